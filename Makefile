@@ -1,0 +1,65 @@
+# Every target installs what it needs into .venv; nothing has to be installed by hand.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install lock check format test test-fast demo bench bench-core controlplane cluster clean
+
+help: ## Show this help
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## Create .venv with quorate and its test extras
+
+$(STAMP): pyproject.toml requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed: install it, or set PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=python3.11 or newer"; exit 1; }
+	@echo "installing into $(VENV) (about a minute) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+lock: ## Write requirements.lock anew from pyproject.toml
+	@$(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet uv==0.13.8
+	@$(BIN)/uv pip compile pyproject.toml --extra test --universal --generate-hashes \
+	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
+
+check: $(STAMP) ## Format, lint, types, walls and tidiness, in seconds
+	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache | tail -n 4
+	@$(BIN)/pytest -q -n 0 tests/test_tidy.py
+
+format: $(STAMP) ## Format and sort imports
+	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --quiet --fix-only .
+
+test: $(STAMP) ## All checks and all tests, on the real control plane where Go is found
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/python -m tools.controlplane build --if-possible
+	@$(BIN)/pytest -q -n 2 tests/unit tests/property
+	@$(BIN)/pytest -v -n 0 tests/e2e
+
+test-fast: $(STAMP) ## Unit and property tests only
+	@$(BIN)/pytest -q -n 2 tests/unit tests/property
+
+demo: $(STAMP) controlplane ## Play CoreWeave's two examples on a real control plane
+	@$(BIN)/python -m tools.demo
+
+bench: $(STAMP) controlplane ## Compare with the ceiling and with peers on one real API server
+	@$(BIN)/python -m bench
+
+bench-core: $(STAMP) ## Measure the core without I/O
+	@$(BIN)/python -m bench.core_bench
+
+controlplane: $(STAMP) ## Build the real control plane once, into a cache outside the repo
+	@$(BIN)/python -m tools.controlplane build
+
+cluster: $(STAMP) controlplane ## Start a real control plane with kwok nodes, until Ctrl-C
+	@$(BIN)/python -m tools.controlplane up --nodes 10
+
+clean: ## Remove .venv and caches of this checkout
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

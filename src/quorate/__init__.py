@@ -1,0 +1,3 @@
+"""quorate: gang scheduling for Kubernetes. Every pod that a job needs starts, or none does."""
+
+__version__ = "0.1.0"

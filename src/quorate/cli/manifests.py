@@ -1,0 +1,101 @@
+"""``quorate manifests``: all that a cluster needs to run quorate, as YAML for ``kubectl apply``.
+
+In: a namespace, an image, a number of replicas, and which parts. Out: the text. The templates are
+package data in ``quorate/deploy``; their comments stay, for whoever reads what they apply.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from string import Template
+
+from quorate import __version__
+
+PARTS = ("crds", "rbac", "flowschema", "deployment")
+"""In the order in which they have to be applied: the namespace comes with ``rbac``."""
+
+DEFAULT_NAMESPACE = "quorate-system"
+DEFAULT_IMAGE = f"quorate:{__version__}"
+DEFAULT_REPLICAS = 2
+REPLICAS_MAX = 10
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+# [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+
+
+class ManifestsError(ValueError):
+    """An option has a value that no cluster would take; the text says what to write instead."""
+
+
+def render(
+    namespace: str = DEFAULT_NAMESPACE,
+    image: str = DEFAULT_IMAGE,
+    replicas: int = DEFAULT_REPLICAS,
+    parts: Sequence[str] = (),
+) -> str:
+    """Return the manifests of these parts, all when empty, in the order to apply them in.
+
+    Raises ManifestsError for a value that would not make valid manifests.
+    """
+    _check(namespace, image, replicas, parts)
+    values = {
+        "namespace": namespace,
+        "image": image,
+        "replicas": str(replicas),
+        # A rolling update and a few pods that fail or terminate need room beside the replicas.
+        "critical_pods": str(2 * replicas + 4),
+    }
+    texts = [_template(part).substitute(values) for part in PARTS if part in (parts or PARTS)]
+    return "---\n".join(texts)
+
+
+def manifests(
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+    image: str = DEFAULT_IMAGE,
+    replicas: int = DEFAULT_REPLICAS,
+    only: Sequence[str] = (),
+) -> int:
+    """Print the manifests and return the exit code: the command ``quorate manifests``.
+
+    ``only`` is the repeatable option ``--only``: names of PARTS.
+    """
+    try:
+        text = render(namespace, image, replicas, only)
+    except ManifestsError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 2
+    sys.stdout.write(text)
+    return 0
+
+
+def _template(part: str) -> Template:
+    folder = resources.files("quorate") / "deploy"
+    return Template((folder / f"{part}.yaml").read_text(encoding="utf-8"))
+
+
+def _check(namespace: str, image: str, replicas: int, parts: Sequence[str]) -> None:
+    if not _DNS_LABEL.fullmatch(namespace):
+        raise ManifestsError(
+            f"--namespace {namespace!r} is no name for a namespace. Use at most 63 lower-case"
+            f" letters, digits and '-', such as {DEFAULT_NAMESPACE}."
+        )
+    if not _IMAGE.fullmatch(image):
+        raise ManifestsError(
+            f"--image {image!r} is no image reference. Write it as name:tag, such as"
+            f" {DEFAULT_IMAGE}."
+        )
+    if not 1 <= replicas <= REPLICAS_MAX:
+        raise ManifestsError(
+            f"--replicas {replicas} is out of range. Use 1 to {REPLICAS_MAX}: one leads, the"
+            f" others wait; {DEFAULT_REPLICAS} is enough."
+        )
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise ManifestsError(
+            f"--only {unknown[0]!r} is no part of the manifests. The parts are {', '.join(PARTS)}."
+        )

@@ -1,0 +1,1 @@
+"""The pure core: changes in, plans out. No I/O, clock, chance or log (import-linter holds this)."""

@@ -1,0 +1,113 @@
+"""Everything that can enter the core. A change is news, already true; the core never asks for more.
+
+Made by ``shell.watch`` (objects), ``shell.commit`` (outcomes of binds and evictions) and
+``shell.report`` (facts about owners). Tagged structs, so that a recording of them can be replayed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from quorate.core.model import GangKey, GangSpec, Node, Owner, Pod
+
+
+class Change(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """Base of all changes."""
+
+
+class NodeChanged(Change, frozen=True):
+    """A node appeared or is different."""
+
+    node: Node
+
+
+class NodeGone(Change, frozen=True):
+    """A node was deleted, or cannot be read any more."""
+
+    name: str
+
+
+class PodChanged(Change, frozen=True):
+    """A pod appeared or is different."""
+
+    pod: Pod
+
+
+class PodGone(Change, frozen=True):
+    """A pod was deleted."""
+
+    uid: str
+
+
+class GangChanged(Change, frozen=True):
+    """The object that describes a gang appeared or is different."""
+
+    spec: GangSpec
+
+
+class GangGone(Change, frozen=True):
+    """The object that describes a gang was deleted."""
+
+    key: GangKey
+
+
+class DialectServed(Change, frozen=True):
+    """Whether the API server serves a dialect's objects (its CRD is installed)."""
+
+    dialect: str
+    served: bool
+
+
+class OwnerChanged(Change, frozen=True):
+    """How many pods an owner makes; None when it does not exist or cannot say."""
+
+    namespace: str
+    owner: Owner
+    replicas: int | None
+
+
+class BindFailure(StrEnum):
+    """Why a bind did not happen, as far as the core acts differently on it."""
+
+    GONE = "gone"
+    """The pod, or the pod with this uid, does not exist any more."""
+    ELSEWHERE = "elsewhere"
+    """The pod is bound to another node already: the change's ``node`` is that one."""
+    REFUSED = "refused"
+    """The API server said no (admission, RBAC, gates, terminating)."""
+    TIMEOUT = "timeout"
+    """No answer within the attempt's time, and the pod is not bound."""
+    UNVERIFIED = "unverified"
+    """The plan did not pass verification against the newest state: nothing was sent."""
+
+
+class PodBound(Change, frozen=True):
+    """The API server accepted our Binding."""
+
+    uid: str
+    node: str
+
+
+class BindFailed(Change, frozen=True):
+    """Our Binding did not happen; ``message`` is the API server's."""
+
+    uid: str
+    node: str
+    failure: BindFailure
+    message: str = ""
+
+
+AnyChange = (
+    NodeChanged
+    | NodeGone
+    | PodChanged
+    | PodGone
+    | GangChanged
+    | GangGone
+    | DialectServed
+    | OwnerChanged
+    | PodBound
+    | BindFailed
+)

@@ -1,0 +1,339 @@
+"""Why a gang stands where it stands, in one sentence and in facts.
+
+In: the cluster, the room, a gang. Out: an ``Explanation`` (for conditions, Events, the command line)
+and a ``GangView`` (for the dialects' status). Called by ``shell.report`` and ``cli`` through
+``scheduler.explainer``. The sentence is made here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.plan.diagnosis import Diagnosis, diagnose
+from quorate.core.plan.min_resources import shortage
+from quorate.core.plan.room import Room
+from quorate.core.policy import Policy
+from quorate.core.quantity import format_amount
+from quorate.core.queue.gate import held_by, namesake, owners_make, repelled
+from quorate.core.reasons import (
+    Blocker,
+    Explanation,
+    GangState,
+    GangView,
+    Members,
+    Reason,
+)
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import GangEntry, PodEntry, Where
+
+
+class ApiWords(NamedTuple):
+    """How a person names a dialect's object and the key by which pods name it."""
+
+    kind: str
+    api_version: str
+    member_key: str
+
+
+class Explainer:
+    """Answers for one instant. Reads the cluster, changes nothing."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        room: Room,
+        apis: dict[str, ApiWords],
+        now_s: float,
+    ) -> None:
+        self._cluster = cluster
+        self._policy = policy
+        self._room = room
+        self._apis = apis
+        self._now_s = now_s
+
+    def explain(self, key: GangKey) -> Explanation | None:
+        """Return why the gang stands where it stands; None when there is no such gang."""
+        gang = self._cluster.gangs.get(key)
+        if gang is None:
+            return None
+        reason = held_by(gang, self._cluster, self._now_s)
+        sentence, remedy = "", ""
+        diagnosis: Diagnosis | None = None
+        if reason is Reason.NONE and gang.waits:
+            short = {} if gang.started else self._shortage(gang)
+            if short:
+                reason = Reason.MIN_RESOURCES_SHORT
+                sentence, remedy = self._short_words(short)
+            else:
+                diagnosis = diagnose(gang, self._cluster, self._room, self._policy)
+                reason, sentence, remedy = self._room_words(gang, diagnosis)
+        elif reason is Reason.NONE:
+            reason, sentence = self._settled_words(gang)
+        else:
+            sentence, remedy = self._held_words(gang, reason)
+        return Explanation(
+            key=key,
+            state=_state(gang),
+            reason=reason,
+            sentence=sentence,
+            remedy=remedy,
+            members=_members(gang),
+            nodes=self._room.snapshot.nodes_alive,
+            blockers=diagnosis.blockers if diagnosis else (),
+            warnings=_warnings(gang),
+        )
+
+    def view(self, key: GangKey, explanation: Explanation) -> GangView | None:
+        """Return what the gang's dialect needs to write its object's status."""
+        gang = self._cluster.gangs.get(key)
+        if gang is None:
+            return None
+        first = next(iter(gang.members.values()), None)
+        return GangView(
+            key=key,
+            uid=gang.spec.uid if gang.spec else "",
+            state=explanation.state,
+            members=explanation.members,
+            admitted=gang.started or not self._shortage(gang),
+            reason=explanation.reason,
+            sentence=explanation.sentence,
+            created_s=gang.created_s,
+            owner=first.pod.owner if first else None,
+            priority=gang.priority,
+        )
+
+    def pod_sentence(self, entry: PodEntry, explanation: Explanation) -> tuple[Reason, str]:
+        """Return the reason and sentence of one pod: its own defect, or its gang's."""
+        pod = entry.pod
+        if entry.where is Where.INVALID and pod.defect:
+            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
+        if entry.where is Where.INVALID:
+            return Reason.RULE_NOT_SUPPORTED, _unsupported(pod)
+        return explanation.reason, explanation.sentence
+
+    def owners(self, key: GangKey) -> tuple[Owner, ...]:
+        """Return who makes the gang's members, where the number that they make would tell more."""
+        gang = self._cluster.gangs.get(key)
+        if gang is None or gang.started or gang.exist >= gang.min_count:
+            return ()
+        return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
+
+    def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
+        return shortage(gang, self._room, self._cluster.resources)
+
+    # Words
+
+    def _settled_words(self, gang: GangEntry) -> tuple[Reason, str]:
+        if gang.assumed:
+            return Reason.STARTING, f"{gang.bound} of {gang.exist} members are bound"
+        if gang.key.is_single:
+            return Reason.NONE, "the pod has its node"
+        return Reason.NONE, f"all {gang.bound} members that exist have a node"
+
+    def _short_words(self, short: dict[str, tuple[int, int]]) -> tuple[str, str]:
+        lacks = " and ".join(
+            f"{format_amount(name, wanted)} {name} ({format_amount(name, free)} free)"
+            for name, (free, wanted) in sorted(short.items())
+        )
+        return (
+            f"minResources ask for {lacks}",
+            "free or add that room, or lower spec.minResources",
+        )
+
+    def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
+        """Return sentence and remedy of a gang that is held before any node is looked at."""
+        match reason:
+            case Reason.NOT_ENOUGH_MEMBERS | Reason.OWNER_MAKES_TOO_FEW | Reason.MEMBERS_GATED:
+                return self._member_words(gang, reason)
+            case Reason.GANG_OBJECT_MISSING:
+                return self._missing_words(gang.key)
+            case Reason.GANG_OBJECT_IN_OTHER_API:
+                return self._other_api_words(gang.key)
+            case Reason.GANG_API_NOT_INSTALLED:
+                api = self._words(gang.key.dialect)
+                return (
+                    f"{api.kind} {gang.key.name} cannot exist: this cluster does not serve "
+                    f"{api.api_version}",
+                    "install its CRD: quorate manifests --only crds | kubectl apply -f -",
+                )
+            case Reason.GANG_OBJECT_INVALID:
+                api = self._words(gang.key.dialect)
+                defect = gang.spec.defect if gang.spec else ""
+                return f"{api.kind} {gang.key.name} cannot be used: {defect}", "mend that field"
+            case Reason.MEMBERS_DISAGREE:
+                return _disagreement(gang)
+            case Reason.BACKING_OFF:
+                failure = gang.last_failure or "the attempt's time was over"
+                return f"the last attempt failed ({failure}); another follows shortly", ""
+            case Reason.RULE_NOT_SUPPORTED if gang.waits:
+                member, pod = repelled(gang, self._cluster) or ("a member", "a pod")
+                return (
+                    f"pod {pod} has an anti-affinity that selects {member}, and quorate does not "
+                    "know the rule InterPodAffinity yet",
+                    "remove the anti-affinity, or use another scheduler for these pods",
+                )
+            case _:
+                return self._invalid_pod_words(gang)
+
+    def _invalid_pod_words(self, gang: GangEntry) -> tuple[str, str]:
+        for entry in gang.members.values():
+            if entry.where is Where.INVALID and entry.pod.defect:
+                return f"pod {entry.pod.name}: {entry.pod.defect}", "mend that pod's template"
+            if entry.where is Where.INVALID:
+                return _unsupported(entry.pod), "use another scheduler for pods that need it"
+        return "no member can be placed", ""
+
+    def _member_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
+        counts, need = gang.counts, gang.min_count
+        if gang.key.is_single:
+            gates = ", ".join(next(iter(gang.members.values())).pod.gates)
+            return f"the pod waits for its scheduling gates: {gates}", ""
+        parts = [f"{gang.exist} of {need} members exist"]
+        if counts[Where.GATED]:
+            verb = "is" if counts[Where.GATED] == 1 else "are"
+            parts.append(f"{counts[Where.GATED]} more {verb} scheduling-gated")
+        if counts[Where.TERMINATING] or gang.evicting:
+            count = counts[Where.TERMINATING] + gang.evicting
+            parts.append(f"{count} more {'is' if count == 1 else 'are'} terminating")
+        if reason is Reason.MEMBERS_GATED:
+            return "; ".join(parts), "the gates' owner has to remove them"
+        owner = self._owner(gang)
+        makes = owners_make(gang, self._cluster)
+        if owner is None:
+            return "; ".join(parts), f"create the other {need - gang.exist}, or lower min"
+        if makes is None:
+            return "; ".join(parts), f"{owner.kind} {owner.name} has to make the others"
+        parts.append(f"{owner.kind} {owner.name} makes {makes}")
+        return "; ".join(parts), (
+            f"kubectl -n {gang.key.namespace} scale {owner.kind.lower()} {owner.name} "
+            f"--replicas={need}, or lower min to {makes}"
+            if owner.kind in ("Deployment", "StatefulSet", "ReplicaSet") and makes < need
+            else f"{owner.kind} {owner.name} has to make {need}, or lower min"
+        )
+
+    def _owner(self, gang: GangEntry) -> Owner | None:
+        owners = {entry.pod.owner for entry in gang.members.values()}
+        return next(iter(owners)) if len(owners) == 1 else None
+
+    def _missing_words(self, key: GangKey) -> tuple[str, str]:
+        api = self._words(key.dialect)
+        return (
+            f"{api.kind} {key.name} ({api.api_version}) does not exist in namespace "
+            f"{key.namespace}",
+            f"create it, or remove {api.member_key} from the pods",
+        )
+
+    def _other_api_words(self, key: GangKey) -> tuple[str, str]:
+        other = namesake(key, self._cluster) or key
+        mine, theirs = self._words(key.dialect), self._words(other.dialect)
+        return (
+            f"the pods' {mine.member_key} names a {mine.kind} of {mine.api_version}, and "
+            f"{key.name} is one of {theirs.api_version}",
+            f"use {theirs.member_key}: {key.name} on the pods, or create the {mine.kind} in "
+            f"{mine.api_version}",
+        )
+
+    def _words(self, dialect: str) -> ApiWords:
+        return self._apis.get(dialect, ApiWords("PodGroup", dialect, "the group's name"))
+
+    def _room_words(self, gang: GangEntry, found: Diagnosis) -> tuple[Reason, str, str]:
+        """Say what room is missing; the second half is worded as kube-scheduler words it."""
+        if found.fits:
+            return Reason.STARTING, "there is room; the next cycle places it", ""
+        nodes = self._room.snapshot.nodes_alive
+        prefix = self._fit_words(gang, found)
+        if found.no_node_matches is not None:
+            blocker = found.no_node_matches
+            words = f"{prefix}no node takes pod {blocker.pod}: {_available(nodes, blocker)}"
+            return (
+                Reason.NO_NODE_MATCHES,
+                words,
+                "mend the selector or the tolerations, or the nodes' labels",
+            )
+        if found.too_large is not None:
+            blocker, lack = found.too_large
+            words = f"{prefix}pod {blocker.pod} asks for {lack}: {_available(nodes, blocker)}"
+            return Reason.REQUEST_TOO_LARGE, words, "lower the request, or add a larger node"
+        if not found.blockers:
+            ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
+            words = f"{prefix}no joint placement of all its pod classes was found{ending}"
+            return Reason.NOT_ENOUGH_ROOM, words, "free or add room"
+        words = prefix + _available(nodes, found.blockers[0])
+        miss = found.blockers[0].nearest_miss
+        return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
+
+    def _fit_words(self, gang: GangEntry, found: Diagnosis) -> str:
+        if gang.key.is_single:
+            return ""
+        if not gang.need:
+            return f"{found.fit} of {gang.waits} more members fit: "
+        return f"{gang.need} members must start together and {found.fit} fit: "
+
+
+def _available(nodes: int, blocker: Blocker) -> str:
+    """Return the default scheduler's FitError text for one more pod of the class."""
+    reasons = sorted(f"{rule.nodes} {rule.message}" for rule in blocker.ruled_out)
+    return (
+        f"0/{nodes} nodes are available: {', '.join(reasons)}."
+        if reasons
+        else (f"0/{nodes} nodes are available.")
+    )
+
+
+def _unsupported(pod: Pod) -> str:
+    rules = " and ".join(pod.shape.unsupported)
+    return f"pod {pod.name} needs the rule {rules}, which quorate does not know yet"
+
+
+def _disagreement(gang: GangEntry) -> tuple[str, str]:
+    """Name two members and the field in which they differ."""
+    undecided = [e.pod for e in gang.members.values() if not e.node]
+    fields = (
+        ("spec.priority", lambda pod: pod.priority),
+        ("min-available", lambda pod: pod.membership.min_count if pod.membership else None),
+        ("spec.schedulerName", lambda pod: pod.scheduler),
+    )
+    for field, value_of in fields:
+        first = undecided[0]
+        for pod in undecided:
+            if value_of(pod) != value_of(first):
+                return (
+                    f"pods {first.name} and {pod.name} disagree in {field}: "
+                    f"{value_of(first)} and {value_of(pod)}",
+                    f"give all members of the gang the same {field}",
+                )
+    return "members disagree", ""
+
+
+def _state(gang: GangEntry) -> GangState:
+    if gang.started:
+        return GangState.STARTED
+    return GangState.STARTING if gang.attempt is not None else GangState.WAITING
+
+
+def _members(gang: GangEntry) -> Members:
+    phases = Counter(e.pod.phase for e in gang.members.values() if e.where is Where.BOUND)
+    counts = gang.counts
+    return Members(
+        needed=gang.min_count,
+        exist=gang.exist,
+        bound=gang.bound,
+        assumed=gang.assumed,
+        waiting=gang.waits,
+        gated=counts[Where.GATED],
+        terminating=counts[Where.TERMINATING] + gang.evicting,
+        invalid=counts[Where.INVALID],
+        running=phases["Running"],
+        succeeded=phases["Succeeded"],
+        failed=phases["Failed"],
+        total=len(gang.members),
+    )
+
+
+def _warnings(gang: GangEntry) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(entry.pod.warning for entry in gang.members.values() if entry.pod.warning)
+    )

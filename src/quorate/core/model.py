@@ -1,0 +1,192 @@
+"""The nouns of the core: nodes, pods, pod shapes and gangs, as values.
+
+Written by ``dialects`` and ``shell.watch`` from Kubernetes objects; read by every stage of the core.
+All values are frozen: a new version of an object is a new value. Resource amounts are integers in
+base units: millicores for ``cpu``, bytes or plain counts for everything else.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+
+class GangKey(NamedTuple):
+    """Who a gang is. The same name in two namespaces, or in two dialects, is two gangs.
+
+    ``dialect`` is ``"pod"`` for a pod that belongs to no gang: it is a gang of one, named by its
+    own name and uid, so that every pod passes through the same queue under the same rule.
+    """
+
+    namespace: str
+    dialect: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name.partition('@')[0]}"
+
+    @property
+    def is_single(self) -> bool:
+        """Whether this is an ordinary pod that belongs to no gang."""
+        return self.dialect == "pod"
+
+
+class Taint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``node.spec.taints[]``."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``pod.spec.tolerations[]``. An empty key or effect matches any."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """One match expression (or match field) of a node selector term."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class SelectorTerm(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node selector term: all expressions and all fields must match; an empty one never does."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+class PreferredTerm(msgspec.Struct, frozen=True):
+    """A preferred node selector term with its weight, 1 to 100."""
+
+    weight: int
+    term: SelectorTerm
+
+
+class HostPort(NamedTuple):
+    """A host port that a pod takes on its node."""
+
+    protocol: str
+    ip: str
+    port: int
+
+    def conflicts(self, other: HostPort) -> bool:
+        """Whether both cannot be on one node (kube-scheduler's NodePorts rule)."""
+        same = self.port == other.port and self.protocol == other.protocol
+        return same and (self.ip == other.ip or "0.0.0.0" in (self.ip, other.ip))
+
+
+class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that a filter or a score reads of a pod. Pods of one shape are one pod class.
+
+    ``requests`` are sorted by name and include init containers, sidecars and overhead, as
+    kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
+    required node affinity; an empty tuple matches no node. ``unsupported`` names the rules that
+    the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
+    """
+
+    requests: tuple[tuple[str, int], ...] = ()
+    node_selector: tuple[tuple[str, str], ...] = ()
+    required_terms: tuple[SelectorTerm, ...] | None = None
+    preferred_terms: tuple[PreferredTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    unsupported: tuple[str, ...] = ()
+
+
+class LabelSelector(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A label selector over pods; ``namespaces`` None means any namespace."""
+
+    namespaces: tuple[str, ...] | None
+    requirements: tuple[Requirement, ...] = ()
+
+
+class Owner(NamedTuple):
+    """The controller that makes a pod, as a person would name it (Deployment, not ReplicaSet)."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a pod names its gang. ``min_count`` is set where the pod itself carries it (labels)."""
+
+    key: GangKey
+    min_count: int | None = None
+
+
+class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A pod, as the core sees it.
+
+    ``defect`` says why the pod cannot be read or must not be placed as it is (malformed, or a label
+    that looks like a gang's but is nobody's); ``warning`` is said aloud but holds nothing back.
+    ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size.
+    ``anti_terms`` select the pods that may not share a domain with this one (required anti-affinity).
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    scheduler: str
+    shape: PodShape
+    created_s: float = 0.0
+    node: str = ""
+    phase: str = "Pending"
+    priority: int = 0
+    labels: tuple[tuple[str, str], ...] = ()
+    gates: tuple[str, ...] = ()
+    terminating: bool = False
+    membership: Membership | None = None
+    owner: Owner | None = None
+    defect: str = ""
+    defect_reason: str = ""
+    warning: str = ""
+    attempt: str = ""
+    attempt_size: int = 0
+    anti_terms: tuple[LabelSelector, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the pod has ended, so that it holds no room any more."""
+        return self.phase in ("Succeeded", "Failed")
+
+
+class Node(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node: its name, labels, taints, cordon and allocatable resources (with ``pods``)."""
+
+    name: str
+    allocatable: tuple[tuple[str, int], ...]
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+
+class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an object of an API says of its gang.
+
+    ``timeout_s`` bounds one attempt; None means the default. ``defect`` says why the object cannot
+    be used as it is. ``priority`` overrides the members' where the API has one of its own.
+    """
+
+    key: GangKey
+    min_count: int
+    uid: str = ""
+    created_s: float = 0.0
+    min_resources: tuple[tuple[str, int], ...] = ()
+    timeout_s: float | None = None
+    queue: str = ""
+    owner: Owner | None = None
+    deleting: bool = False
+    defect: str = ""
+
+
+Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]

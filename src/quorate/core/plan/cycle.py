@@ -1,0 +1,72 @@
+"""One cycle: place the gangs that are ready, one after the other, each whole or not at all.
+
+In: gangs in queue order, the cluster, the room. Out: for each gang its binds, or that it does not
+fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
+from quorate.core.plan.min_resources import shortage
+from quorate.core.plan.plan import Bind
+from quorate.core.plan.room import Room
+from quorate.core.policy import Policy
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import GangEntry
+
+
+def demand_of(gang: GangEntry, cluster: Cluster) -> Demand:
+    """Return what the gang's waiting members ask for."""
+    classes = tuple(
+        (cluster.classes.by_id[class_id], len(entries))
+        for class_id, entries in gang.waiting.items()
+    )
+    return Demand(classes, gang.need)
+
+
+@dataclass(slots=True)
+class Cycle:
+    """The state of one cycle: the room that is left, and which demands were met with no room.
+
+    ``hopeless`` holds demands that did not fit: room only shrinks within a cycle, so another gang
+    that asks for the same need not be tried.
+    """
+
+    cluster: Cluster
+    policy: Policy
+    masks: AttributeMasks
+    room: Room
+    hopeless: set[Demand] = field(default_factory=set)
+
+    def place(self, gang: GangEntry) -> tuple[Bind, ...]:
+        """Place the gang and assume it; no binds when it does not fit whole."""
+        demand = demand_of(gang, self.cluster)
+        if demand in self.hopeless:
+            return ()
+        if not gang.started and shortage(gang, self.room, self.cluster.resources):
+            return ()
+        found = place_gang(demand, self.room, self.policy.packing, self.policy.search_steps_max)
+        if isinstance(found, DoesNotFit):
+            self.hopeless.add(demand)
+            return ()
+        self.room = found.room
+        return self._assume(gang, found)
+
+    def _assume(self, gang: GangEntry, placement: Placement) -> tuple[Bind, ...]:
+        binds = []
+        snapshot = self.room.snapshot
+        for pod_class, pods in placement.pods:
+            rows = np.flatnonzero(pods)
+            names = [snapshot.node(row).name for row in rows.tolist()]
+            nodes = np.repeat(np.arange(len(rows)), pods[rows]).tolist()
+            waiting = list(gang.waiting.get(pod_class.id, {}).values())
+            for entry, node in zip(waiting, nodes, strict=False):
+                self.cluster.assume(entry, names[node])
+                pod = entry.pod
+                binds.append(Bind(pod.uid, pod.namespace, pod.name, names[node]))
+        return tuple(binds)

@@ -1,0 +1,144 @@
+"""Why pods of a gang do not fit: per class, how many do, and which rule rules out how many nodes.
+
+In: a gang that waits and the room. Out: blockers. Called by ``explain`` when somebody looks, never
+while planning: a gang that waits costs nothing until then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorate.core.plan.cycle import demand_of
+from quorate.core.plan.fill import fill
+from quorate.core.plan.filters import ATTRIBUTE_RULES, node_ports, node_resources_fit
+from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
+from quorate.core.plan.room import Room
+from quorate.core.policy import Policy
+from quorate.core.quantity import format_amount
+from quorate.core.reasons import Blocker, RuledOut
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.gangs import GangEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found: how many waiting members fit now, and what stands in the others' way."""
+
+    fit: int
+    fits: bool
+    exhausted: bool
+    blockers: tuple[Blocker, ...]
+    no_node_matches: Blocker | None
+    """A class that no node would take even if all were empty of pods, for what nodes are."""
+    too_large: tuple[Blocker, str] | None
+    """A class that asks for more than any matching node has, and that lack in words."""
+
+
+def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
+    """Try to place the gang, and explain for each class what is in the way. Changes nothing."""
+    demand = demand_of(gang, cluster)
+    found = place_gang(demand, room, policy.packing, policy.search_steps_max)
+    fit = found.placed if isinstance(found, Placement) else found.fit
+    after = room.copy()
+    blockers = []
+    no_node_matches = too_large = None
+    for pod_class, count in demand.classes:
+        placed = fill(pod_class, count, after.slots(pod_class), after, policy.packing)
+        after.take(pod_class, placed)
+        class_fit = int(placed.sum())
+        if class_fit >= count:
+            continue
+        entry = next(iter(gang.waiting[pod_class.id].values()))
+        blocker = _blocker(pod_class, entry.pod.name, count, class_fit, after)
+        blockers.append(blocker)
+        if not room.mask(pod_class).any():
+            no_node_matches = no_node_matches or blocker
+        elif lack := _larger_than_any(pod_class, room):
+            too_large = too_large or (blocker, lack)
+    return Diagnosis(
+        fit=fit,
+        fits=isinstance(found, Placement) and fit >= demand.pods,
+        exhausted=isinstance(found, DoesNotFit) and found.exhausted,
+        blockers=tuple(blockers),
+        no_node_matches=no_node_matches,
+        too_large=too_large,
+    )
+
+
+def _blocker(pod_class: PodClass, pod: str, pods: int, fit: int, room: Room) -> Blocker:
+    return Blocker(
+        pod=pod,
+        pods=pods,
+        fit=fit,
+        ruled_out=_ruled_out(pod_class, room),
+        nearest_miss=_nearest_miss(pod_class, room),
+    )
+
+
+def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
+    """Count nodes by the rule that rules them out, as kube-scheduler's FitError does.
+
+    A node counts for the first rule that it fails; resources may count it several times.
+    """
+    snapshot, shape = room.snapshot, pod_class.shape
+    left = snapshot.alive.copy()
+    counts: Counter[str] = Counter()
+    for rule in (*ATTRIBUTE_RULES, node_ports):
+        passing = rule.passes(shape, snapshot)
+        counts[rule.MESSAGE] += int((left & ~passing).sum())
+        left &= passing
+    if shape.host_ports:
+        taken = left & (room.slots(pod_class) == 0) & ~_lacks_any(pod_class, room.free)
+        counts[node_ports.MESSAGE] += int(taken.sum())
+        left &= ~taken
+    names = snapshot.table.resources.names
+    for column, lacks in node_resources_fit.lacking(pod_class, room.free).items():
+        counts[node_resources_fit.message(column, names)] += int((left & lacks).sum())
+    return tuple(RuledOut(message, count) for message, count in sorted(counts.items()) if count)
+
+
+def _lacks_any(pod_class: PodClass, free: Ints) -> Mask:
+    return np.any(list(node_resources_fit.lacking(pod_class, free).values()), axis=0)
+
+
+def _nearest_miss(pod_class: PodClass, room: Room) -> str:
+    """Name the node that lacks the smallest part of the request, and what it lacks."""
+    candidates = np.flatnonzero(room.mask(pod_class))
+    if not len(candidates):
+        return ""
+    free = room.free[candidates]
+    missing = np.zeros(len(candidates))
+    for column, amount in pod_class.demands:
+        missing += np.clip(amount - free[:, column], 0, None) / amount
+    missing[missing == 0.0] = np.inf  # these fail by another rule
+    nearest = int(np.argmin(missing))
+    if not np.isfinite(missing[nearest]):
+        return ""
+    names = room.snapshot.table.resources.names
+    lacks = [
+        f"{format_amount(names[column], amount - int(free[nearest, column]))} {names[column]}"
+        for column, amount in pod_class.demands
+        if free[nearest, column] < amount
+    ]
+    node = room.snapshot.node(int(candidates[nearest])).name
+    return f"node {node} lacks {' and '.join(lacks)}"
+
+
+def _larger_than_any(pod_class: PodClass, room: Room) -> str:
+    """Say which request is larger than the largest matching node, were it empty."""
+    matching = room.snapshot.allocatable[room.mask(pod_class)]
+    if (np.all([matching[:, c] >= a for c, a in pod_class.demands], axis=0)).any():
+        return ""
+    names = room.snapshot.table.resources.names
+    for column, amount in pod_class.demands:
+        largest = int(matching[:, column].max(initial=0))
+        if largest < amount:
+            name = names[column]
+            has = format_amount(name, largest) if largest else "none"
+            return f"{format_amount(name, amount)} {name}; the largest matching node has {has}"
+    asked = " and ".join(f"{format_amount(names[c], a)} {names[c]}" for c, a in pod_class.demands)
+    return f"{asked} together; no matching node has all of it"

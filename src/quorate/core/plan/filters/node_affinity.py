@@ -1,0 +1,76 @@
+"""NodeAffinity: node selector and required node affinity, with match fields."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from quorate.core.model import PodShape, Requirement, SelectorTerm
+from quorate.core.state.encoding import Mask
+from quorate.core.state.snapshot import Snapshot
+
+MESSAGE = "node(s) didn't match Pod's node affinity/selector"
+
+
+def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
+    """Return bool[n]: nodes with all labels of the selector that match one of the terms."""
+    mask = np.ones(len(snapshot), np.bool_)
+    for key, value in shape.node_selector:
+        mask &= _matches_label(Requirement(key, "In", (value,)), snapshot)
+    if shape.required_terms is not None:
+        any_term = np.zeros(len(snapshot), np.bool_)
+        for term in shape.required_terms:
+            any_term |= matches_term(term, snapshot)
+        mask &= any_term
+    return mask
+
+
+def matches_term(term: SelectorTerm, snapshot: Snapshot) -> Mask:
+    """Return bool[n]: nodes that match every expression and field; an empty term matches none."""
+    if not term.expressions and not term.fields:
+        return np.zeros(len(snapshot), np.bool_)
+    mask = np.ones(len(snapshot), np.bool_)
+    for requirement in term.expressions:
+        mask &= _matches_label(requirement, snapshot)
+    for requirement in term.fields:
+        mask &= _matches_name(requirement, snapshot)
+    return mask
+
+
+def _matches_label(requirement: Requirement, snapshot: Snapshot) -> Mask:
+    """Decide once for each distinct value of the label, then look the answer up for each node."""
+    column = snapshot.label(requirement.key)
+    operator, wanted = requirement.operator, requirement.values
+    verdicts = np.zeros(len(column.values) + 1, np.bool_)  # the last one is for an absent label
+    if operator in ("In", "NotIn"):
+        codes = [column.code_of[value] for value in wanted if value in column.code_of]
+        verdicts[codes] = True
+        if operator == "NotIn":
+            verdicts = ~verdicts
+    elif operator == "Exists":
+        verdicts[:-1] = True
+    elif operator == "DoesNotExist":
+        verdicts[-1] = True
+    elif operator in ("Gt", "Lt"):
+        verdicts[:-1] = [_compares(operator, cast("str", v), wanted) for v in column.values]
+    return verdicts[column.codes[: len(snapshot)]]
+
+
+def _compares(operator: str, value: str, wanted: tuple[str, ...]) -> bool:
+    """Gt and Lt compare integers; anything else does not match."""
+    try:
+        actual, bound = int(value), int(wanted[0])
+    except (ValueError, IndexError):
+        return False
+    return actual > bound if operator == "Gt" else actual < bound
+
+
+def _matches_name(requirement: Requirement, snapshot: Snapshot) -> Mask:
+    """``metadata.name`` is the one field there is, In or NotIn with exactly one value."""
+    mask = np.zeros(len(snapshot), np.bool_)
+    valid = requirement.key == "metadata.name" and len(requirement.values) == 1
+    if not valid or requirement.operator not in ("In", "NotIn"):
+        return mask
+    mask[snapshot.rows_named(requirement.values)] = True
+    return mask if requirement.operator == "In" else ~mask

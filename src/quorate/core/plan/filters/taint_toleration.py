@@ -1,0 +1,48 @@
+"""TaintToleration: every NoSchedule and NoExecute taint of the node must be tolerated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import numpy as np
+
+from quorate.core.model import PodShape, Taint, Toleration
+from quorate.core.state.encoding import Mask
+from quorate.core.state.snapshot import Snapshot
+
+MESSAGE = "node(s) had untolerated taint(s)"
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether one of the tolerations matches the taint (core/v1 ToleratesTaint).
+
+    An empty effect or key matches any; ``Exists`` ignores the value. The alpha operators Lt and Gt
+    match nothing.
+    """
+    return any(
+        toleration.effect in ("", taint.effect)
+        and toleration.key in ("", taint.key)
+        and (
+            toleration.operator == "Exists"
+            or (toleration.operator in ("", "Equal") and toleration.value == taint.value)
+        )
+        for toleration in tolerations
+    )
+
+
+def untolerated(shape: PodShape, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> int:
+    """Return how many taints with one of these effects the pod does not tolerate."""
+    return sum(
+        taint.effect in effects and not tolerates(shape.tolerations, taint) for taint in taints
+    )
+
+
+def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
+    """Return bool[n]: which nodes have no taint that keeps the pod away."""
+    column = snapshot.taint_sets()
+    tolerated = [
+        not untolerated(shape, cast("tuple[Taint, ...]", taints), ("NoSchedule", "NoExecute"))
+        for taints in column.values
+    ]
+    return np.array([*tolerated, False])[column.codes[: len(snapshot)]]

@@ -1,0 +1,37 @@
+"""The minResources gate: the cluster must have room in sum before a gang's first pod may start.
+
+Rule: scheduler-plugins' PreFilter. The free room of all nodes is added up, the gang's own pods are
+not counted as used; any shortage holds the gang. It is necessary, not sufficient. Spark and
+LeaderWorkerSet rely on it: their min is 1, and the gang is in minResources.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quorate.core.plan.room import Room
+from quorate.core.state.encoding import Resources
+from quorate.core.state.gangs import GangEntry
+
+
+def shortage(gang: GangEntry, room: Room, resources: Resources) -> dict[str, tuple[int, int]]:
+    """Return ``{resource: (free, wanted)}`` for each resource of which there is too little."""
+    if gang.spec is None or not gang.spec.min_resources:
+        return {}
+    usable = room.snapshot.alive & ~room.snapshot.unschedulable
+    free_by_column = np.maximum(room.free[usable], 0).sum(axis=0, dtype=np.float64)
+    own: dict[str, int] = {}
+    for entry in gang.members.values():
+        if entry.row >= 0:
+            for column, amount in entry.pod_class.demands:
+                name = resources.names[column]
+                own[name] = own.get(name, 0) + amount
+    short = {}
+    for name, wanted in gang.spec.min_resources:
+        column = resources.columns.get(name)
+        in_range = column is not None and column < len(free_by_column)
+        free = int(free_by_column[column]) if in_range else 0
+        free += own.get(name, 0)
+        if free < wanted:
+            short[name] = (free, wanted)
+    return short

@@ -1,0 +1,53 @@
+"""A plan: what to do, as data. Made by ``decide``, carried out by ``shell.commit`` and ``report``."""
+
+from __future__ import annotations
+
+import msgspec
+
+from quorate.core.model import GangKey
+
+
+class Bind(msgspec.Struct, frozen=True):
+    """Bind this pod (with this uid) to this node."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+
+
+class GangBinds(msgspec.Struct, frozen=True, kw_only=True):
+    """The binds of one attempt of one gang: all are sent, and none may be left out.
+
+    ``attempt`` and ``size`` go into the Bindings' annotations; ``deadline_s`` is when retries end.
+    """
+
+    key: GangKey
+    attempt: str
+    size: int
+    deadline_s: float
+    binds: tuple[Bind, ...]
+
+
+class Eviction(msgspec.Struct, frozen=True):
+    """Evict this bound pod: its gang did not come together within the attempt's time."""
+
+    uid: str
+    namespace: str
+    name: str
+    key: GangKey
+    message: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one cycle decided.
+
+    ``touched`` are the gangs whose explanation or status may differ from before; the reporter asks
+    for them when it gets to it. ``wake_at_s`` is the next instant at which time alone changes
+    something (an attempt's end, a back-off's end); None when only news can.
+    """
+
+    gangs: tuple[GangBinds, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
+    touched: tuple[GangKey, ...] = ()
+    wake_at_s: float | None = None

@@ -1,0 +1,138 @@
+"""Check a plan again before it is sent, against the newest state, by code of its own.
+
+Shares nothing with the planner: it walks over plain node and pod values, not over arrays, and adds
+up with Python integers. In: the binds of one gang and the cluster. Out: what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, Taint
+from quorate.core.plan.plan import Bind, GangBinds
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import Where
+
+
+def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
+    """Return a sentence for each bind that must not be sent; nothing when all is well.
+
+    The binds are assumed in ``cluster`` already, so each node's pods include them.
+    """
+    wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
+    entry = cluster.gangs.get(gang.key)
+    if entry is None:
+        return [*wrong, f"gang {gang.key} does not exist any more"]
+    if not entry.started and entry.bound - entry.evicting + entry.assumed < entry.min_count:
+        wrong.append(f"gang {gang.key} would start below its min of {entry.min_count}")
+    checked: set[tuple[str, PodShape]] = set()
+    for name in dict.fromkeys(bind.node for bind in gang.binds):
+        wrong += _node_problems(name, cluster)
+    for bind in gang.binds:
+        shape = cluster.pods[bind.uid].pod.shape if bind.uid in cluster.pods else None
+        node = _node(bind.node, cluster)
+        if shape is None or node is None or (bind.node, shape) in checked:
+            continue
+        checked.add((bind.node, shape))
+        wrong += _attribute_problems(shape, node)
+    return wrong
+
+
+def _pod_problem(bind: Bind, cluster: Cluster) -> str:
+    entry = cluster.pods.get(bind.uid)
+    if entry is None:
+        return f"pod {bind.name} does not exist any more"
+    if entry.where is not Where.ASSUMED or entry.node != bind.node:
+        return f"pod {bind.name} is {entry.where.name} on {entry.node or 'no node'}"
+    if entry.pod.gates or entry.pod.defect or entry.pod.shape.unsupported:
+        return f"pod {bind.name} must not be placed"
+    return ""
+
+
+def _node(name: str, cluster: Cluster) -> Node | None:
+    row = cluster.nodes.rows.get(name)
+    return cluster.nodes.nodes[row] if row is not None else None
+
+
+def _node_problems(name: str, cluster: Cluster) -> list[str]:
+    """Add up what all pods on the node ask for, and compare their host ports."""
+    node = _node(name, cluster)
+    if node is None:
+        return [f"node {name} does not exist any more"]
+    entries = cluster.pods_on(name)
+    used: dict[str, int] = {"pods": len(entries)}
+    for entry in entries:
+        for resource, amount in entry.pod.shape.requests:
+            used[resource] = used.get(resource, 0) + amount
+    allocatable = dict(node.allocatable)
+    ours = {r for e in entries if e.where is Where.ASSUMED for r, _ in e.pod.shape.requests}
+    problems = [
+        f"node {name} would hold {amount} of {resource}, and has {allocatable.get(resource, 0)}"
+        for resource, amount in used.items()
+        if amount > allocatable.get(resource, 0) and resource in ours | {"pods"}
+    ]
+    ports = [port for entry in entries for port in entry.pod.shape.host_ports]
+    for index, port in enumerate(ports):
+        if any(port.conflicts(other) for other in ports[:index]):
+            problems.append(f"node {name} would give out host port {port.port} twice")
+    return problems
+
+
+def _attribute_problems(shape: PodShape, node: Node) -> list[str]:
+    labels = dict(node.labels)
+    problems = []
+    taints = list(node.taints)
+    if node.unschedulable:
+        taints.append(Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
+    for taint in taints:
+        if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape):
+            problems.append(f"node {node.name} has the taint {taint.key}")
+    if any(labels.get(key) != value for key, value in shape.node_selector):
+        problems.append(f"node {node.name} does not match the node selector")
+    terms = shape.required_terms
+    if terms is not None and not any(_term_holds(term, node.name, labels) for term in terms):
+        problems.append(f"node {node.name} does not match the required node affinity")
+    return problems
+
+
+def _is_tolerated(taint: Taint, shape: PodShape) -> bool:
+    for toleration in shape.tolerations:
+        if toleration.effect and toleration.effect != taint.effect:
+            continue
+        if toleration.key and toleration.key != taint.key:
+            continue
+        if toleration.operator == "Exists":
+            return True
+        if toleration.operator in ("Equal", "") and toleration.value == taint.value:
+            return True
+    return False
+
+
+def _term_holds(term: SelectorTerm, name: str, labels: dict[str, str]) -> bool:
+    if not (term.expressions or term.fields):
+        return False
+    return all(_holds(r, labels.get(r.key)) for r in term.expressions) and all(
+        r.key == "metadata.name" and r.operator in ("In", "NotIn") and _holds(r, name)
+        for r in term.fields
+    )
+
+
+def _holds(requirement: Requirement, value: str | None) -> bool:
+    wanted: Sequence[str] = requirement.values
+    match requirement.operator:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" if value is not None and wanted:
+            try:
+                difference = int(value) - int(wanted[0])
+            except ValueError:
+                return False
+            return difference > 0 if requirement.operator == "Gt" else difference < 0
+        case _:
+            return False

@@ -1,0 +1,133 @@
+"""What holds a gang back before any node is looked at: one cheap question for each gang.
+
+Used by ``scheduler`` to decide, and by ``explain`` to say why: so both always agree.
+"""
+
+from __future__ import annotations
+
+from quorate.core.model import GangKey, LabelSelector, Pod, Requirement
+from quorate.core.reasons import Reason
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import GangEntry, Where
+
+_WITHOUT_OBJECT = ("labels", "pod")
+
+
+def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
+    """Return why the gang may not be placed now, or ``Reason.NONE``. Costs O(1),
+    unless running pods have anti-affinity."""
+    if gang.spec is None and gang.key.dialect not in _WITHOUT_OBJECT:
+        return _object_missing(gang.key, cluster)
+    if gang.spec is not None and gang.spec.defect:
+        return Reason.GANG_OBJECT_INVALID
+    if gang.started:
+        return _held_pods(gang) if not gang.waits else _not_yet(gang, cluster, now_s)
+    if gang.disagrees:
+        return Reason.MEMBERS_DISAGREE
+    if gang.exist < gang.min_count or not gang.waits:
+        return _too_few(gang, cluster)
+    return _not_yet(gang, cluster, now_s)
+
+
+def _not_yet(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
+    if now_s < gang.not_before_s:
+        return Reason.BACKING_OFF
+    if cluster.with_anti_terms and repelled(gang, cluster):
+        return Reason.RULE_NOT_SUPPORTED
+    return Reason.NONE
+
+
+def _object_missing(key: GangKey, cluster: Cluster) -> Reason:
+    if namesake(key, cluster) is not None:
+        return Reason.GANG_OBJECT_IN_OTHER_API
+    if not cluster.served.get(key.dialect, True):
+        return Reason.GANG_API_NOT_INSTALLED
+    return Reason.GANG_OBJECT_MISSING
+
+
+def namesake(key: GangKey, cluster: Cluster) -> GangKey | None:
+    """Return a gang of that name whose object is of another API: the label is of another era."""
+    for dialect in cluster.served:
+        other = cluster.gangs.get(key._replace(dialect=dialect))
+        if dialect != key.dialect and other is not None and other.spec is not None:
+            return other.key
+    return None
+
+
+def _too_few(gang: GangEntry, cluster: Cluster) -> Reason:
+    """Say which of its members the gang lacks: those held back, or those that do not exist."""
+    counts = gang.counts
+    if gang.exist + counts[Where.INVALID] >= gang.min_count and counts[Where.INVALID]:
+        return _held_pods(gang)
+    if gang.exist + counts[Where.GATED] >= gang.min_count and counts[Where.GATED]:
+        return Reason.MEMBERS_GATED
+    if gang.exist >= gang.min_count:
+        return Reason.NONE if gang.bound or gang.assumed else Reason.NOT_ENOUGH_MEMBERS
+    total = owners_make(gang, cluster)
+    if total is not None and total < gang.min_count:
+        return Reason.OWNER_MAKES_TOO_FEW
+    return Reason.NOT_ENOUGH_MEMBERS
+
+
+def _held_pods(gang: GangEntry) -> Reason:
+    """Return the reason of a member that must not be placed as it is, if there is one."""
+    if not gang.counts[Where.INVALID]:
+        return Reason.NONE
+    for entry in gang.members.values():
+        if entry.where is Where.INVALID:
+            if not entry.pod.defect:
+                return Reason.RULE_NOT_SUPPORTED
+            return Reason(entry.pod.defect_reason or Reason.POD_INVALID)
+    return Reason.NONE
+
+
+def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:
+    """Return how many pods the owners of the gang's members make; None when one is not known."""
+    owners = {entry.pod.owner for entry in gang.members.values()}
+    if not owners or None in owners:
+        return None
+    total = 0
+    for owner in owners:
+        replicas = cluster.owners.get((gang.key.namespace, owner)) if owner else None
+        if replicas is None:
+            return None
+        total += replicas
+    return total
+
+
+def repelled(gang: GangEntry, cluster: Cluster) -> tuple[str, str] | None:
+    """Return ``(member, pod)`` where a running pod's anti-affinity selects a waiting member.
+
+    quorate does not know that rule yet, so the gang is held rather than placed wrongly.
+    """
+    selectors = {
+        selector: entry.pod.name
+        for entry in cluster.with_anti_terms.values()
+        for selector in entry.pod.anti_terms
+    }
+    for alike in gang.waiting.values():
+        for member in alike.values():
+            for selector, pod in selectors.items():
+                if _selects(selector, member.pod):
+                    return member.pod.name, pod
+    return None
+
+
+def _selects(selector: LabelSelector, pod: Pod) -> bool:
+    if selector.namespaces is not None and pod.namespace not in selector.namespaces:
+        return False
+    labels = dict(pod.labels)
+    return all(_holds(requirement, labels) for requirement in selector.requirements)
+
+
+def _holds(requirement: Requirement, labels: dict[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value in requirement.values
+        case "NotIn":
+            return value not in requirement.values
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None

@@ -1,0 +1,17 @@
+"""Which gang comes first: half-started ones, then priority, then the age of the gang."""
+
+from __future__ import annotations
+
+from quorate.core.state.gangs import GangEntry
+
+OrderKey = tuple[bool, int, float, str]
+
+
+def order_key(gang: GangEntry) -> OrderKey:
+    """Return the sort key of a gang; smaller comes first.
+
+    A gang that is bound in part is repaired before anything else. Equal gangs do not block one
+    another: one that does not fit is passed by. The last element makes the order total.
+    """
+    half_started = gang.bound > 0 and not gang.started
+    return (not half_started, -gang.priority, gang.created_s, str(gang.key))

@@ -1,0 +1,52 @@
+"""Gangs that wait for a decision, for room, or for the end of a back-off.
+
+In: touched gangs, grown nodes, the time. Out: the gangs to try now, in order. Called by
+``scheduler``. A gang is in at most one of the three places; one with nothing to place is in none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from quorate.core.model import GangKey
+from quorate.core.queue.ordering import order_key
+from quorate.core.queue.requeue import Blocked
+from quorate.core.state.gangs import GangEntry
+
+
+class Queue:
+    """Who is ready, who is blocked, who backs off."""
+
+    def __init__(self) -> None:
+        self.ready: set[GangKey] = set()
+        self.blocked = Blocked()
+        self.backing_off: dict[GangKey, float] = {}
+
+    def make_ready(self, keys: Iterable[GangKey]) -> None:
+        """Try these gangs at the next decision: something happened that could help them."""
+        for key in keys:
+            self.blocked.discard(key)
+            self.backing_off.pop(key, None)
+            self.ready.add(key)
+
+    def room_grew(self, could_help: Callable[[int], bool]) -> None:
+        """Wake the blocked gangs that the change could help, by the ids of their classes."""
+        self.make_ready(self.blocked.woken_by(could_help))
+
+    def time_passed(self, now_s: float) -> None:
+        """Wake the gangs whose back-off is over."""
+        self.make_ready([key for key, due_s in self.backing_off.items() if due_s <= now_s])
+
+    def take_ready(self, gangs: dict[GangKey, GangEntry]) -> list[GangEntry]:
+        """Return the ready gangs that still exist, in order, and leave none ready."""
+        ready = [gangs[key] for key in self.ready if key in gangs]
+        self.ready = set()
+        return sorted(ready, key=order_key)
+
+    def block(self, key: GangKey, class_ids: Iterable[int]) -> None:
+        """Leave the gang alone until room for one of its classes grows."""
+        self.blocked.add(key, class_ids)
+
+    def back_off(self, key: GangKey, until_s: float) -> None:
+        """Leave the gang alone until then."""
+        self.backing_off[key] = until_s

@@ -1,0 +1,158 @@
+"""Why a gang is not (wholly) started: one enum, and the facts that stand behind each value.
+
+The values are what users meet: the reason of the pod's condition and Event, the label of the metric,
+and ``reason`` in ``quorate why -o json``. They are stable names; sentences are made in ``explain``.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from quorate.core.model import GangKey, Owner
+
+
+class Reason(StrEnum):
+    """One value for each cause that a person would mend in a different way."""
+
+    NONE = "None"
+    """Nothing is in the way: every member has its node."""
+    STARTING = "Starting"
+    """The gang has a placement and its binds are under way."""
+
+    NOT_ENOUGH_MEMBERS = "NotEnoughMembers"
+    OWNER_MAKES_TOO_FEW = "OwnerMakesTooFew"
+    MEMBERS_GATED = "MembersGated"
+    GANG_OBJECT_MISSING = "PodGroupNotFound"
+    GANG_OBJECT_IN_OTHER_API = "PodGroupInOtherApi"
+    GANG_API_NOT_INSTALLED = "PodGroupApiNotInstalled"
+    GANG_OBJECT_INVALID = "PodGroupInvalid"
+    UNKNOWN_GANG_LABEL = "UnknownGangLabel"
+    MEMBERS_DISAGREE = "MembersDisagree"
+    POD_INVALID = "PodInvalid"
+    RULE_NOT_SUPPORTED = "RuleNotSupported"
+
+    NO_NODE_MATCHES = "NoNodeMatches"
+    REQUEST_TOO_LARGE = "RequestTooLarge"
+    MIN_RESOURCES_SHORT = "MinResourcesShort"
+    NOT_ENOUGH_ROOM = "NotEnoughRoom"
+    BACKING_OFF = "BackingOff"
+
+    @property
+    def nodes_would_help(self) -> bool:
+        """Whether more nodes could start the gang.
+
+        Only then the condition's reason is ``Unschedulable``: autoscalers add nodes on that word.
+        """
+        return self in _NODES_WOULD_HELP
+
+    @property
+    def is_misconfiguration(self) -> bool:
+        """Whether somebody has to change an object before this gang can ever start."""
+        return self in _MISCONFIGURATION
+
+
+_NODES_WOULD_HELP = {
+    Reason.NO_NODE_MATCHES,
+    Reason.REQUEST_TOO_LARGE,
+    Reason.MIN_RESOURCES_SHORT,
+    Reason.NOT_ENOUGH_ROOM,
+}
+_MISCONFIGURATION = {
+    Reason.OWNER_MAKES_TOO_FEW,
+    Reason.GANG_OBJECT_MISSING,
+    Reason.GANG_OBJECT_IN_OTHER_API,
+    Reason.GANG_API_NOT_INSTALLED,
+    Reason.GANG_OBJECT_INVALID,
+    Reason.UNKNOWN_GANG_LABEL,
+    Reason.MEMBERS_DISAGREE,
+    Reason.POD_INVALID,
+    Reason.RULE_NOT_SUPPORTED,
+    Reason.NO_NODE_MATCHES,
+    Reason.REQUEST_TOO_LARGE,
+}
+
+
+class GangState(StrEnum):
+    """Where a gang stands."""
+
+    WAITING = "Waiting"
+    STARTING = "Starting"
+    STARTED = "Started"
+
+
+class Members(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of a gang's pods. ``needed`` is min; ``exist`` leaves out gated and terminating ones.
+
+    ``bound`` have a node (whatever their phase); ``assumed`` have one in our plan; ``waiting`` have
+    none. ``running``, ``succeeded`` and ``failed`` are phases of pods that are bound.
+    """
+
+    needed: int
+    exist: int = 0
+    bound: int = 0
+    assumed: int = 0
+    waiting: int = 0
+    gated: int = 0
+    terminating: int = 0
+    invalid: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    total: int = 0
+
+
+class RuledOut(msgspec.Struct, frozen=True):
+    """``nodes`` nodes fail the rule whose message this is (kube-scheduler's words)."""
+
+    message: str
+    nodes: int
+
+
+class Blocker(msgspec.Struct, frozen=True, kw_only=True):
+    """One class of pods that does not (wholly) fit: how many of ``pods`` fit, and why not more."""
+
+    pod: str
+    """Name of one pod of the class."""
+    pods: int
+    fit: int
+    ruled_out: tuple[RuledOut, ...] = ()
+    nearest_miss: str = ""
+    """The node that comes closest, and what it lacks."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of why a gang stands where it stands.
+
+    ``sentence`` is the one that condition, Event and command line share; ``remedy`` says what a
+    person can do; ``warnings`` are true whatever the reason (two dialects on one pod).
+    """
+
+    key: GangKey
+    state: GangState
+    reason: Reason
+    sentence: str
+    members: Members
+    remedy: str = ""
+    nodes: int = 0
+    blockers: tuple[Blocker, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class GangView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a dialect needs to write the status of a gang's object.
+
+    ``admitted`` says whether minResources fit (Volcano's Inqueue); ``owner`` is the first member's.
+    """
+
+    key: GangKey
+    uid: str
+    state: GangState
+    members: Members
+    admitted: bool
+    reason: Reason
+    sentence: str
+    created_s: float
+    owner: Owner | None = None
+    priority: int = 0

@@ -1,0 +1,203 @@
+"""The only door of the core: ``observe`` changes, then ``decide``.
+
+In: changes, the time, a prefix for attempt ids. Out: a ``Plan``, and explanations when asked for.
+Called by ``shell.app`` (and by the command line and the simulation in its place). Nothing here
+waits, calls out, or reads a clock: the same calls give the same plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from quorate.core.changes import BindFailed, BindFailure, Change
+from quorate.core.explain import ApiWords, Explainer
+from quorate.core.model import GangKey
+from quorate.core.plan.cycle import Cycle
+from quorate.core.plan.filters import AttributeMasks, node_resources_fit
+from quorate.core.plan.plan import Bind, Eviction, GangBinds, Plan
+from quorate.core.plan.room import Room
+from quorate.core.plan.verify import verify_gang
+from quorate.core.policy import Policy
+from quorate.core.queue.gate import held_by
+from quorate.core.queue.queue import Queue
+from quorate.core.reasons import Reason
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import Attempt, GangEntry, Where
+
+
+class Scheduler:
+    """Gang scheduling over arrays. ``identity`` makes attempt ids unique over restarts."""
+
+    def __init__(
+        self, policy: Policy, apis: dict[str, ApiWords] | None = None, identity: str = "q"
+    ) -> None:
+        self.policy = policy
+        self.cluster = Cluster(policy.scheduler_names)
+        self._queue = Queue()
+        self._masks = AttributeMasks()
+        self._attempts: dict[GangKey, GangEntry] = {}
+        self._attempts_made = 0
+        self._identity = identity
+        self._apis = apis or {}
+
+    def observe(self, changes: Iterable[Change]) -> None:
+        """Take news in. Nothing is decided yet."""
+        for change in changes:
+            self.cluster.apply(change)
+
+    def decide(self, now_s: float) -> Plan:
+        """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
+        cluster, queue = self.cluster, self._queue
+        touched, grown, nodes_differ = cluster.take_news()
+        self._note_failures(touched, now_s)
+        evictions = self._end_attempts(now_s)
+        queue.make_ready(touched)
+        queue.time_passed(now_s)
+        if grown:
+            self._wake(sorted(grown))
+            touched.update(cluster.not_admitted())
+        if nodes_differ:
+            touched.update(queue.blocked)
+
+        gangs: list[GangBinds] = []
+        binds_left = self.policy.binds_per_plan_max
+        cycle: Cycle | None = None
+        for gang in queue.take_ready(cluster.gangs):
+            touched.add(gang.key)
+            reason = held_by(gang, cluster, now_s)
+            if reason is Reason.BACKING_OFF:
+                queue.back_off(gang.key, gang.not_before_s)
+            if reason is not Reason.NONE or not gang.waits:
+                continue
+            if binds_left <= 0:
+                queue.ready.add(gang.key)
+                continue
+            cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room())
+            binds = cycle.place(gang)
+            if binds:
+                gangs.append(self._begin(gang, binds, now_s))
+                binds_left -= len(binds)
+            if gang.waits:
+                queue.block(gang.key, gang.waiting)
+        touched |= cluster.take_news()[0]
+        return Plan(
+            gangs=tuple(gangs),
+            evictions=evictions,
+            touched=tuple(sorted(touched)),
+            wake_at_s=now_s if queue.ready else self._wake_at_s(),
+        )
+
+    def verified(self, plan: Plan) -> tuple[Plan, list[str]]:
+        """Return the plan without the gangs that fail verification, and what was wrong with them.
+
+        A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
+        """
+        problems: list[str] = []
+        good = []
+        for gang in plan.gangs:
+            wrong = verify_gang(gang, self.cluster)
+            if not wrong:
+                good.append(gang)
+                continue
+            problems += wrong
+            failure = BindFailure.UNVERIFIED
+            self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
+        if not problems:
+            return plan, problems
+        return Plan(
+            gangs=tuple(good),
+            evictions=plan.evictions,
+            touched=plan.touched,
+            wake_at_s=plan.wake_at_s,
+        ), problems
+
+    def explainer(self, now_s: float) -> Explainer:
+        """Return what answers why gangs stand where they stand, as of now."""
+        return Explainer(self.cluster, self.policy, self._room(), self._apis, now_s)
+
+    def _room(self) -> Room:
+        return Room(self.cluster.snapshot(), self._masks)
+
+    def _wake(self, rows: list[int]) -> None:
+        """Wake the blocked gangs of which one more pod fits on one of the rows."""
+        if not self._queue.blocked:
+            return
+        room = self._room()
+        free = room.free[rows]
+
+        def could_help(class_id: int) -> bool:
+            pod_class = self.cluster.classes.by_id[class_id]
+            slots = node_resources_fit.slots(pod_class, free)
+            return bool(np.any((slots > 0) & room.mask(pod_class)[rows]))
+
+        self._queue.room_grew(could_help)
+
+    def _begin(self, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
+        """Open an attempt, or add to the one that is open."""
+        if gang.attempt is None:
+            self._attempts_made += 1
+            asked_s = gang.spec.timeout_s if gang.spec else None
+            gang.attempt = Attempt(
+                f"{self._identity}-{self._attempts_made}", now_s + self.policy.timeout_s(asked_s)
+            )
+            self._attempts[gang.key] = gang
+        gang.attempt.open.update(bind.uid for bind in binds)
+        return GangBinds(
+            key=gang.key,
+            attempt=gang.attempt.id,
+            size=gang.bound + gang.assumed,
+            deadline_s=max(gang.attempt.deadline_s, now_s + self.policy.backoff_s),
+            binds=binds,
+        )
+
+    def _note_failures(self, touched: set[GangKey], now_s: float) -> None:
+        """Back off from gangs whose binds failed: at once the first time, then ever longer."""
+        for key in touched:
+            gang = self.cluster.gangs.get(key)
+            if gang is None:
+                continue
+            if gang.failed:
+                gang.failed = False
+                doublings = min(gang.failures - 1, 30)
+                wait_s = self.policy.backoff_s * 2**doublings if gang.failures else 0.0
+                gang.not_before_s = now_s + min(wait_s, self.policy.backoff_s_max)
+                gang.failures += 1
+            elif gang.attempt is None and gang.started:
+                gang.failures = 0
+
+    def _end_attempts(self, now_s: float) -> tuple[Eviction, ...]:
+        """Roll back the attempts whose time is over: evict what is bound of a gang below min."""
+        evictions: list[Eviction] = []
+        for key, gang in list(self._attempts.items()):
+            attempt = gang.attempt
+            if attempt is None:
+                del self._attempts[key]
+            elif now_s >= attempt.deadline_s and not attempt.open:
+                gang.attempt = None
+                del self._attempts[key]
+                if not gang.started:
+                    gang.failed = True
+                    self._note_failures({key}, now_s)
+                    evictions += self._evict(gang)
+        return tuple(evictions)
+
+    def _evict(self, gang: GangEntry) -> list[Eviction]:
+        message = (
+            f"Gang {gang.key} did not come together in time: "
+            f"{gang.bound} of {gang.min_count} members were bound"
+        )
+        evictions = []
+        for entry in gang.members.values():
+            if entry.where is Where.BOUND and not entry.evicting and not entry.pod.finished:
+                entry.evicting = True
+                gang.evicting += 1
+                pod = entry.pod
+                evictions.append(Eviction(pod.uid, pod.namespace, pod.name, gang.key, message))
+        return evictions
+
+    def _wake_at_s(self) -> float | None:
+        due = list(self._queue.backing_off.values())
+        due += [g.attempt.deadline_s for g in self._attempts.values() if g.attempt]
+        return min(due, default=None)

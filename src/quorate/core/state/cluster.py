@@ -1,0 +1,306 @@
+"""The cluster as it is known, updated by change and by nothing else.
+
+In: changes, one at a time, through ``apply``; and our own tentative placements, through ``assume``.
+Out: ``Snapshot`` for planning, the gangs, and which of them and which nodes are different now.
+Called by ``scheduler``. This is the one mutable class of the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from quorate.core import changes
+from quorate.core.changes import BindFailure, Change
+from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.state.encoding import PodClasses, Resources
+from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.nodes import NodeTable
+from quorate.core.state.snapshot import Snapshot
+
+
+class Cluster:
+    """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
+
+    def __init__(self, scheduler_names: Iterable[str]) -> None:
+        self.scheduler_names = frozenset(scheduler_names)
+        self.resources = Resources()
+        self.classes = PodClasses(self.resources)
+        self.nodes = NodeTable(self.resources)
+        self.pods: dict[str, PodEntry] = {}
+        self.gangs: dict[GangKey, GangEntry] = {}
+        self.owners: dict[tuple[str, Owner], int | None] = {}
+        self.served: dict[str, bool] = {}
+        self.with_anti_terms: dict[str, PodEntry] = {}
+        self.touched: set[GangKey] = set()
+        """Gangs to which something happened since ``take_news``."""
+        self.grown: set[int] = set()
+        """Rows that may hold more, or other, pods than before."""
+        self.nodes_differ = False
+        self._with_min_resources: set[GangKey] = set()
+        self._on_node: dict[str, set[str]] = {}
+        self._handlers: dict[type[Change], Callable[..., None]] = {
+            changes.NodeChanged: self._node_changed,
+            changes.NodeGone: self._node_gone,
+            changes.PodChanged: self._pod_changed,
+            changes.PodGone: self._pod_gone,
+            changes.GangChanged: self._gang_changed,
+            changes.GangGone: self._gang_gone,
+            changes.DialectServed: self._dialect_served,
+            changes.OwnerChanged: self._owner_changed,
+            changes.PodBound: self._pod_bound,
+            changes.BindFailed: self._bind_failed,
+        }
+
+    def apply(self, change: Change) -> None:
+        """Make ``change`` true here. Repeated and out-of-date changes do no harm."""
+        self._handlers[type(change)](change)
+
+    def snapshot(self) -> Snapshot:
+        """Return the nodes as they are now."""
+        return Snapshot.of(self.nodes)
+
+    def pods_on(self, node: str) -> list[PodEntry]:
+        """Return the pods that are counted on ``node``, ours under way included."""
+        return [self.pods[uid] for uid in self._on_node.get(node, ())]
+
+    def take_news(self) -> tuple[set[GangKey], set[int], bool]:
+        """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
+        news = self.touched, self.grown, self.nodes_differ
+        self.touched, self.grown, self.nodes_differ = set(), set(), False
+        return news
+
+    def not_admitted(self) -> list[GangKey]:
+        """Return gangs with minResources and no pods yet: room alone decides their status."""
+        return [key for key in self._with_min_resources if not self.gangs[key].members]
+
+    def assume(self, entry: PodEntry, node: str) -> None:
+        """Count a waiting pod on ``node`` until the outcome of its bind is known."""
+        assert entry.where is Where.WAITING, f"{entry.pod.name} is {entry.where.name}"
+        self._move(entry, Where.ASSUMED, node)
+
+    # Nodes
+
+    def _node_changed(self, change: changes.NodeChanged) -> None:
+        name = change.node.name
+        is_new = name not in self.nodes.rows
+        row, differs = self.nodes.put(change.node)
+        if is_new:
+            self.nodes_differ = True
+            for uid in self._on_node.get(name, ()):
+                entry = self.pods[uid]
+                entry.row = row
+                self.nodes.take(row, entry.pod_class)
+        if differs:
+            self.grown.add(row)
+
+    def _node_gone(self, change: changes.NodeGone) -> None:
+        row = self.nodes.remove(change.name)
+        if row is None:
+            return
+        self.nodes_differ = True
+        self.grown.discard(row)
+        for uid in self._on_node.get(change.name, ()):
+            self.pods[uid].row = -1
+
+    # Pods
+
+    def _pod_changed(self, change: changes.PodChanged) -> None:
+        pod = change.pod
+        entry = self.pods.get(pod.uid)
+        if entry is None:
+            ours = pod.scheduler in self.scheduler_names
+            entry = PodEntry(pod, self.classes.of(pod.shape), ours=ours)
+            self.pods[pod.uid] = entry
+            entry.gang = self._gang_for(pod)
+            self._enter(entry, self._place_of(pod, None), pod.node)
+        elif entry.pod != pod:
+            where, node = self._place_of(pod, entry), pod.node or entry.node
+            self._leave(entry)
+            row_before, class_before = entry.row, entry.pod_class
+            gang_before, entry.pod = entry.gang, pod
+            entry.pod_class = self.classes.of(pod.shape)
+            entry.gang = self._gang_for(pod)
+            self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
+            if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
+                self.grown.add(row_before)
+            if gang_before is not None and gang_before is not entry.gang:
+                self._after_loss(gang_before, pod.uid)
+        if entry.gang is not None and entry.where is Where.BOUND:
+            self._settle(entry.gang, pod.uid)
+        self._note_anti_terms(entry)
+
+    def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
+        """Decide where a pod is. A pod that has a node never loses it again."""
+        if pod.node or (entry is not None and entry.where is Where.BOUND):
+            return Where.BOUND
+        if pod.finished:
+            return Where.ENDED
+        if pod.scheduler not in self.scheduler_names:
+            return Where.FOREIGN
+        if entry is not None and entry.where is Where.ASSUMED:
+            return Where.ASSUMED
+        if pod.terminating:
+            return Where.TERMINATING
+        if pod.gates:
+            return Where.GATED
+        return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING
+
+    def _pod_gone(self, change: changes.PodGone) -> None:
+        entry = self.pods.get(change.uid)
+        if entry is None:
+            return
+        self._leave(entry)
+        if entry.row >= 0:
+            self.grown.add(entry.row)
+        del self.pods[change.uid]
+        self._forget_anti_terms(change.uid)
+        if entry.gang is not None:
+            entry.gang.evicting -= entry.evicting
+            self._after_loss(entry.gang, change.uid)
+
+    def _after_loss(self, gang: GangEntry, uid: str) -> None:
+        gang.after_loss()
+        self._settle(gang, uid)
+        self._drop_if_empty(gang)
+
+    def _note_anti_terms(self, entry: PodEntry) -> None:
+        if entry.pod.anti_terms and entry.node and not entry.pod.finished:
+            self.with_anti_terms[entry.pod.uid] = entry
+        elif entry.pod.uid in self.with_anti_terms:
+            self._forget_anti_terms(entry.pod.uid)
+
+    def _forget_anti_terms(self, uid: str) -> None:
+        """Look again at every waiting gang: one may have been held because of this pod."""
+        if self.with_anti_terms.pop(uid, None) is not None:
+            self.touched.update(gang.key for gang in self.gangs.values() if gang.waits)
+
+    def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
+        """Count the pod at its place, and on its node unless it has finished there."""
+        entry.where, entry.node, entry.row = where, node, -1
+        if entry.gang is not None:
+            entry.gang.attach(entry, where)
+            self.touched.add(entry.gang.key)
+        if not node or entry.pod.finished:
+            return
+        self._on_node.setdefault(node, set()).add(entry.pod.uid)
+        row = self.nodes.rows.get(node)
+        if row is not None:
+            entry.row = row
+            self.nodes.take(row, entry.pod_class)
+
+    def _leave(self, entry: PodEntry) -> None:
+        """Undo ``_enter``; the entry keeps its old row for the caller to look at."""
+        if entry.gang is not None:
+            entry.gang.detach(entry)
+            self.touched.add(entry.gang.key)
+        if entry.row >= 0:
+            self.nodes.release(entry.row, entry.pod_class)
+        on_node = self._on_node.get(entry.node)
+        if on_node is not None:
+            on_node.discard(entry.pod.uid)
+            if not on_node:
+                del self._on_node[entry.node]
+
+    def _move(self, entry: PodEntry, where: Where, node: str) -> None:
+        row_before = entry.row
+        self._leave(entry)
+        self._enter(entry, where, node)
+        if row_before >= 0 and entry.row != row_before:
+            self.grown.add(row_before)
+
+    # Gangs
+
+    def _gang_for(self, pod: Pod) -> GangEntry | None:
+        """Return the gang to count ``pod`` in; other schedulers' single pods are in none."""
+        if pod.membership is None and pod.scheduler not in self.scheduler_names:
+            return None
+        return self._gang(key_of(pod))
+
+    def _gang(self, key: GangKey) -> GangEntry:
+        entry = self.gangs.get(key)
+        if entry is None:
+            entry = self.gangs[key] = GangEntry(key)
+        return entry
+
+    def _drop_if_empty(self, gang: GangEntry) -> None:
+        if gang.is_empty:
+            self.gangs.pop(gang.key, None)
+
+    def _gang_changed(self, change: changes.GangChanged) -> None:
+        gang = self._gang(change.spec.key)
+        if gang.spec != change.spec:
+            gang.set_spec(change.spec)
+            if change.spec.min_resources:
+                self._with_min_resources.add(gang.key)
+            else:
+                self._with_min_resources.discard(gang.key)
+            self.touched.add(gang.key)
+            self._touch_namesakes(gang.key)
+
+    def _gang_gone(self, change: changes.GangGone) -> None:
+        gang = self.gangs.get(change.key)
+        if gang is None or gang.spec is None:
+            return
+        gang.set_spec(None)
+        self._with_min_resources.discard(gang.key)
+        self.touched.add(gang.key)
+        self._touch_namesakes(gang.key)
+        self._drop_if_empty(gang)
+
+    def _touch_namesakes(self, key: GangKey) -> None:
+        """A missing object's reason names an object of that name in another API: look again."""
+        for dialect in self.served:
+            if key._replace(dialect=dialect) in self.gangs:
+                self.touched.add(key._replace(dialect=dialect))
+
+    def _dialect_served(self, change: changes.DialectServed) -> None:
+        if self.served.get(change.dialect) == change.served:
+            return
+        self.served[change.dialect] = change.served
+        self.touched.update(key for key in self.gangs if key.dialect == change.dialect)
+
+    def _owner_changed(self, change: changes.OwnerChanged) -> None:
+        key = change.namespace, change.owner
+        if key in self.owners and self.owners[key] == change.replicas:
+            return
+        self.owners[key] = change.replicas
+        self.touched.update(
+            gang.key
+            for gang in self.gangs.values()
+            if gang.key.namespace == change.namespace and gang.waits
+        )
+
+    # Outcomes of our binds
+
+    def _pod_bound(self, change: changes.PodBound) -> None:
+        entry = self.pods.get(change.uid)
+        if entry is None or entry.gang is None:
+            return
+        if entry.where is Where.ASSUMED:
+            self._move(entry, Where.BOUND, change.node)
+        self._settle(entry.gang, change.uid)
+
+    def _bind_failed(self, change: changes.BindFailed) -> None:
+        if change.failure is BindFailure.GONE:
+            self._pod_gone(changes.PodGone(change.uid))
+            return
+        entry = self.pods.get(change.uid)
+        if entry is None or entry.gang is None:
+            return
+        if change.failure is not BindFailure.ELSEWHERE:
+            entry.gang.failed = True
+            entry.gang.last_failure = change.message
+        if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+            self._move(entry, Where.BOUND, change.node)
+        elif entry.where is Where.ASSUMED:
+            self._move(entry, self._place_of(entry.pod, None), "")
+        self._settle(entry.gang, change.uid)
+
+    def _settle(self, gang: GangEntry, uid: str) -> None:
+        """Close the attempt when its last bind is settled and the gang is quorate."""
+        attempt = gang.attempt
+        if attempt is None:
+            return
+        attempt.open.discard(uid)
+        if not attempt.open and (gang.started or not gang.bound):
+            gang.attempt = None

@@ -1,0 +1,219 @@
+"""The gangs and their members, counted by change. Owned by ``state.cluster``.
+
+A gang exists here while it has an object or a member. Counting is incremental: a thousandth member
+costs what the first one cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+
+from quorate.core.model import GangKey, GangSpec, Membership, Pod
+from quorate.core.state.encoding import PodClass
+
+
+class Where(IntEnum):
+    """The one place in which a pod is."""
+
+    WAITING = 0
+    """Ours, could be placed."""
+    ASSUMED = 1
+    """Ours, has a node in our plan; its Binding is under way."""
+    BOUND = 2
+    """Has a node, whatever its phase."""
+    GATED = 3
+    TERMINATING = 4
+    """Being deleted before it ever had a node."""
+    INVALID = 5
+    """Ours, but must not be placed as it is (``pod.defect`` says why)."""
+    ENDED = 6
+    """Finished without ever having had a node."""
+    FOREIGN = 7
+    """Another scheduler's, without a node."""
+
+
+_UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
+
+
+class PodEntry:
+    """A pod and where it is. ``row`` is its node's row, or -1 while that node is not known."""
+
+    __slots__ = ("evicting", "gang", "node", "ours", "pod", "pod_class", "row", "where")
+
+    def __init__(self, pod: Pod, pod_class: PodClass, *, ours: bool) -> None:
+        self.ours = ours
+        self.pod = pod
+        self.pod_class = pod_class
+        self.gang: GangEntry | None = None
+        self.where = Where.FOREIGN
+        self.node = ""
+        self.row = -1
+        self.evicting = False
+
+
+class Attempt:
+    """One try to start a gang: from its plan until all its binds are settled or time is over."""
+
+    __slots__ = ("deadline_s", "id", "open")
+
+    def __init__(self, attempt_id: str, deadline_s: float) -> None:
+        self.id = attempt_id
+        self.deadline_s = deadline_s
+        self.open: set[str] = set()
+        """Uids whose bind has no outcome yet."""
+
+
+class GangEntry:
+    """A gang: its object (if any), its members, and how far it has come."""
+
+    def __init__(self, key: GangKey) -> None:
+        self.key = key
+        self.spec: GangSpec | None = None
+        self.members: dict[str, PodEntry] = {}
+        self.waiting: dict[int, dict[str, PodEntry]] = {}
+        """Members that wait, by class id."""
+        self.counts: list[int] = [0] * len(Where)
+        self.ours = 0
+        """Members whose scheduler name is ours; a gang without any is another scheduler's."""
+        self.priorities: Counter[int] = Counter()
+        self.schedulers: Counter[str] = Counter()
+        self.minima: Counter[int | None] = Counter()
+        self.label_min = 1
+        """Min as the newest member's labels say it, in the dialect without objects."""
+        self.first_created_s = float("inf")
+        self.once_quorate = False
+        self.attempt: Attempt | None = None
+        self.evicting = 0
+        """Bound members that are being evicted: they count no more."""
+        self.failed = False
+        """Whether a bind failed since the last decision."""
+        self.failures = 0
+        """Decisions in a row that met failed binds."""
+        self.not_before_s = 0.0
+        self.last_failure = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to remember."""
+        return not self.members and self.spec is None
+
+    @property
+    def min_count(self) -> int:
+        """How many members must be able to start; 1 for a pod of no gang."""
+        if self.spec is not None:
+            return self.spec.min_count
+        return self.label_min
+
+    @property
+    def created_s(self) -> float:
+        """The gang's age: its object's, or its first member's, creation (epoch seconds)."""
+        if self.spec is not None and self.spec.created_s:
+            return self.spec.created_s
+        return self.first_created_s
+
+    @property
+    def priority(self) -> int:
+        """The members' priority; the highest where they disagree."""
+        return max(self.priorities, default=0)
+
+    @property
+    def started(self) -> bool:
+        """Whether the gang was once quorate and still runs: it needs no new quorum."""
+        return self.once_quorate and self.bound > 0
+
+    @property
+    def bound(self) -> int:
+        """Members that have a node, whatever their phase."""
+        return self.counts[Where.BOUND]
+
+    @property
+    def assumed(self) -> int:
+        """Members whose binds are under way."""
+        return self.counts[Where.ASSUMED]
+
+    @property
+    def waits(self) -> int:
+        """Members that could be placed now."""
+        return self.counts[Where.WAITING]
+
+    @property
+    def exist(self) -> int:
+        """Members that count towards quorum: bound, under way, or waiting."""
+        return self.bound - self.evicting + self.assumed + self.waits
+
+    @property
+    def need(self) -> int:
+        """How many waiting members must be placed at once; 0 when each may start by itself."""
+        if self.started:
+            return 0
+        return max(0, self.min_count - (self.bound - self.evicting) - self.assumed)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether two members that have no node yet differ in priority, min or scheduler name."""
+        return len(self.priorities) > 1 or len(self.schedulers) > 1 or len(self.minima) > 1
+
+    def attach(self, entry: PodEntry, where: Where) -> None:
+        """Count ``entry`` as being ``where``."""
+        entry.where = where
+        self.counts[where] += 1
+        self.ours += entry.ours
+        pod = entry.pod
+        self.members[pod.uid] = entry
+        if where is Where.WAITING:
+            self.waiting.setdefault(entry.pod_class.id, {})[pod.uid] = entry
+        if where in _UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
+            self._count_opinion(pod, 1)
+        self.first_created_s = min(self.first_created_s, pod.created_s)
+        if pod.membership is not None and pod.membership.min_count is not None:
+            self.label_min = pod.membership.min_count
+        if where is Where.BOUND and self.bound >= self.min_count and self._quorum_is_known:
+            self.once_quorate = True
+
+    def detach(self, entry: PodEntry) -> None:
+        """Stop counting ``entry``."""
+        where, pod = entry.where, entry.pod
+        self.counts[where] -= 1
+        self.ours -= entry.ours
+        del self.members[pod.uid]
+        if where is Where.WAITING:
+            alike = self.waiting[entry.pod_class.id]
+            del alike[pod.uid]
+            if not alike:
+                del self.waiting[entry.pod_class.id]
+        if where in _UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
+            self._count_opinion(pod, -1)
+
+    def after_loss(self) -> None:
+        """A gang that has lost its last bound member has to become quorate afresh."""
+        if self.bound == 0:
+            self.once_quorate = False
+
+    def set_spec(self, spec: GangSpec | None) -> None:
+        """Take the object's newest version; None when it is gone."""
+        self.spec = spec
+        if spec is not None and 0 < spec.min_count <= self.bound:
+            self.once_quorate = True
+
+    @property
+    def _quorum_is_known(self) -> bool:
+        return self.spec is not None or self.key.dialect in ("labels", "pod")
+
+    def _count_opinion(self, pod: Pod, by: int) -> None:
+        min_count = pod.membership.min_count if pod.membership else None
+        opinions: tuple[tuple[Counter, object], ...] = (  # type: ignore[type-arg]
+            (self.priorities, pod.priority),
+            (self.schedulers, pod.scheduler),
+            (self.minima, min_count),
+        )
+        for counter, value in opinions:
+            counter[value] += by
+            if not counter[value]:
+                del counter[value]
+
+
+def key_of(pod: Pod) -> GangKey:
+    """Return the gang that ``pod`` belongs to; a pod of none is a gang of one."""
+    membership: Membership | None = pod.membership
+    return membership.key if membership else GangKey(pod.namespace, "pod", f"{pod.name}@{pod.uid}")

@@ -1,0 +1,157 @@
+"""The nodes as arrays: one row for each node, one column for each resource. Updated by change.
+
+Owned by ``state.cluster``; read through ``state.snapshot``. Rows of deleted nodes are used again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from quorate.core.model import HostPort, Node
+from quorate.core.state.encoding import (
+    CodeColumn,
+    Ints,
+    Mask,
+    PodClass,
+    Resources,
+    grown,
+)
+
+_ROWS_FIRST = 64
+_WIDTH_FIRST = 8
+
+
+class NodeTable:
+    """All nodes. ``allocatable`` and ``used`` are int64 of shape [rows, resources], column-major."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self.rows: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self.allocatable: Ints = np.zeros((_ROWS_FIRST, _WIDTH_FIRST), np.int64, order="F")
+        self.used: Ints = np.zeros_like(self.allocatable)
+        self.alive: Mask = np.zeros(_ROWS_FIRST, np.bool_)
+        self.unschedulable: Mask = np.zeros(_ROWS_FIRST, np.bool_)
+        self.taints = CodeColumn(_ROWS_FIRST)
+        self.labels: dict[str, CodeColumn] = {}
+        self.ports: dict[tuple[str, int], Counter[tuple[int, str]]] = {}
+        self.attributes_version = 0
+        self._rows_free: list[int] = []
+
+    def __len__(self) -> int:
+        """Return the number of rows in use, those of deleted nodes included."""
+        return len(self.nodes)
+
+    def put(self, node: Node) -> tuple[int, bool]:
+        """Add or replace ``node``; return its row and whether anything changed for planning."""
+        row = self.rows.get(node.name)
+        before = self.nodes[row] if row is not None else None
+        if row is None:
+            row = self._new_row(node.name)
+        elif before == node:
+            return row, False
+        self.nodes[row] = node
+        if before is None or before.allocatable != node.allocatable:
+            columns = [self.resources.column(name) for name, _ in node.allocatable]
+            self.widen()
+            self.allocatable[row] = 0
+            self.allocatable[row, columns] = [amount for _, amount in node.allocatable]
+        if before is None or _attributes(before) != _attributes(node):
+            self._encode_attributes(row, node)
+        return row, True
+
+    def _encode_attributes(self, row: int, node: Node) -> None:
+        self.attributes_version += 1
+        self.alive[row] = True
+        self.unschedulable[row] = node.unschedulable
+        self.taints.set(row, node.taints)
+        if self.labels:
+            labels = dict(node.labels)
+            for key, column in self.labels.items():
+                column.set(row, labels.get(key))
+
+    def remove(self, name: str) -> int | None:
+        """Forget the node; return the row that it had. What ran there is no longer counted."""
+        row = self.rows.pop(name, None)
+        if row is None:
+            return None
+        self.nodes[row] = None
+        self.alive[row] = False
+        self.allocatable[row] = 0
+        self.used[row] = 0
+        for holders in self.ports.values():
+            for holder in [holder for holder in holders if holder[0] == row]:
+                del holders[holder]
+        self.attributes_version += 1
+        self._rows_free.append(row)
+        return row
+
+    def take(self, row: int, pod_class: PodClass) -> None:
+        """Count one pod of the class on the row."""
+        self.widen()
+        for column, amount in pod_class.demands:
+            self.used[row, column] += amount
+        for port in pod_class.shape.host_ports:
+            holders = self.ports.setdefault((port.protocol, port.port), Counter())
+            holders[row, port.ip] += 1
+
+    def release(self, row: int, pod_class: PodClass) -> None:
+        """Stop counting one pod of the class on the row."""
+        for column, amount in pod_class.demands:
+            self.used[row, column] -= amount
+        for port in pod_class.shape.host_ports:
+            holders = self.ports[port.protocol, port.port]
+            holders[row, port.ip] -= 1
+            if holders[row, port.ip] <= 0:
+                del holders[row, port.ip]
+
+    def label(self, key: str) -> CodeColumn:
+        """Return the codes of the label ``key``; a key that is asked for first is encoded now."""
+        column = self.labels.get(key)
+        if column is None:
+            column = self.labels[key] = CodeColumn(len(self.alive))
+            for row, node in enumerate(self.nodes):
+                if node is not None:
+                    column.set(row, dict(node.labels).get(key))
+        return column
+
+    def rows_with_port(self, wanted: HostPort) -> list[int]:
+        """Return the rows on which a pod holds a port that conflicts with ``wanted``."""
+        holders = self.ports.get((wanted.protocol, wanted.port), {})
+        return [
+            row
+            for row, ip in holders
+            if wanted.conflicts(HostPort(wanted.protocol, ip, wanted.port))
+        ]
+
+    def widen(self) -> None:
+        """Give every known resource a column in the arrays."""
+        width, wanted = self.used.shape[1], len(self.resources.names)
+        if wanted > width:
+            for name in ("allocatable", "used"):
+                wider = np.zeros((len(self.alive), 2 * wanted), np.int64, order="F")
+                wider[:, :width] = getattr(self, name)
+                setattr(self, name, wider)
+
+    def _new_row(self, name: str) -> int:
+        if self._rows_free:
+            row = self._rows_free.pop()
+        else:
+            row = len(self.nodes)
+            self.nodes.append(None)
+            if row == len(self.alive):
+                self._grow(2 * row)
+        self.rows[name] = row
+        return row
+
+    def _grow(self, rows: int) -> None:
+        for name in ("allocatable", "used", "alive", "unschedulable"):
+            setattr(self, name, grown(getattr(self, name), rows))
+        for column in (self.taints, *self.labels.values()):
+            column.grow(rows)
+
+
+def _attributes(node: Node) -> tuple[object, ...]:
+    return node.labels, node.taints, node.unschedulable

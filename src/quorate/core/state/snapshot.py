@@ -1,0 +1,81 @@
+"""A read-only view of the nodes for one cycle: what filters, scores and planning may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from quorate.core.model import HostPort, Node
+from quorate.core.state.encoding import CodeColumn, Ints, Mask
+from quorate.core.state.nodes import NodeTable
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The nodes at one instant; n rows, r resources. Rows that are not ``alive`` hold no node.
+
+    ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
+    others overcommitted a node. ``unschedulable`` is bool[n]. All arrays are read-only.
+    """
+
+    table: NodeTable
+    allocatable: Ints
+    free: Ints
+    alive: Mask
+    unschedulable: Mask
+    attributes_version: int
+
+    @classmethod
+    def of(cls, table: NodeTable) -> Snapshot:
+        """Take a snapshot; only ``free`` is copied."""
+        table.widen()
+        rows, width = len(table), len(table.resources.names)
+        free = table.allocatable[:rows, :width] - table.used[:rows, :width]
+        return cls(
+            table=table,
+            allocatable=_read_only(table.allocatable[:rows, :width]),
+            free=_read_only(free),
+            alive=_read_only(table.alive[:rows]),
+            unschedulable=_read_only(table.unschedulable[:rows]),
+            attributes_version=table.attributes_version,
+        )
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.alive)
+
+    @property
+    def nodes_alive(self) -> int:
+        """Return the number of nodes."""
+        return len(self.table.rows)
+
+    def node(self, row: int) -> Node:
+        """Return the node at ``row``, which must be alive."""
+        node = self.table.nodes[row]
+        assert node is not None, f"row {row} holds no node"
+        return node
+
+    def taint_sets(self) -> CodeColumn:
+        """Return the codes of the nodes' taints; the values are ``tuple[Taint, ...]``."""
+        return self.table.taints
+
+    def label(self, key: str) -> CodeColumn:
+        """Return the codes of the label's value (-1: absent); the values are strings."""
+        return self.table.label(key)
+
+    def rows_named(self, names: tuple[str, ...]) -> list[int]:
+        """Return the rows of the nodes with these names, of those that exist."""
+        return [self.table.rows[name] for name in names if name in self.table.rows]
+
+    def rows_with_port(self, port: HostPort) -> list[int]:
+        """Return the rows on which ``port`` is taken."""
+        return self.table.rows_with_port(port)
+
+
+_Array = TypeVar("_Array", Ints, Mask)
+
+
+def _read_only(array: _Array) -> _Array:
+    view = array.view()
+    view.setflags(write=False)
+    return view

@@ -1,0 +1,102 @@
+"""Ways of naming gangs: one file per dialect, pure, and the one place that chooses among them.
+
+In: ``PodFacts``. Out: ``Resolution``. Called by ``shell.watch``; ``shell.report`` looks a dialect
+up by the name in a gang's key. To add a dialect: one file, and one entry in ``DIALECTS``.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quorate.core.model import Membership
+from quorate.core.reasons import Reason
+from quorate.dialects import labels, native, near_misses, sigs, volcano, x_k8s
+from quorate.dialects.base import Dialect, Malformed, PodFacts, Resource, StatusPatch
+
+DIALECTS: tuple[Dialect, ...] = (labels, x_k8s, sigs, volcano, native)
+"""In the order in which they win when a pod names several gangs."""
+
+_BY_NAME = {dialect.NAME: dialect for dialect in DIALECTS}
+_EMPTY = (
+    ("label", x_k8s.LABEL),
+    ("label", sigs.LABEL),
+    ("annotation", volcano.ANNOTATION),
+)
+
+
+class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The gang of a pod, and what its author should know.
+
+    ``defect`` holds the pod back, with ``defect_reason`` (a value of ``Reason``); ``warning`` does
+    not.
+    """
+
+    membership: Membership | None = None
+    warning: str = ""
+    defect: str = ""
+    defect_reason: str = ""
+
+
+ORDINARY = Resolution()
+
+
+def by_name(name: str) -> Dialect | None:
+    """Return the dialect that a gang's key names; None for ``"pod"``, a pod of no gang."""
+    return _BY_NAME.get(name)
+
+
+def resolve(facts: PodFacts) -> Resolution:
+    """Return the pod's gang by the first dialect that it speaks.
+
+    Called for each version of each pod, most of which name no gang: the common path is five
+    look-ups and one scan of the keys.
+    """
+    found: Membership | None = None
+    others: list[tuple[Dialect, Membership]] = []
+    winner: Dialect | None = None
+    for dialect in DIALECTS:
+        named = dialect.membership(facts)
+        if named is None:
+            continue
+        if winner is None:
+            winner, found = dialect, named
+        else:
+            others.append((dialect, named))
+    if winner is None or found is None:
+        return _without_gang(facts)
+    return Resolution(found, warning=_two_dialects(winner, found, others) if others else "")
+
+
+def _two_dialects(
+    winner: Dialect, found: Membership, others: list[tuple[Dialect, Membership]]
+) -> str:
+    ignored = " and ".join(f'"{named.key.name}" by {other.NAMED_BY}' for other, named in others)
+    return (
+        f'the pod names several gangs: "{found.key.name}" by {winner.NAMED_BY}, which counts, '
+        f"and {ignored}, which is ignored; remove one"
+    )
+
+
+def _without_gang(facts: PodFacts) -> Resolution:
+    warning = labels.warning(facts)
+    for place, key in _EMPTY:
+        pairs = facts.labels if place == "label" else facts.annotations
+        if pairs.get(key) == "":
+            warning = warning or f"{place} {key} is empty: the pod is scheduled on its own"
+    defect = near_misses.find(facts)
+    if defect:
+        return Resolution(None, warning, defect, Reason.UNKNOWN_GANG_LABEL.value)
+    return Resolution(None, warning) if warning else ORDINARY
+
+
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "Malformed",
+    "PodFacts",
+    "Resolution",
+    "Resource",
+    "StatusPatch",
+    "by_name",
+    "resolve",
+]

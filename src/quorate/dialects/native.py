@@ -1,0 +1,92 @@
+"""PodGroup ``scheduling.k8s.io``: Kubernetes' own, from 1.36 on behind alpha gates.
+
+A pod names it in ``spec.schedulingGroup``. Policy ``basic`` groups pods without a quorum: each
+starts on its own. The spec is immutable (kubernetes-1.36.md 1.3).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quorate.core.model import GangKey, GangSpec, Membership
+from quorate.core.reasons import GangState, GangView
+from quorate.dialects import conditions, fields
+from quorate.dialects.base import Malformed, PodFacts, Resource, StatusPatch
+
+NAME = "native"
+RESOURCE: Resource | None = Resource("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
+NAMED_BY = "field spec.schedulingGroup.podGroupName"
+
+_CONDITION = "PodGroupScheduled"
+_MESSAGE_MAX = 32768
+"""metav1.Condition's own limit."""
+
+
+def membership(facts: PodFacts) -> Membership | None:
+    """Return the gang that the pod's spec names."""
+    name = facts.scheduling_group
+    return Membership(GangKey(facts.namespace, NAME, name)) if name else None
+
+
+def decode(raw: bytes) -> GangSpec:
+    """Return what the PodGroup says; its policy is exactly one of ``gang`` and ``basic``."""
+    meta, whole = fields.read_object(raw)
+    try:
+        spec = fields.mapping(whole, "spec", "spec")
+        return GangSpec(
+            key=GangKey(meta.namespace, NAME, meta.name),
+            min_count=_min_count(spec),
+            uid=meta.uid,
+            created_s=meta.created_s,
+            owner=meta.owner,
+            deleting=meta.deleting,
+        )
+    except fields.FieldError as error:
+        return fields.invalid_gang(NAME, meta, str(error))
+
+
+def _min_count(spec: fields.JsonObject) -> int:
+    path = "spec.schedulingPolicy"
+    policy = fields.mapping(spec, "schedulingPolicy", path)
+    gang, basic = policy.get("gang"), policy.get("basic")
+    if (gang is None) == (basic is None):
+        many = "neither gang nor basic is" if gang is None else "both gang and basic are"
+        raise fields.FieldError(f"{path}: {many} set; write exactly one of them")
+    if gang is None:
+        fields.mapping(policy, "basic", f"{path}.basic")
+        return 0
+    where = fields.mapping(policy, "gang", f"{path}.gang")
+    min_count = fields.whole_number(where, "minCount", f"{path}.gang.minCount", least=1)
+    if min_count is None:
+        raise fields.FieldError(f"{path}.gang.minCount: missing; write 1 or more")
+    return min_count
+
+
+def status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
+    """Return the patch of condition PodGroupScheduled; True is never taken back."""
+    try:
+        meta, whole = fields.read_object(raw)
+        now = fields.mapping(whole, "status", "status")
+    except (Malformed, fields.FieldError):
+        return None
+    found = conditions.present(now)
+    old = conditions.find(found, _CONDITION)
+    scheduled = view.members.bound >= max(1, view.members.needed)
+    settled = old is not None and old.get("status") == "True"
+    nothing_to_say = not scheduled and (
+        view.state is not GangState.WAITING or not view.members.total
+    )
+    if settled or nothing_to_say or (view.uid and meta.uid and view.uid != meta.uid):
+        return None
+    wanted = conditions.put(
+        found,
+        _CONDITION,
+        "True" if scheduled else "False",
+        now_s,
+        reason="Scheduled" if scheduled else "Unschedulable",
+        message="" if scheduled else view.sentence[:_MESSAGE_MAX],
+        observedGeneration=meta.generation,
+    )
+    if wanted == now.get("conditions"):
+        return None
+    return StatusPatch(msgspec.json.encode({"status": {"conditions": wanted}}), subresource=True)

@@ -1,0 +1,325 @@
+"""Read a YAML mapping by a table of fields, and collect every mistake with its line.
+
+In: text and a table of ``Field``. Out: a dict of the values that are right, and problems. Called by
+``config``. It walks PyYAML's nodes, which know their lines and show duplicate keys; Python objects
+are never built from the text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+import yaml
+
+_TAG = "tag:yaml.org,2002:"
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
+_SHOWN_CHARACTERS_MAX = 60
+
+
+class Problem(NamedTuple):
+    """One mistake: ``line`` counts from 1, 0 is the whole file; ``field`` is a path of keys."""
+
+    line: int
+    field: str
+    what: str
+    remedy: str
+
+
+class ConfigError(ValueError):
+    """The configuration file is wrong; the text lists every problem, one to a line."""
+
+    def __init__(self, source: str, problems: tuple[Problem, ...]) -> None:
+        self.source = source
+        self.problems = problems
+        super().__init__("\n".join(self._line(problem) for problem in problems))
+
+    def _line(self, problem: Problem) -> str:
+        place = f"{self.source}:{problem.line}" if problem.line else self.source
+        field = f"{problem.field}: " if problem.field else ""
+        return f"{place}: {field}{problem.what}. {problem.remedy}"
+
+
+class BadValueError(Exception):
+    """A value is wrong: what is, and the remedy. Raised by the readers of fields."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
+ReadValue = Callable[["Reader", yaml.Node, str], object]
+
+
+class Field(NamedTuple):
+    """A row of a table: the name of the value for Python, and how it is read.
+
+    ``required`` is the value that a file without this field is told to write.
+    """
+
+    name: str
+    read: ReadValue
+    required: str = ""
+
+
+Fields = Mapping[str, Field]
+
+
+class Reader:
+    """Walks one document; keeps its problems and the line of every field."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._problems: list[Problem] = []
+        self._line_of: dict[str, int] = {}
+        self._wrong: set[str] = set()
+
+    def compose(self, document: str, *, remedy: str) -> yaml.MappingNode:
+        """Return the document's mapping; raise ConfigError when there is none."""
+        try:
+            root = yaml.compose(document, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            what = ", ".join(part for part in (error.context, error.problem) if part)
+            self._stop(mark.line + 1 if mark else 0, what)
+        except yaml.reader.ReaderError as error:
+            line = document.count("\n", 0, error.position) + 1
+            sign = error.character  # typed as a number, and is one on some paths only
+            code = sign if isinstance(sign, int) else ord(sign)
+            self._stop(line, f"the character U+{code:04X} is not allowed")
+        except RecursionError:
+            self._stop(0, "brackets are nested too deeply")
+        if root is None:
+            raise ConfigError(self._source, (Problem(0, "", "the file is empty", remedy),))
+        if not isinstance(root, yaml.MappingNode):
+            what = f"this is {_kind(root)}, not fields with values"
+            raise ConfigError(self._source, (Problem(_line(root), "", what, remedy),))
+        return root
+
+    def read(self, node: yaml.MappingNode, fields: Fields, prefix: str = "") -> dict[str, Any]:
+        """Return the right values of a mapping, by their Python names; note the wrong ones."""
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if key is None or key not in fields:
+                self._unknown(key_node, key, fields, prefix)
+                continue
+            path, line = prefix + key, _line(key_node)
+            if path in self._line_of:
+                what = f"the field is set twice; the other is in line {self._line_of[path]}"
+                self._note(line, path, what, "Remove one of the two.")
+                continue
+            self._line_of[path] = line
+            field = fields[key]
+            try:
+                values[field.name] = _read_value(self, field, value_node, path)
+            except BadValueError as bad:
+                self._note(_line(value_node), path, bad.what, bad.remedy)
+        for key, field in fields.items():
+            if field.required and prefix + key not in self._line_of:
+                remedy = f"Add the line: {key}: {field.required}"
+                self._note(_line(node), prefix + key, "the field is missing", remedy)
+        return values
+
+    def expect(self, holds: bool, paths: tuple[str, ...], what: str, remedy: str) -> None:
+        """Note a problem between fields, at the first of them that the file sets."""
+        if holds or any(path in self._wrong for path in paths):
+            return
+        set_here = [path for path in paths if path in self._line_of]
+        path = set_here[0] if set_here else paths[0]
+        self._note(self._line_of.get(path, 0), path, what, remedy)
+
+    def raise_problems(self) -> None:
+        """Raise ConfigError if there is any problem, in the order of the lines."""
+        if self._problems:
+            raise ConfigError(self._source, tuple(sorted(self._problems)))
+
+    def _unknown(self, node: yaml.Node, key: str | None, fields: Fields, prefix: str) -> None:
+        if key is None:
+            self._note(_line(node), prefix.rstrip("."), "a key is no plain text", "Remove it.")
+            return
+        close = difflib.get_close_matches(key.lower(), [f.lower() for f in fields], n=1)
+        known = [f for f in fields if f.lower() in close]
+        remedy = (
+            f"Did you mean {known[0]}?" if known else f"The fields here are {', '.join(fields)}."
+        )
+        what = "there is no such field"
+        self._note(_line(node), prefix + _shown(key), what, remedy)
+
+    def _note(self, line: int, path: str, what: str, remedy: str) -> None:
+        self._wrong.add(path)
+        self._problems.append(Problem(line, path, what, remedy))
+
+    def _stop(self, line: int, what: str) -> NoReturn:
+        remedy = "This is not valid YAML: check indentation, quotes and brackets."
+        raise ConfigError(self._source, (Problem(line, "", what, remedy),)) from None
+
+
+# How the kinds of values are read. Each raises BadValueError for a value that is wrong.
+
+
+def boolean(_reader: Reader, node: yaml.Node, _path: str) -> bool:
+    """Read true or false; YAML's yes and on are not taken, as in Kubernetes."""
+    value = node.value if node.tag == _TAG + "bool" else None
+    if value not in {"true", "false"}:
+        raise BadValueError(f"{_describe(node)} is neither true nor false", "Write true or false.")
+    return bool(value == "true")
+
+
+def number(least: float, most: float) -> ReadValue:
+    """Make a reader of numbers in a range."""
+
+    def read(_reader: Reader, node: yaml.Node, _path: str) -> float:
+        value = _to_number(node, f"Write a number from {least:g} to {most:g}.")
+        if not least <= value <= most:
+            raise BadValueError(
+                f"{_describe(node)} is out of range", f"Write a number from {least:g} to {most:g}."
+            )
+        return value
+
+    return read
+
+
+def whole_number(least: int, most: int) -> ReadValue:
+    """Make a reader of whole numbers in a range."""
+
+    def read(_reader: Reader, node: yaml.Node, _path: str) -> int:
+        remedy = f"Write a whole number from {least} to {most}."
+        value = _to_number(node, remedy)
+        if value != int(value):
+            raise BadValueError(f"{_describe(node)} is not a whole number", remedy)
+        if not least <= value <= most:
+            raise BadValueError(f"{_describe(node)} is out of range", remedy)
+        return int(value)
+
+    return read
+
+
+def text(convert: Callable[[str], object]) -> ReadValue:
+    """Make a reader of text; ``convert`` raises BadValueError with what follows the value."""
+
+    def read(_reader: Reader, node: yaml.Node, _path: str) -> object:
+        try:
+            value = convert(_scalar(node))
+        except BadValueError as bad:
+            raise BadValueError(f"{_describe(node)} {bad.what}", bad.remedy) from None
+        _expect_text(node)
+        return value
+
+    return read
+
+
+def texts(convert: Callable[[str], object]) -> ReadValue:
+    """Make a reader of a list of different texts, at least one."""
+    read_one = text(convert)
+
+    def read(reader: Reader, node: yaml.Node, path: str) -> tuple[object, ...]:
+        if not isinstance(node, yaml.SequenceNode):
+            remedy = f"Write [{_shown(_scalar(node)) or 'quorate'}]."
+            raise BadValueError(f"{_describe(node)} is not a list", remedy)
+        if not node.value:
+            raise BadValueError("the list is empty", "Name at least one, or remove the field.")
+        values = tuple(read_one(reader, item, path) for item in node.value)
+        twice = next((value for value in values if values.count(value) > 1), None)
+        if twice is not None:
+            raise BadValueError(
+                f'"{_shown(str(twice))}" is in the list twice', "Remove one of the two."
+            )
+        return values
+
+    return read
+
+
+def choice(values: Mapping[str, str]) -> ReadValue:
+    """Make a reader of one word out of several."""
+
+    def read(_reader: Reader, node: yaml.Node, _path: str) -> str:
+        value = _scalar(node)
+        if value in values:
+            _expect_text(node)
+            return values[value]
+        close = difflib.get_close_matches(value, values, n=1)
+        remedy = f"Did you mean {close[0]}?" if close else f"Write {' or '.join(values)}."
+        raise BadValueError(f"{_describe(node)} is not known", remedy)
+
+    return read
+
+
+def constant(value: str) -> ReadValue:
+    """Make a reader of a field that has one possible value."""
+
+    def read(_reader: Reader, node: yaml.Node, _path: str) -> str:
+        if _scalar(node) != value:
+            what = f"{_describe(node)} is not what this version of quorate reads"
+            raise BadValueError(what, f"Write {value}.")
+        return value
+
+    return read
+
+
+def section(fields: Fields) -> ReadValue:
+    """Make a reader of a mapping with a table of its own."""
+
+    def read(reader: Reader, node: yaml.Node, path: str) -> dict[str, Any]:
+        if not isinstance(node, yaml.MappingNode):
+            some = next(iter(fields))
+            raise BadValueError(
+                f"{_describe(node)} holds no fields", f"Write fields below it, such as {some}."
+            )
+        return reader.read(node, fields, f"{path}.")
+
+    return read
+
+
+def _read_value(reader: Reader, field: Field, node: yaml.Node, path: str) -> object:
+    if node.tag == _TAG + "null":
+        raise BadValueError(
+            "the field has no value", "Give it one, or remove the line for the default."
+        )
+    return field.read(reader, node, path)
+
+
+def _to_number(node: yaml.Node, remedy: str) -> float:
+    if node.tag not in {_TAG + "int", _TAG + "float"} or not _NUMBER.fullmatch(node.value):
+        if isinstance(node, yaml.ScalarNode) and re.fullmatch(r"[0-9.]+ ?[smh]", node.value):
+            remedy += " Durations are in seconds, without a unit."
+        raise BadValueError(f"{_describe(node)} is not a plain number", remedy)
+    return float(node.value)
+
+
+def _scalar(node: yaml.Node) -> str:
+    """Return the characters of a single value, "" where there is a list or a mapping."""
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _expect_text(node: yaml.Node) -> None:
+    if node.tag != _TAG + "str":
+        raise BadValueError(
+            f"{_describe(node)} is not text", f'Put it in quotes: "{_shown(_scalar(node))}".'
+        )
+
+
+def _describe(node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        return f'"{_shown(node.value)}"' if node.tag == _TAG + "str" else _shown(node.value)
+    return _kind(node)
+
+
+def _kind(node: yaml.Node) -> str:
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
+
+
+def _shown(value: str) -> str:
+    """Keep a value to one short line: it comes from a file that may be anything."""
+    printable = "".join(c if c.isprintable() else "?" for c in value)
+    cut = printable[:_SHOWN_CHARACTERS_MAX]
+    return cut if cut == printable else cut + "..."
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1

@@ -1,0 +1,1 @@
+"""The only code that speaks HTTP to Kubernetes. Bytes flow out, own errors flow out; no policy."""

@@ -1,0 +1,222 @@
+"""Who we are to the API server. In: a kubeconfig or the pod's own files. Out: ``Credentials``.
+
+Called by the composition root; ``client`` uses what it returns. kubernetes_asyncio reads the files
+and runs exec plugins, as it knows every form of them; it is imported late, as that takes half a
+second.
+"""
+
+import logging
+import math
+import os
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from quorate.shell.clock import Clock
+
+RELOAD_INTERVAL_S: Final = 60.0
+# A server that answers 401 to everything must not make us run a plugin for every request.
+_RELOAD_INTERVAL_S_MIN: Final = 10.0
+_SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class _Configuration(Protocol):
+    """What we use of kubernetes_asyncio's class of that name."""
+
+    host: str
+    api_key: dict[str, str]
+    ssl_ca_cert: str | None
+    cert_file: str | None
+    key_file: str | None
+    verify_ssl: bool
+    tls_server_name: str | None
+    proxy: str | None
+
+
+# Fills a new Configuration; the flag says that the server refused the token we had.
+_Load = Callable[[bool], Awaitable[_Configuration]]
+
+
+class KubeConfigError(Exception):
+    """No usable credentials; the one line says where, what is wrong and what to do."""
+
+
+class Credentials:
+    """The server's address, TLS, and headers that stay valid while tokens rotate."""
+
+    def __init__(
+        self, configuration: _Configuration, load: _Load, *, clock: Clock, reload_interval_s: float
+    ) -> None:
+        """Take a Configuration of kubernetes_asyncio, and the function that made it.
+
+        Raises KubeConfigError: the certificates cannot be used.
+        """
+        self._load = load
+        self._clock = clock
+        self._reload_interval_s = reload_interval_s
+        self._refused = False
+        self._loaded_at_s = self._reload_at_s = 0.0
+        self._headers: dict[str, str] = {}
+        self._cert_files: tuple[str | None, str | None] = (None, None)
+        self.base_url = str(configuration.host).rstrip("/")
+        self.tls_server_name: str | None = configuration.tls_server_name
+        self.proxy_url: str | None = configuration.proxy
+        self.tls: ssl.SSLContext | None = None  # None: plain http
+        if self.base_url.startswith("https://"):
+            self.tls = _tls_context(configuration)
+        self._take(configuration)
+
+    async def headers(self) -> dict[str, str]:
+        """Return the headers that prove who we are: the same dict until they change."""
+        if self._clock.monotonic_s() >= self._reload_at_s:
+            # Set first: those who ask meanwhile use the old token, which is likely still valid.
+            self._reload_at_s = self._clock.monotonic_s() + _RELOAD_INTERVAL_S_MIN
+            refused, self._refused = self._refused, False
+            try:
+                self._take(await self._load(refused))
+            except KubeConfigError as error:
+                # A file half written, a plugin that failed once: the old token may serve on.
+                logging.getLogger(__name__).warning("credentials not renewed: %s", error)
+        return self._headers
+
+    def invalidate(self) -> None:
+        """Tell that the server refused us (401), so that a next request loads anew."""
+        self._refused = True
+        earliest_s = self._loaded_at_s + _RELOAD_INTERVAL_S_MIN
+        self._reload_at_s = min(self._reload_at_s, max(earliest_s, self._clock.monotonic_s()))
+
+    def _take(self, configuration: _Configuration) -> None:
+        token = str(configuration.api_key.get("BearerToken") or "").strip()
+        headers = {"Authorization": token} if token else {}
+        if headers != self._headers:
+            self._headers = headers
+        cert_files = (configuration.cert_file, configuration.key_file)
+        if self.tls is not None and cert_files[0] and cert_files != self._cert_files:
+            # New connections use the new certificate, those that are open keep the old one.
+            try:
+                self.tls.load_cert_chain(cert_files[0], cert_files[1])
+            except (OSError, ssl.SSLError) as error:
+                raise KubeConfigError(
+                    f"{cert_files[0]}: not a usable client certificate and key ({error}); "
+                    "renew the user's client-certificate in the kubeconfig"
+                ) from error
+            self._cert_files = cert_files
+        self._loaded_at_s = self._clock.monotonic_s()
+        self._reload_at_s = self._loaded_at_s + self._reload_interval_s
+
+
+async def load_credentials(
+    kubeconfig: str | Path | None = None, context: str | None = None, *, clock: Clock
+) -> Credentials:
+    """Find credentials as kubectl does, but prefer the pod's own when we run in a cluster.
+
+    The order: ``kubeconfig``, $KUBECONFIG, the pod's service account, ~/.kube/config.
+
+    Raises KubeConfigError: none found, or not usable.
+    """
+    chosen = kubeconfig or os.environ.get("KUBECONFIG")
+    if not chosen and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return await credentials_in_cluster(clock=clock)
+    return await credentials_from_kubeconfig(
+        chosen or Path.home() / ".kube" / "config", context, clock=clock
+    )
+
+
+async def credentials_from_kubeconfig(
+    path: str | Path, context: str | None = None, *, clock: Clock
+) -> Credentials:
+    """Read a kubeconfig, or several, separated as in $KUBECONFIG.
+
+    Raises KubeConfigError: missing, not valid, or its plugin failed.
+    """
+    from kubernetes_asyncio.client import Configuration  # noqa: PLC0415  slow to import
+    from kubernetes_asyncio.config import kube_config  # noqa: PLC0415
+
+    # The loader logs its errors, and raises them as well; one line is enough.
+    logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())
+    name = str(path)
+    if not any(Path(part).expanduser().is_file() for part in name.split(os.pathsep) if part):
+        raise KubeConfigError(
+            f"{name}: no such kubeconfig; give its path with --kubeconfig or $KUBECONFIG"
+        )
+    loader: Any = None
+
+    async def load(refused: bool) -> _Configuration:
+        nonlocal loader
+        configuration: _Configuration = type.__call__(
+            Configuration
+        )  # not a copy of the process's default
+        try:
+            if loader is None or refused:
+                loader = await kube_config.load_kube_config(
+                    config_file=name, context=context, client_configuration=configuration
+                )
+            else:  # keeps what it knows of a token's expiry, re-reads a token's file
+                await loader.load_and_set(configuration)
+        except Exception as error:  # the loader raises nearly anything, TypeError included
+            raise KubeConfigError(
+                f"{name}: {_describe(error)}; check it with `kubectl --kubeconfig {name} version`"
+            ) from error
+        return configuration
+
+    configuration = await load(False)
+    # An exec plugin that gives no expiry is run again only when the server refuses its token.
+    runs_for_ever = "exec" in (loader._user or {}) and not hasattr(loader, "exec_plugin_expiry")
+    interval_s = math.inf if runs_for_ever else RELOAD_INTERVAL_S
+    return Credentials(configuration, load, clock=clock, reload_interval_s=interval_s)
+
+
+async def credentials_in_cluster(
+    *,
+    clock: Clock,
+    directory: Path = _SERVICE_ACCOUNT_DIR,
+    environ: Mapping[str, str] = os.environ,
+) -> Credentials:
+    """Use the pod's service account. The kubelet renews its token, so the file is read again.
+
+    Raises KubeConfigError: we are not in a pod, or it has no service account token.
+    """
+    from kubernetes_asyncio.client import Configuration  # noqa: PLC0415  slow to import
+    from kubernetes_asyncio.config import incluster_config  # noqa: PLC0415
+
+    async def load(refused: bool) -> _Configuration:
+        configuration: _Configuration = type.__call__(Configuration)
+        try:
+            incluster_config.load_incluster_config(  # type: ignore[no-untyped-call]
+                configuration,
+                try_refresh_token=False,  # we read it again ourselves
+                token_filename=str(directory / "token"),
+                cert_filename=str(directory / "ca.crt"),
+                environ=environ,
+            )
+        except Exception as error:
+            raise KubeConfigError(
+                f"{directory}: {_describe(error)}; run in a pod with a service account, "
+                "or give a kubeconfig with --kubeconfig"
+            ) from error
+        return configuration
+
+    return Credentials(await load(False), load, clock=clock, reload_interval_s=RELOAD_INTERVAL_S)
+
+
+def _tls_context(configuration: _Configuration) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    except (OSError, ssl.SSLError) as error:
+        raise KubeConfigError(
+            f"{configuration.ssl_ca_cert}: not a usable CA certificate ({error}); "
+            "correct certificate-authority in the kubeconfig"
+        ) from error
+    # Python 3.13 began to demand extensions that the CAs of many clusters lack, and Go does not.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not configuration.verify_ssl:  # only if the kubeconfig says insecure-skip-tls-verify
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _describe(error: BaseException) -> str:
+    """Return the error as one line without a full stop."""
+    text = " ".join(str(error).split()).rstrip(".")
+    return text or type(error).__name__

@@ -1,0 +1,114 @@
+"""What can go wrong between us and the API server, as types. In: status and body. Out: an error.
+
+Raised by ``client`` and ``watching``; caught by everyone who calls them. No other exception of the
+network or of HTTP leaves ``shell.kube``: the cause is chained, never shown instead.
+"""
+
+import msgspec
+
+_MESSAGE_CHARS_MAX = 500
+
+
+class ApiError(Exception):
+    """The API server refused, or could not be reached (status 0).
+
+    ``reason`` is the machine-readable one of Kubernetes' Status object, such as "AlreadyExists";
+    ``retry_after_s`` is what the server asked us to wait, if it asked.
+    """
+
+    def __init__(
+        self, status: int, reason: str, message: str, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(f"{status} {reason}: {message}" if status else message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after_s = retry_after_s
+
+
+class NotFound(ApiError):  # noqa: N818  named as Kubernetes names its reasons
+    """404: no such object, or no such resource."""
+
+
+class Conflict(ApiError):  # noqa: N818
+    """409: the object changed meanwhile, exists already, or forbids this step."""
+
+
+class Gone(ApiError):  # noqa: N818
+    """410: the resource version or the continue token is too old."""
+
+
+class Forbidden(ApiError):  # noqa: N818
+    """403: RBAC, admission or a quota said no."""
+
+
+class TooManyRequests(ApiError):  # noqa: N818
+    """429: try again later."""
+
+
+class ServerError(ApiError):
+    """5xx: the server failed; whether the request was carried out is unknown."""
+
+
+class Unreachable(ApiError):  # noqa: N818
+    """No complete answer came. ``maybe_processed`` is False only if nothing was ever sent."""
+
+    def __init__(self, message: str, *, maybe_processed: bool = True) -> None:
+        super().__init__(0, "Unreachable", message)
+        self.maybe_processed = maybe_processed
+
+
+class _Details(msgspec.Struct):
+    retryAfterSeconds: float | None = None  # noqa: N815  the API's own name
+
+
+class _Status(msgspec.Struct):
+    reason: str | None = None
+    message: str | None = None
+    code: int | None = None
+    details: _Details | None = None
+
+
+_STATUS_DECODER = msgspec.json.Decoder(_Status)
+_TYPE_BY_STATUS: dict[int, type[ApiError]] = {
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    429: TooManyRequests,
+}
+
+
+def error_from_response(
+    status: int, body: bytes | msgspec.Raw, retry_after: str | bytes | None = None
+) -> ApiError:
+    """Return the error for an HTTP answer; its body is a Status object, or any text of a proxy.
+
+    ``retry_after`` is the header of that name; without it ``details.retryAfterSeconds`` counts.
+    """
+    try:
+        decoded = _STATUS_DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = bytes(body).decode("utf-8", "replace").strip()
+        decoded = _Status(message=text[:_MESSAGE_CHARS_MAX])
+    wait_s = _parse_retry_after(retry_after)
+    if wait_s is None and decoded.details is not None:
+        wait_s = decoded.details.retryAfterSeconds
+    kind = _TYPE_BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
+    return kind(status, decoded.reason or "Unknown", decoded.message or "no message", wait_s)
+
+
+def error_from_event(status_object: msgspec.Raw) -> ApiError:
+    """Return the error that an ERROR event of a watch carries (its object is a Status)."""
+    try:
+        code = _STATUS_DECODER.decode(status_object).code
+    except msgspec.DecodeError:
+        code = None
+    return error_from_response(code or 500, status_object)
+
+
+def _parse_retry_after(value: str | bytes | None) -> float | None:
+    """Read seconds; the form with a date is not used by Kubernetes and counts as absent."""
+    if value is None or not value.isdigit():
+        return None
+    return float(value)

@@ -1,0 +1,345 @@
+"""List and watch one resource for ever. In: a path. Out: what happened to its objects, in order.
+
+Called by the shell's watch stage, with one ``Reflector`` per resource; it speaks to the API server
+through ``client``. Objects go on as raw bytes: who needs which of their fields is not known here.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from quorate.shell.clock import Clock
+from quorate.shell.kube.client import KubeClient, Params
+from quorate.shell.kube.errors import (
+    ApiError,
+    Gone,
+    NotFound,
+    ServerError,
+    Unreachable,
+    error_from_event,
+)
+
+LINE_BYTES_MAX: Final = 256 * 1024 * 1024
+_SHORT_WATCH_S: Final = 1.0
+
+
+class Listed(msgspec.Struct, frozen=True, gc=False):
+    """All objects there are; those known before and not among these have vanished meanwhile."""
+
+    items: list[bytes]
+    resource_version: str
+
+
+class Added(msgspec.Struct, frozen=True, gc=False):
+    """An object appeared (or came to match the selectors)."""
+
+    raw: bytes
+
+
+class Modified(msgspec.Struct, frozen=True, gc=False):
+    """An object changed."""
+
+    raw: bytes
+
+
+class Deleted(msgspec.Struct, frozen=True, gc=False):
+    """An object is gone (or ceased to match the selectors); ``raw`` is its last state."""
+
+    raw: bytes
+
+
+class Absent(msgspec.Struct, frozen=True, gc=False):
+    """The resource itself does not exist (its CRD is not installed); nor do any objects."""
+
+
+class Garbled(msgspec.Struct, frozen=True, gc=False):
+    """A line of the stream that says nothing we know; whatever it reported is lost."""
+
+    raw: bytes
+    error: str
+
+
+WatchEvent = Listed | Added | Modified | Deleted | Absent | Garbled
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+class _Meta(msgspec.Struct, gc=False):
+    resourceVersion: str = ""  # noqa: N815  the API's own name
+
+
+class _Versioned(msgspec.Struct, gc=False):
+    metadata: _Meta
+
+
+class _ListMeta(msgspec.Struct, gc=False, rename={"token": "continue"}):
+    resourceVersion: str = ""  # noqa: N815
+    token: str = ""
+
+
+class _ListPage(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None  # Go writes null for an empty list
+
+
+_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
+_VERSIONED: Final = msgspec.json.Decoder(_Versioned)
+_LIST_PAGE: Final = msgspec.json.Decoder(_ListPage)
+_EVENT_BY_TYPE: Final[dict[str, Callable[[bytes], WatchEvent]]] = {
+    "ADDED": Added,
+    "MODIFIED": Modified,
+    "DELETED": Deleted,
+}
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How much at a time and how often."""
+
+    page_size: int = 500  # objects per page of a list
+    backoff_s_min: float = 0.1  # after the first failure; doubles with each further one
+    backoff_s_max: float = 10.0
+    absent_poll_s: float = 5.0  # how often to look whether a missing CRD is there now
+    watch_s: tuple[float, float] = (240.0, 480.0)  # how long one watch lasts, between these
+    silence_s_max: float = 120.0  # bookmarks come once a minute: beyond that the line is dead
+
+
+class LineSplitter:
+    """Lines from chunks of bytes that were cut anywhere; the time is linear in the bytes."""
+
+    __slots__ = ("_parts", "_parts_bytes")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []  # of a line that is not whole yet
+        self._parts_bytes = 0
+
+    def split(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that ``chunk`` completes, without their ends and without empty ones.
+
+        Raises ServerError: the line never ends.
+        """
+        whole, newline, rest = chunk.rpartition(b"\n")
+        if not newline:
+            self._parts.append(chunk)
+            self._parts_bytes += len(chunk)
+            if self._parts_bytes > LINE_BYTES_MAX:
+                raise ServerError(200, "Invalid", f"a line of more than {LINE_BYTES_MAX} bytes")
+            return []
+        self._parts.append(whole)
+        lines = b"".join(self._parts).split(b"\n")
+        self._parts, self._parts_bytes = [rest], len(rest)
+        return [line for line in lines if line]
+
+
+class Reflector:
+    """Keeps a consumer's picture of one resource true.
+
+    The promise: ``on_event`` gets ``Listed`` (or ``Absent``) first; then each event after the
+    list's resource version, in the server's order, with none lost and none twice, however often
+    the connection is cut: a watch resumes after the last event that was handed on, and a line that
+    was cut is not handed on. When the server no longer has that version (410), a new ``Listed``
+    tells the whole truth again; what vanished in between is what it does not contain. The one
+    exception is announced: ``Garbled`` is an event that could not be read.
+
+    ``on_event`` must be quick (append to a queue): the API server drops watchers that read slowly.
+    What it raises ends ``run``. The counters are plain attributes, for metrics.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        path: str,
+        *,
+        on_event: Callable[[WatchEvent], object],
+        clock: Clock,
+        chance: Callable[[], float],
+        params: Params | None = None,
+        pace: Pace = Pace(),  # noqa: B008  frozen
+    ) -> None:
+        """Prepare to watch ``path``, a collection.
+
+        ``chance`` returns numbers in [0, 1), for jitter: ``random.Random(seed).random``.
+        ``params`` may hold labelSelector and fieldSelector.
+        """
+        self._client = client
+        self._path = path
+        self._on_event = on_event
+        self._clock = clock
+        self._chance = chance
+        self._params = dict(params or {})
+        self._pace = pace
+        self._resource_version = ""  # "": the next thing to do is to list
+        self._is_resuming = False
+        self._failures_in_a_row = 0
+        self._expiries_in_a_row = 0
+        self.relists = 0  # how often all had to be read once more
+        self.reconnects = 0  # how often a watch went on where an earlier one had ended
+        self.events = 0
+        self.bookmarks = 0
+        self.garbled = 0
+        self.failures = 0  # how often it had to wait before it could go on
+        self.is_synced = False  # a list was delivered, and no later one is due
+        self.is_absent = False
+        self.last_error: ApiError | None = None  # None again as soon as the server answers
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                if self._resource_version:
+                    await self._watch()
+                else:
+                    await self._list()
+            except Gone as error:
+                await self._start_again(error)
+            except NotFound as error:
+                if self._resource_version:  # the list tells whether the resource is gone
+                    await self._start_again(error)
+                else:
+                    await self._absent(error)
+            except ApiError as error:
+                await self._back_off(error)
+
+    async def _list(self) -> None:
+        """Deliver one consistent list, however many pages it takes."""
+        items: list[bytes] = []
+        params: dict[str, str | int] = {**self._params, "limit": self._pace.page_size}
+        while True:
+            try:
+                body = await self._client.get(self._path, params)
+            except Gone:
+                if "limit" not in params:
+                    raise
+                # The pages' snapshot is gone before the last page: ask for all at once, which
+                # cannot expire, rather than race the server's compaction again.
+                items, params = [], dict(self._params)
+                self.relists += 1
+                continue
+            page = _decode_page(body)
+            items += [bytes(item) for item in page.items or ()]
+            if not page.metadata.token:
+                break
+            params["continue"] = page.metadata.token
+        if not page.metadata.resourceVersion:
+            raise ServerError(200, "Invalid", f"the list of {self._path} has no resourceVersion")
+        self._resource_version = page.metadata.resourceVersion
+        self.is_synced, self.is_absent, self._is_resuming = True, False, False
+        self._succeeded()
+        self._on_event(Listed(items, self._resource_version))
+
+    async def _watch(self) -> None:
+        """Follow the resource until the stream ends, in whatever way."""
+        shortest_s, longest_s = self._pace.watch_s
+        params: dict[str, str | int] = {
+            **self._params,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._resource_version,
+            "timeoutSeconds": int(shortest_s + (longest_s - shortest_s) * self._chance()),
+        }
+        self.reconnects += self._is_resuming
+        self._is_resuming = True
+        started_s = self._clock.monotonic_s()
+        seen_before = self.events + self.bookmarks
+        cut: Unreachable | None = None
+        async with self._client.stream(
+            self._path, params, silence_s_max=self._pace.silence_s_max
+        ) as stream:
+            self.last_error = None
+            splitter = LineSplitter()
+            try:
+                while chunk := await stream.read():
+                    self._take(splitter.split(chunk))
+            except Unreachable as error:
+                cut = error  # the stream was cut; what was whole has been delivered
+        lasted_s = self._clock.monotonic_s() - started_s
+        if self.events + self.bookmarks == seen_before and lasted_s < _SHORT_WATCH_S:
+            # Resumed at once, except from a server that accepts watches only to end them.
+            raise cut or Unreachable(f"the watch of {self._path} ended as soon as it began")
+        self._succeeded()
+
+    def _take(self, lines: list[bytes]) -> None:
+        """Hand on the events of some whole lines, and remember how far we are."""
+        newest: bytes | msgspec.Raw | None = None
+        try:
+            for line in lines:
+                try:
+                    envelope = _ENVELOPE.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    self._take_garbled(line, str(error))
+                    continue
+                make = _EVENT_BY_TYPE.get(envelope.type)
+                if make is not None:
+                    self.events += 1
+                    newest = raw = bytes(envelope.object)
+                    self._on_event(make(raw))
+                elif envelope.type == "BOOKMARK":
+                    self.bookmarks += 1
+                    newest = envelope.object
+                elif envelope.type == "ERROR":
+                    raise error_from_event(envelope.object)
+                else:
+                    self._take_garbled(line, f"event of unknown type {envelope.type!r}")
+        finally:
+            # Only the last version of a batch is needed, and reading it costs as much as the rest.
+            if newest is not None:
+                self._remember_version(newest)
+
+    def _take_garbled(self, line: bytes, error: str) -> None:
+        self.garbled += 1
+        self._on_event(Garbled(line, error))
+
+    def _remember_version(self, newest: bytes | msgspec.Raw) -> None:
+        try:
+            version = _VERSIONED.decode(newest).metadata.resourceVersion
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            version = ""
+        if version:
+            self._resource_version = version
+            self._expiries_in_a_row = 0
+            self._succeeded()
+
+    async def _start_again(self, error: ApiError) -> None:
+        """List anew: at once, but not in a tight loop if the server refuses its own versions."""
+        self.relists += 1
+        self._resource_version = ""
+        self.is_synced = False
+        self._expiries_in_a_row += 1
+        if self._expiries_in_a_row > 1:
+            self._failures_in_a_row = self._expiries_in_a_row - 2
+            await self._back_off(error)
+        else:
+            self.last_error = error
+
+    async def _absent(self, error: NotFound) -> None:
+        self.last_error = error
+        self._failures_in_a_row = 0
+        if not self.is_absent:
+            self.is_absent, self.is_synced = True, True
+            self._on_event(Absent())
+        await asyncio.sleep(self._pace.absent_poll_s)
+
+    def _succeeded(self) -> None:
+        self._failures_in_a_row = 0
+        self.last_error = None
+
+    async def _back_off(self, error: ApiError) -> None:
+        """Wait, twice as long after each failure in a row, and at least as the server asks."""
+        self.failures += 1
+        self.last_error = error
+        doublings = min(self._failures_in_a_row, 20)
+        self._failures_in_a_row += 1
+        delay_s = min(self._pace.backoff_s_max, self._pace.backoff_s_min * 2**doublings)
+        delay_s *= 0.5 + 0.5 * self._chance()
+        await asyncio.sleep(max(delay_s, error.retry_after_s or 0.0))
+
+
+def _decode_page(body: bytes) -> _ListPage:
+    try:
+        return _LIST_PAGE.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ServerError(200, "Invalid", f"not a list: {error}") from error

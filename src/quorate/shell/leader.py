@@ -1,0 +1,221 @@
+"""Leader election by a Lease. In: a client and the Lease's name. Out: whether we may act.
+
+Called by ``shell.app``, which runs the scheduler only while it leads, and by commit, which asks
+``is_leader`` before each bind. The rules are those of client-go's ``leaderelection``, so that other
+implementations and ``kubectl`` understand our Lease: the holder's clock is never believed; a Lease
+is free when this process has seen it unchanged for its duration.
+
+Fencing: a leader counts from the moment at which its last successful renewal was *sent*, a rival
+from the moment at which it *saw* that renewal, which is later. As ``renew_deadline_s`` is shorter
+than ``lease_duration_s``, the leader has stopped before a rival may begin.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from quorate.shell.clock import Clock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import ApiError, Conflict, NotFound
+from quorate.shell.kube.paths import resource_path
+
+_JITTER: Final = 1.2  # as client-go's JitterFactor: standbys do not knock all at once
+_RELEASE_S_MAX: Final = 5.0
+_Lease = dict[str, Any]
+
+
+class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast a dead leader is replaced, and how patient a live one is. Defaults: client-go's."""
+
+    lease_duration_s: int = 15
+    renew_deadline_s: float = 10.0
+    retry_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse durations with which a rival could start before the leader has stopped."""
+        if not self.lease_duration_s > self.renew_deadline_s > self.retry_s * _JITTER:
+            raise ValueError(
+                f"leader election needs lease_duration_s ({self.lease_duration_s}) > "
+                f"renew_deadline_s ({self.renew_deadline_s:g}) > "
+                f"{_JITTER} x retry_s ({self.retry_s:g})"
+            )
+
+
+class Elector:
+    """One candidate for one Lease. Give it a client of its own: a renewal must not queue."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+        clock: Clock,
+        chance: Callable[[], float],
+        times: LeaseTimes = LeaseTimes(),  # noqa: B008  frozen
+    ) -> None:
+        """``identity`` must be unique to this process; ``chance`` returns numbers in [0, 1)."""
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._clock = clock
+        self._chance = chance
+        self._times = times
+        self._collection_path = resource_path("coordination.k8s.io", "v1", "leases", namespace)
+        self._path = f"{self._collection_path}/{resource_path('', 'v1', name).split('/')[-1]}"
+        self._observed: _Lease = {}
+        self._observed_at_s = 0.0
+        self._lead_until_s = -1.0  # monotonic
+        self.holder = ""  # who leads, as far as we know; for logs and metrics
+        self.last_error: ApiError | None = None
+
+    def is_leader(self, now_s: float) -> bool:
+        """Tell whether we may still act at ``now_s``, of the monotonic clock.
+
+        It turns False by itself when no renewal succeeds, even if nothing else runs any more.
+        """
+        return now_s < self._lead_until_s
+
+    async def run(
+        self, on_started: Callable[[], Awaitable[None]], on_lost: Callable[[], object]
+    ) -> None:
+        """Wait for the Lease, run ``on_started`` while we hold it, return after one term.
+
+        When the Lease is lost: ``on_lost`` is called at once, then ``on_started`` is cancelled and
+        awaited. When ``run`` is cancelled, or ``on_started`` ends: the Lease is given back after
+        ``on_started`` has ended, so that a successor need not wait, and never works beside us.
+        What ``on_started`` raises is raised again.
+        """
+        while not await self._try_within(self._times.renew_deadline_s):
+            await asyncio.sleep(self._times.retry_s * (1 + _JITTER * self._chance()))
+        term = asyncio.ensure_future(on_started())
+        try:
+            while not term.done() and self.is_leader(self._clock.monotonic_s()):
+                await asyncio.wait([term], timeout=self._times.retry_s)
+                if not term.done():
+                    left_s = self._lead_until_s - self._clock.monotonic_s()
+                    await self._try_within(left_s)
+            if not term.done():
+                self._lead_until_s = -1.0
+                on_lost()
+                await _cancelled(term)
+        finally:
+            if not term.done():  # we were cancelled
+                await _cancelled(term)
+            if self.is_leader(self._clock.monotonic_s()):
+                await self._release()
+        if not term.cancelled():
+            term.result()
+
+    async def _try_within(self, limit_s: float) -> bool:
+        """Acquire or renew once; errors are what ``last_error`` is for, the next try follows."""
+        try:
+            async with asyncio.timeout(limit_s):
+                held = await self._acquire_or_renew()
+        except TimeoutError:
+            return False
+        except ApiError as error:
+            self.last_error = error
+            if isinstance(error, Conflict):
+                self._observed = {}  # someone else wrote: look before the next write
+            return False
+        self.last_error = None
+        return held
+
+    async def _acquire_or_renew(self) -> bool:
+        sent_at_s = self._clock.monotonic_s()
+        if self.is_leader(sent_at_s) and self._observed:
+            lease = self._observed  # the fast way: one write, no read
+        else:
+            try:
+                lease = msgspec.json.decode(await self._client.get(self._path))
+            except NotFound:
+                return await self._create(sent_at_s)
+            self._observe(lease)
+        spec = _spec(lease)
+        holder = spec.get("holderIdentity") or ""
+        ours = holder == self._identity
+        if holder and not ours and self._is_valid(spec):
+            self._lead_until_s = -1.0
+            return False
+        changes = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": self._times.lease_duration_s,
+            "renewTime": self._micro_time(),
+        }
+        if not ours:
+            changes["acquireTime"] = changes["renewTime"]
+            changes["leaseTransitions"] = int(spec.get("leaseTransitions") or 0) + 1
+        written = await self._client.put(self._path, {**lease, "spec": {**spec, **changes}})
+        self._lead(msgspec.json.decode(written), sent_at_s)
+        return True
+
+    async def _create(self, sent_at_s: float) -> bool:
+        now = self._micro_time()
+        written = await self._client.post(
+            self._collection_path,
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"namespace": self._namespace, "name": self._name},
+                "spec": {
+                    "holderIdentity": self._identity,
+                    "leaseDurationSeconds": self._times.lease_duration_s,
+                    "acquireTime": now,
+                    "renewTime": now,
+                    "leaseTransitions": 0,
+                },
+            },
+        )
+        self._lead(msgspec.json.decode(written), sent_at_s)
+        return True
+
+    async def _release(self) -> None:
+        """Give the Lease back; if that fails it runs out by itself."""
+        self._lead_until_s = -1.0
+        spec = {
+            **_spec(self._observed),
+            "holderIdentity": "",
+            "leaseDurationSeconds": 1,
+            "renewTime": self._micro_time(),
+        }
+        with contextlib.suppress(ApiError, TimeoutError):
+            async with asyncio.timeout(_RELEASE_S_MAX):
+                # The resourceVersion is that of our last renewal: a successor is not disturbed.
+                await self._client.put(self._path, {**self._observed, "spec": spec})
+                self.holder = ""
+
+    def _lead(self, lease: _Lease, sent_at_s: float) -> None:
+        self._observe(lease)
+        self._lead_until_s = sent_at_s + self._times.renew_deadline_s
+
+    def _observe(self, lease: _Lease) -> None:
+        """Remember the Lease, and when we first saw it say what it says."""
+        if _spec(lease) != _spec(self._observed) or not self._observed:
+            self._observed_at_s = self._clock.monotonic_s()
+        self._observed = lease
+        self.holder = _spec(lease).get("holderIdentity") or ""
+
+    def _is_valid(self, spec: dict[str, Any]) -> bool:
+        duration_s = float(spec.get("leaseDurationSeconds") or self._times.lease_duration_s)
+        return self._clock.monotonic_s() < self._observed_at_s + duration_s
+
+    def _micro_time(self) -> str:
+        now = datetime.fromtimestamp(self._clock.now_s(), UTC)
+        return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def _cancelled(task: asyncio.Future[None]) -> None:
+    """Cancel a task and wait until it has really ended; what it raises is in the task."""
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def _spec(lease: _Lease) -> dict[str, Any]:
+    return lease.get("spec") or {}

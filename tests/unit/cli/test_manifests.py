@@ -1,0 +1,199 @@
+"""Goal: what ``quorate manifests`` prints can be applied in its order, and grants no more.
+
+Method: parse the YAML and read it as the API server would; the real one was asked by hand.
+"""
+
+import re
+from importlib import resources
+
+import pytest
+import yaml
+
+from quorate.cli.manifests import PARTS, ManifestsError, manifests, render
+from quorate.shell import config
+
+
+def objects(text):
+    return [document for document in yaml.safe_load_all(text) if document is not None]
+
+
+def one(kind, name, text=None):
+    found = [
+        item
+        for item in objects(text or render())
+        if (item["kind"], item["metadata"]["name"]) == (kind, name)
+    ]
+    assert len(found) == 1, f"{kind} {name}"
+    return found[0]
+
+
+def test_everything_comes_in_an_order_that_can_be_applied():
+    kinds = [item["kind"] for item in objects(render())]
+    assert kinds == [
+        "CustomResourceDefinition",
+        "CustomResourceDefinition",
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+        "PriorityLevelConfiguration",
+        "FlowSchema",
+        "FlowSchema",
+        "ConfigMap",
+        "ResourceQuota",
+        "Deployment",
+    ]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_alone_is_that_part_of_the_whole(part):
+    assert render(parts=[part]).strip() in render()
+
+
+def test_parts_keep_their_order_and_come_once():
+    assert render(parts=["rbac", "crds", "rbac"]) == render(parts=["crds", "rbac"])
+
+
+def test_the_namespace_is_changed_everywhere():
+    text = render(namespace="batch")
+    assert "quorate-system" not in text
+    subjects = [s for s in re.findall(r"namespaces?: (.*)", text) if s != "batch"]
+    assert set(subjects) <= {'["*"]', '["batch"]'}
+    for item in objects(text):
+        assert item["metadata"].get("namespace", "batch") == "batch"
+
+
+def test_image_and_replicas_are_set():
+    deployment = one("Deployment", "quorate", render(image="example.com/q:1@sha256:ab", replicas=3))
+    assert deployment["spec"]["replicas"] == 3
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "example.com/q:1@sha256:ab"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"namespace": "Big"}, "--namespace 'Big'"),
+        ({"namespace": "a\nb"}, "is no name for a namespace"),
+        ({"image": "x: y"}, "is no image reference"),
+        ({"image": ""}, "Write it as name:tag"),
+        ({"replicas": 0}, "out of range"),
+        ({"parts": ["crd"]}, "crds, rbac, flowschema, deployment"),
+    ],
+)
+def test_a_bad_option_says_what_to_write(options, words):
+    with pytest.raises(ManifestsError, match=re.escape(words)):
+        render(**options)
+
+
+def test_the_command_prints_and_returns_an_exit_code(capsys):
+    assert manifests(only=["crds"]) == 0
+    assert capsys.readouterr().out == render(parts=["crds"])
+    assert manifests(replicas=-1) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("Error: --replicas -1 is out of range.")
+
+
+def test_the_deployed_configuration_is_the_default_one():
+    document = one("ConfigMap", "quorate")["data"]["config.yaml"]
+    assert config.parse(document, "config.yaml") == config.Config.default()
+    keys = yaml.safe_load(document)
+    assert set(keys) == set(config._TOP)
+    assert set(keys["leaderElection"]) == set(config._ELECTION)
+
+
+def test_the_probes_and_the_configuration_name_the_same_port():
+    (container,) = one("Deployment", "quorate")["spec"]["template"]["spec"]["containers"]
+    assert container["ports"][0]["containerPort"] == config.Config.default().health_port
+
+
+def test_the_pods_meet_the_restricted_pod_security_standard():
+    spec = one("Deployment", "quorate")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_the_level_has_a_seat_for_every_bind():
+    level = one("PriorityLevelConfiguration", "quorate")["spec"]["limited"]
+    shares = level["nominalConcurrencyShares"]
+    seats = (400 + 200) * shares // (245 + shares)  # kube-apiserver's defaults
+    assert seats > config.Config.default().bind_concurrency
+    assert level["lendablePercent"] == 0
+
+
+def rights(rules):
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_the_cluster_role_grants_what_the_scheduler_does_and_no_more():
+    sigs, x_k8s = "scheduling.sigs.k8s.io", "scheduling.x-k8s.io"
+    volcano, native = "scheduling.volcano.sh", "scheduling.k8s.io"
+    read = ("get", "list", "watch")
+    expected = {
+        *((("", r, v)) for r in ("pods", "nodes") for v in read),
+        *((g, "podgroups", v) for g in (sigs, x_k8s, volcano, native) for v in read),
+        *((g, "podgroups/status", "patch") for g in (sigs, x_k8s, native)),
+        *((g, "podgroups", "patch") for g in (sigs, volcano)),
+        *((volcano, "queues", v) for v in (*read, "create")),
+        (volcano, "queues/status", "patch"),
+        ("", "pods/binding", "create"),
+        ("", "pods/status", "patch"),
+        ("", "pods/eviction", "create"),
+        *(("events.k8s.io", "events", v) for v in ("create", "patch")),
+        *(("apps", r, "get") for r in ("deployments", "replicasets", "statefulsets")),
+        ("batch", "jobs", "get"),
+    }
+    assert rights(one("ClusterRole", "quorate")["rules"]) == expected
+
+
+def test_the_role_reaches_its_own_lease_only():
+    lease = config.Config.default().leader_election.name
+    create, rest = one("Role", "quorate-leader-election")["rules"]
+    assert create["verbs"] == ["create"]
+    assert rest["resourceNames"] == [lease]
+    assert set(rest["verbs"]) == {"get", "update", "patch"}
+
+
+@pytest.mark.parametrize(
+    ("group", "minimum"), [("scheduling.x-k8s.io", 1), ("scheduling.sigs.k8s.io", None)]
+)
+def test_the_definitions_follow_the_contract(group, minimum):
+    crd = one("CustomResourceDefinition", f"podgroups.{group}")
+    assert crd["metadata"]["annotations"]["api-approved.kubernetes.io"].endswith("/pull/50")
+    assert crd["spec"]["names"] == {
+        "kind": "PodGroup",
+        "listKind": "PodGroupList",
+        "plural": "podgroups",
+        "singular": "podgroup",
+        "shortNames": ["pg", "pgs"],
+    }
+    (version,) = crd["spec"]["versions"]
+    assert version["name"] == "v1alpha1"
+    assert version["subresources"] == {"status": {}}
+    columns = [column["name"] for column in version["additionalPrinterColumns"]]
+    assert columns == ["Phase", "MinMember", "Running", "Succeeded", "Failed", "Age"]
+    fields = version["schema"]["openAPIV3Schema"]["properties"]
+    assert set(fields["spec"]["properties"]) == {
+        "minMember",
+        "minResources",
+        "scheduleTimeoutSeconds",
+    }
+    assert fields["spec"]["properties"]["minMember"].get("minimum") == minimum
+    assert ("scheduled" in fields["status"]["properties"]) == (minimum is None)
+
+
+def test_every_template_is_a_part():
+    folder = resources.files("quorate") / "deploy"
+    assert {file.name for file in folder.iterdir()} == {f"{part}.yaml" for part in PARTS}

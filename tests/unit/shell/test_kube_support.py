@@ -1,0 +1,140 @@
+"""A scripted API server over real HTTP, for the tests of ``shell.kube`` and of ``leader``."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from quorate.shell.clock import SystemClock
+from quorate.shell.kube.credentials import Credentials
+
+Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+class ManualClock:
+    """A clock that moves when a test says so."""
+
+    def __init__(self) -> None:
+        self.time_s = 1000.0
+
+    def now_s(self) -> float:
+        return self.time_s
+
+    def monotonic_s(self) -> float:
+        return self.time_s
+
+
+@dataclass(kw_only=True)
+class Configuration:
+    """What kubernetes_asyncio's Configuration holds, as far as Credentials look at it."""
+
+    host: str
+    api_key: dict[str, str]
+    ssl_ca_cert: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    verify_ssl: bool = True
+    tls_server_name: str | None = None
+    proxy: str | None = None
+
+
+def credentials_for(url: str, ca_path: str | None = None) -> Credentials:
+    """Credentials with a token that never changes."""
+    configuration = Configuration(
+        host=url, api_key={"BearerToken": "Bearer t0ken"}, ssl_ca_cert=ca_path
+    )
+
+    async def load(refused: bool) -> Configuration:
+        return configuration
+
+    return Credentials(configuration, load, clock=SystemClock(), reload_interval_s=60.0)
+
+
+class ScriptedServer:
+    """Answers each request by the next step of its script; after the last one it stays silent."""
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps = list(steps)
+        self.requests: list[web.BaseRequest] = []
+        self.bodies: list[bytes] = []
+        self.script_done = asyncio.Event()
+        self.url = ""
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.requests.append(request)
+        self.bodies.append(await request.read())
+        if not self.steps:
+            self.script_done.set()
+            await asyncio.Event().wait()
+        return await self.steps.pop(0)(request)
+
+
+@asynccontextmanager
+async def serving(server: ScriptedServer) -> AsyncIterator[ScriptedServer]:
+    runner = web.ServerRunner(web.Server(server.answer, access_log=None), shutdown_timeout=0.0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def answer(status: int, body: object = None, **headers: str) -> Step:
+    """Answer with JSON (or with bytes, as they are)."""
+
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        shown = {name.replace("_", "-"): value for name, value in headers.items()}
+        return web.Response(status=status, body=raw, headers=shown)
+
+    return step
+
+
+def refusal(status: int, reason: str, **headers: str) -> Step:
+    """Answer with a Status object."""
+    return answer(
+        status,
+        {"kind": "Status", "code": status, "reason": reason, "message": f"it is {reason}"},
+        **headers,
+    )
+
+
+def listing(names: list[str], version: int, token: str = "") -> Step:
+    items = [{"metadata": {"name": name}} for name in names]
+    metadata = {"resourceVersion": str(version), "continue": token}
+    return answer(200, {"kind": "PodList", "metadata": metadata, "items": items})
+
+
+def event(kind: str, name: str, version: int, **more: object) -> bytes:
+    metadata = {"name": name, "resourceVersion": str(version)}
+    return json.dumps({"type": kind, "object": {"metadata": metadata, **more}}).encode() + b"\n"
+
+
+def error_event(status: int, reason: str) -> bytes:
+    status_object = {"kind": "Status", "code": status, "reason": reason, "message": "so sorry"}
+    return json.dumps({"type": "ERROR", "object": status_object}).encode() + b"\n"
+
+
+def stream(*parts: bytes, then: str = "end", pause_s: float = 0.0) -> Step:
+    """Send parts of a watch's body, then "end" it well, "cut" the connection, or go "silent"."""
+
+    async def step(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for part in parts:
+            await response.write(part)
+            await asyncio.sleep(pause_s)
+        if then == "cut":
+            await asyncio.sleep(0.05)  # let what was written arrive
+            assert request.transport is not None
+            request.transport.abort()
+        elif then == "silent":
+            await asyncio.Event().wait()
+        return response
+
+    return step

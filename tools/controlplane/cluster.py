@@ -1,0 +1,311 @@
+"""A running control plane: etcd, kube-apiserver, kube-controller-manager and kwok on loopback.
+
+In: cached binaries and a folder. Out: an API server with users, and nodes on demand. Called by
+tests/e2e, bench and ``up``::
+
+    with Cluster.start(tmp_path, nodes=4) as cluster:
+        cluster.kubectl("get", "nodes")
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, NoReturn, Self
+
+from tools.controlplane import credentials, flags, nodes, versions
+from tools.controlplane.client import ApiClient, ApiError
+from tools.controlplane.process import Component, ComponentError, free_port, wait_until
+
+READY_TIMEOUT_S = 60
+STOP_GRACE_S = 5
+
+
+class KubectlError(RuntimeError):
+    """kubectl failed; the text holds its command line and what it said."""
+
+
+def say(message: str) -> None:
+    """Print progress to standard error."""
+    print(f"controlplane: {message}", file=sys.stderr, flush=True)
+
+
+class Cluster:
+    """A control plane and its clients. Make one with ``Cluster.start``; a context manager.
+
+    Start it from a thread that outlives it: the kernel ends the components with that thread.
+    """
+
+    def __init__(self, data_dir: Path | None, progress: Callable[[str], None]) -> None:
+        """Prepare files and ports; ``Cluster.start`` is what callers want."""
+        missing = versions.missing_binaries()
+        if missing:
+            raise ComponentError(
+                f"Not built yet: {', '.join(missing)}. Run: python -m tools.controlplane build"
+            )
+        self._temporary = data_dir is None
+        self.data_dir = Path(data_dir or tempfile.mkdtemp(prefix="quorate-cluster-")).resolve()
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self._progress = progress
+        self._components: dict[str, Component] = {}  # in the order of their start
+        self._restores_sigterm = False
+        self._credentials = credentials.prepare(self.data_dir)
+        self._etcd_port, self._etcd_peer_port = free_port(), free_port()
+        self._port = free_port()
+        self.server = f"https://127.0.0.1:{self._port}"  #: URL of the API server
+        self.ca = self._credentials.ca  #: PEM file that verifies the API server
+        self.admin_token = self._credentials.tokens["admin"]  #: bearer token in system:masters
+        self.client = self.client_for(self.admin_token)  #: as admin; safe between threads
+        self.kubeconfig = self._kubeconfig_of("admin")  #: path of the admin's kubeconfig
+        self.kubectl_path = versions.binary("kubectl")
+
+    @classmethod
+    def start(
+        cls,
+        data_dir: Path | None = None,
+        *,
+        nodes: int = 0,
+        allocatable: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] = say,
+    ) -> Self:
+        """Start a control plane and wait until it is ready for pods.
+
+        Without ``data_dir`` its files are temporary. A folder that is given stays, and a cluster
+        started on it again finds its objects; the log of each component is ``<component>.log``.
+        """
+        start_s = time.monotonic()
+        progress(f"starting Kubernetes {versions.KUBERNETES}")
+        cluster = cls(data_dir, progress)
+        try:
+            cluster._handle_sigterm()
+            cluster._start_all()
+            if nodes:
+                cluster.create_nodes(nodes, allocatable=allocatable)
+        except BaseException:
+            cluster._temporary = False  # the error names logs
+            cluster.stop()
+            raise
+        progress(f"ready in {time.monotonic() - start_s:.1f} s: {cluster.server}")
+        return cluster
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop every component, last started first, and remove temporary files."""
+        for name in reversed(list(self._components)):
+            # Nobody reads temporary data again, so that nothing needs to be finished.
+            self._stop_component(name, grace_s=0 if self._temporary else STOP_GRACE_S)
+        self.client.close()
+        if self._temporary:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+        if self._restores_sigterm:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._restores_sigterm = False
+
+    # Components
+
+    def start_apiserver(self) -> None:
+        """Start the API server, on the same port as before, and wait until it is ready."""
+        port, etcd_port = self._port, self._etcd_port
+        self._run("kube-apiserver", flags.kube_apiserver(self._credentials, port, etcd_port))
+        self._wait("kube-apiserver", self._apiserver_is_ready)
+
+    def stop_apiserver(self, *, kill: bool = False) -> None:
+        """Stop the API server; with ``kill`` at once, as in a crash."""
+        self._stop_component("kube-apiserver", grace_s=0 if kill else STOP_GRACE_S)
+        self.client.forget_connections()
+
+    def restart_apiserver(self, *, kill: bool = False) -> None:
+        """Stop the API server and start it again."""
+        self.stop_apiserver(kill=kill)
+        self.start_apiserver()
+
+    def start_kube_scheduler(self, config: Mapping[str, Any] | None = None) -> ApiClient:
+        """Start kube-scheduler and wait until it is ready; give a client for its /metrics.
+
+        ``config`` is merged over a KubeSchedulerConfiguration whose client is not throttled.
+        """
+        kubeconfig = self._kubeconfig_of("system:kube-scheduler")
+        defaults = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+        }
+        path = self.data_dir / "kube-scheduler.yaml"
+        path.write_text(json.dumps({**defaults, **(config or {})}, indent=2))
+        port, certificates = free_port(), self.data_dir / "scheduler-certificates"
+        self._run("kube-scheduler", flags.kube_scheduler(path, port, certificates))
+        ca = certificates / "kube-scheduler.crt"
+        client = ApiClient(f"https://127.0.0.1:{port}", ca, self.admin_token)
+        self._wait("kube-scheduler", lambda: ca.exists() and client.is_ready())
+        return client
+
+    def stop_kube_scheduler(self) -> None:
+        """Stop kube-scheduler."""
+        self._stop_component("kube-scheduler", grace_s=STOP_GRACE_S)
+
+    def pid(self, component: str) -> int:
+        """Give the process id of a component, such as ``kube-apiserver``, to measure it."""
+        return self._components[component].pid
+
+    # Users
+
+    def client_for(self, token: str) -> ApiClient:
+        """Give a client of the API server that uses this bearer token."""
+        return ApiClient(self.server, self.ca, token)
+
+    def kubeconfig_for(self, token: str, *, name: str = "user") -> Path:
+        """Write a kubeconfig with this bearer token and give its path; ``name`` is in the path."""
+        return self._credentials.write_kubeconfig(name, self.server, token)
+
+    def service_account_token(self, namespace: str, name: str) -> str:
+        """Give a new token of a ServiceAccount that exists; it lasts for a day."""
+        return self.kubectl(
+            "create", "token", name, f"--namespace={namespace}", "--duration=24h"
+        ).strip()
+
+    # Requests
+
+    def kubectl(
+        self,
+        *args: str,
+        input: str | None = None,
+        check: bool = True,
+        kubeconfig: Path | None = None,
+        timeout_s: float = 120,
+    ) -> str:
+        """Run kubectl, as admin unless a ``kubeconfig`` is given, and give what it prints."""
+        command = [str(self.kubectl_path), *args]
+        environment = {
+            **os.environ,
+            "HOME": str(self.data_dir),
+            "KUBECONFIG": str(kubeconfig or self.kubeconfig),
+        }
+        done = subprocess.run(
+            command,
+            input=input,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+        )
+        if check and done.returncode != 0:
+            said = (done.stderr + done.stdout).strip()
+            raise KubectlError(f"kubectl {' '.join(args)}: code {done.returncode}\n{said}")
+        return done.stdout
+
+    def api(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | list[Any] | None = None,
+        *,
+        content_type: str = "application/json",
+        timeout_s: float = 30,
+    ) -> dict[str, Any]:
+        """Send one request as admin; raise ApiError for a status of 400 and above."""
+        return self.client.api(method, path, body, content_type=content_type, timeout_s=timeout_s)
+
+    # Nodes
+
+    def create_nodes(
+        self,
+        names: int | Iterable[str],
+        *,
+        allocatable: Mapping[str, str] | None = None,
+        labels: nodes.Labels | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+        prefix: str = "node-",
+    ) -> list[str]:
+        """Create nodes that are ready, and give their names.
+
+        ``names`` is a list, or a count: then they are ``prefix`` with 0, 1, ... ``allocatable`` is
+        merged over ``nodes.ALLOCATABLE``; ``labels`` may be a function of the node's index.
+        """
+        if isinstance(names, int):
+            names = [f"{prefix}{i}" for i in range(names)]
+        chosen = list(names)
+        start_s = time.monotonic()
+        nodes.create(
+            self.client, chosen, allocatable=allocatable or {}, labels=labels or {}, taints=taints
+        )
+        elapsed_s = time.monotonic() - start_s
+        if elapsed_s > 1:
+            self._progress(f"created {len(chosen)} nodes in {elapsed_s:.1f} s")
+        return chosen
+
+    def delete_all_nodes(self) -> None:
+        """Delete all nodes. Their pods stay until the pod garbage collector sees them (1 min)."""
+        self.api("DELETE", "/api/v1/nodes", timeout_s=120)
+
+    # Inside
+
+    def _start_all(self) -> None:
+        data = self.data_dir / "etcd"
+        self._run("etcd", flags.etcd(data, self._etcd_port, self._etcd_peer_port))
+        self.start_apiserver()  # retries until etcd answers
+        manager = self._kubeconfig_of("system:kube-controller-manager")
+        self._run(
+            "kube-controller-manager", flags.kube_controller_manager(self._credentials, manager)
+        )
+        self._run("kwok", flags.kwok(self._kubeconfig_of("kwok")))
+        self._wait("the default ServiceAccount", self._has_service_account)
+
+    def _kubeconfig_of(self, user: str) -> Path:
+        return self.kubeconfig_for(self._credentials.tokens[user], name=user)
+
+    def _run(self, name: str, command: list[str]) -> None:
+        if name in self._components:
+            raise ComponentError(f"{name} runs already; stop it first.")
+        self._components[name] = Component(name, command, self.data_dir)
+
+    def _stop_component(self, name: str, *, grace_s: float) -> None:
+        component = self._components.pop(name, None)
+        if component is not None:
+            component.stop(grace_s=grace_s)
+
+    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
+        components = list(self._components.values())
+        wait_until(ready, components, what, timeout_s=READY_TIMEOUT_S)
+
+    def _apiserver_is_ready(self) -> bool:
+        return self.ca.exists() and self.client.is_ready()
+
+    def _has_service_account(self) -> bool:
+        try:
+            self.api("GET", "/api/v1/namespaces/default/serviceaccounts/default")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return False
+        return True
+
+    def _handle_sigterm(self) -> None:
+        """Have SIGTERM unwind the stack, hence stop the cluster, unless somebody handles it."""
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _exit_on_sigterm)
+            self._restores_sigterm = True
+
+
+def _exit_on_sigterm(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + signal.SIGTERM)
