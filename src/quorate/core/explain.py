@@ -1,13 +1,14 @@
 """Why a gang stands where it stands, in one sentence and in facts.
 
-In: the cluster, the room, a gang. Out: an ``Explanation`` (for conditions, Events, the command line)
-and a ``GangView`` (for the dialects' status). Called by ``shell.report`` and ``cli`` through
+In: the cluster, the room, a gang. Out: an ``Explanation`` (for conditions, Events, the command
+line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` and ``cli`` through
 ``scheduler.explainer``. The sentence is made here and nowhere else.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner, Pod
@@ -291,7 +292,7 @@ def _unsupported(pod: Pod) -> str:
 def _disagreement(gang: GangEntry) -> tuple[str, str]:
     """Name two members and the field in which they differ."""
     undecided = [e.pod for e in gang.members.values() if not e.node]
-    fields = (
+    fields: tuple[tuple[str, Callable[[Pod], object]], ...] = (
         ("spec.priority", lambda pod: pod.priority),
         ("min-available", lambda pod: pod.membership.min_count if pod.membership else None),
         ("spec.schedulerName", lambda pod: pod.scheduler),

@@ -1,6 +1,6 @@
 """The nouns of the core: nodes, pods, pod shapes and gangs, as values.
 
-Written by ``dialects`` and ``shell.watch`` from Kubernetes objects; read by every stage of the core.
+Written by ``dialects`` and ``shell.watch`` from Kubernetes objects; read by all of the core.
 All values are frozen: a new version of an object is a new value. Resource amounts are integers in
 base units: millicores for ``cpu``, bytes or plain counts for everything else.
 """
@@ -130,7 +130,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``defect`` says why the pod cannot be read or must not be placed as it is (malformed, or a label
     that looks like a gang's but is nobody's); ``warning`` is said aloud but holds nothing back.
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size.
-    ``anti_terms`` select the pods that may not share a domain with this one (required anti-affinity).
+    ``anti_terms`` select pods that may not share a domain with this one (required anti-affinity).
     """
 
     uid: str

@@ -17,7 +17,9 @@ _PATTERN = re.compile(
     r"([+-]?)(?:([0-9]{1,40})(?:\.([0-9]{0,40}))?|\.([0-9]{1,40}))"
     r"(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?"
 )
-_BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
+_BINARY: dict[str, int] = {
+    f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)
+}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SIZES = tuple((suffix, _BINARY[suffix]) for suffix in ("Pi", "Ti", "Gi", "Mi", "Ki"))
 

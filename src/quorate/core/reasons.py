@@ -1,6 +1,6 @@
 """Why a gang is not (wholly) started: one enum, and the facts that stand behind each value.
 
-The values are what users meet: the reason of the pod's condition and Event, the label of the metric,
+The values are what users meet: the reason of the pod's condition, the label of the metric,
 and ``reason`` in ``quorate why -o json``. They are stable names; sentences are made in ``explain``.
 """
 

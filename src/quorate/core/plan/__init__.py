@@ -1,1 +1,1 @@
-
+"""Where the whole gang goes: filters, scores, packing, verification."""

@@ -102,7 +102,8 @@ def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
 
 
 def _lacks_any(pod_class: PodClass, free: Ints) -> Mask:
-    return np.any(list(node_resources_fit.lacking(pod_class, free).values()), axis=0)
+    lacks: Mask = np.any(list(node_resources_fit.lacking(pod_class, free).values()), axis=0)
+    return lacks
 
 
 def _nearest_miss(pod_class: PodClass, room: Room) -> str:

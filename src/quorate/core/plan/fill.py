@@ -83,4 +83,5 @@ def _pods_above(
     limit: float, score: node_resources.Scores, slope: node_resources.Scores, slots: Ints
 ) -> Ints:
     pods = np.floor((score - limit) / slope) + 1
-    return np.clip(pods, 0, slots).astype(np.int64)
+    clipped: Ints = np.clip(pods, 0, slots).astype(np.int64)
+    return clipped

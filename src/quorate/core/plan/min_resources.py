@@ -23,15 +23,15 @@ def shortage(gang: GangEntry, room: Room, resources: Resources) -> dict[str, tup
     own: dict[str, int] = {}
     for entry in gang.members.values():
         if entry.row >= 0:
-            for column, amount in entry.pod_class.demands:
-                name = resources.names[column]
+            for index, amount in entry.pod_class.demands:
+                name = resources.names[index]
                 own[name] = own.get(name, 0) + amount
     short = {}
     for name, wanted in gang.spec.min_resources:
         column = resources.columns.get(name)
-        in_range = column is not None and column < len(free_by_column)
-        free = int(free_by_column[column]) if in_range else 0
-        free += own.get(name, 0)
+        free = own.get(name, 0)
+        if column is not None and column < len(free_by_column):
+            free += int(free_by_column[column])
         if free < wanted:
             short[name] = (free, wanted)
     return short

@@ -1,4 +1,4 @@
-"""A plan: what to do, as data. Made by ``decide``, carried out by ``shell.commit`` and ``report``."""
+"""A plan: what to do, as data. Made by ``decide``, carried out by ``shell.commit``."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class _Search:
         return Found(None, exhausted=self.steps_left <= 0)
 
     def _place(self, depth: int) -> bool:
-        """Place the pod at ``depth`` and all after it; recursion is as deep as the gang is large."""
+        """Place the pod at ``depth`` and all after it; recursion goes as deep as there are pods."""
         if depth == len(self.pods):
             return True
         if depth >= 200:  # beyond this size only the greedy orders are tried

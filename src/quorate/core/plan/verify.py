@@ -84,9 +84,11 @@ def _attribute_problems(shape: PodShape, node: Node) -> list[str]:
     taints = list(node.taints)
     if node.unschedulable:
         taints.append(Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
-    for taint in taints:
-        if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape):
-            problems.append(f"node {node.name} has the taint {taint.key}")
+    problems += [
+        f"node {node.name} has the taint {taint.key}"
+        for taint in taints
+        if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape)
+    ]
     if any(labels.get(key) != value for key, value in shape.node_selector):
         problems.append(f"node {node.name} does not match the node selector")
     terms = shape.required_terms

@@ -14,8 +14,10 @@ _WITHOUT_OBJECT = ("labels", "pod")
 
 
 def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
-    """Return why the gang may not be placed now, or ``Reason.NONE``. Costs O(1),
-    unless running pods have anti-affinity."""
+    """Return why the gang may not be placed now, or ``Reason.NONE``.
+
+    Costs O(1), unless running pods have anti-affinity.
+    """
     if gang.spec is None and gang.key.dialect not in _WITHOUT_OBJECT:
         return _object_missing(gang.key, cluster)
     if gang.spec is not None and gang.spec.defect:

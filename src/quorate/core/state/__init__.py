@@ -1,1 +1,1 @@
-
+"""The cluster as it is known: nodes as arrays, pods, gangs."""

@@ -24,7 +24,7 @@ _WIDTH_FIRST = 8
 
 
 class NodeTable:
-    """All nodes. ``allocatable`` and ``used`` are int64 of shape [rows, resources], column-major."""
+    """All nodes. ``allocatable`` and ``used`` are int64[rows, resources], column-major."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
@@ -81,9 +81,9 @@ class NodeTable:
         self.alive[row] = False
         self.allocatable[row] = 0
         self.used[row] = 0
-        for holders in self.ports.values():
-            for holder in [holder for holder in holders if holder[0] == row]:
-                del holders[holder]
+        for taken in self.ports.values():
+            for holder in [holder for holder in taken if holder[0] == row]:
+                del taken[holder]
         self.attributes_version += 1
         self._rows_free.append(row)
         return row
@@ -119,7 +119,7 @@ class NodeTable:
 
     def rows_with_port(self, wanted: HostPort) -> list[int]:
         """Return the rows on which a pod holds a port that conflicts with ``wanted``."""
-        holders = self.ports.get((wanted.protocol, wanted.port), {})
+        holders = self.ports.get((wanted.protocol, wanted.port), Counter())
         return [
             row
             for row, ip in holders

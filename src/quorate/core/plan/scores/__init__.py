@@ -15,8 +15,8 @@ from quorate.core.state.snapshot import Snapshot
 
 def attribute_score(
     pod_class: PodClass, snapshot: Snapshot, feasible: Mask
-) -> float | node_resources.Scores:
-    """Return float64[n], or 0 where no attribute makes a difference: the weighted sum."""
+) -> node_resources.Scores:
+    """Return float64[n]: the weighted sum of the scores of attributes."""
     total = np.zeros(len(snapshot))
     shape = pod_class.shape
     if shape.preferred_terms:
