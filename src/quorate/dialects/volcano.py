@@ -80,7 +80,8 @@ def _phase(phase: str, view: GangView) -> str:
     members = view.members
     if members.running and _is_unschedulable(view):
         return "Unknown"
-    if members.bound >= members.needed:
+    # By the letter a min of 0 is Completed while its first pods still wait; only an empty one is.
+    if members.bound >= members.needed and (members.bound or not members.total):
         ended = members.succeeded + members.failed >= members.bound
         return "Completed" if ended else "Running"
     # A started gang that lost a member must not fall back to Pending: vcjob's controller would not

@@ -179,6 +179,8 @@ class Elector:
     async def _release(self) -> None:
         """Give the Lease back; if that fails it runs out by itself."""
         self._lead_until_s = -1.0
+        if not self._observed:
+            return  # we do not know its version: a write without one could undo a successor's
         spec = {
             **_spec(self._observed),
             "holderIdentity": "",

@@ -146,7 +146,12 @@ def test_those_who_wait_get_a_new_connection_when_the_only_one_is_cut(run):
 
 @pytest.mark.parametrize(
     "sent",
-    [b"rubbish\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", ok() + ok(), ok(head=b"Content-Length: 1\r\n")],
+    [
+        b"rubbish\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        ok() + ok(),
+        ok(head=b"Content-Length: 1\r\n"),
+    ],
 )
 def test_malformed_answers_are_unreachable_and_close_the_connection(run, sent):
     async def reply(path, writer):
@@ -268,11 +273,11 @@ def test_close_fails_what_is_under_way(run):
 def certificate(tmp_path_factory):
     directory = tmp_path_factory.mktemp("tls")
     key, cert = directory / "key.pem", directory / "cert.pem"
+    options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=x"
+    addext = ["-addext", "subjectAltName=IP:127.0.0.1"]
     try:
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-            + ["-nodes", "-keyout", key, "-out", cert, "-days", "1", "-subj", "/CN=localhost"]
-            + ["-addext", "subjectAltName=IP:127.0.0.1"],
+            ["openssl", *options.split(), "-keyout", key, "-out", cert, *addext],
             check=True,
             capture_output=True,
         )
@@ -298,9 +303,7 @@ def test_tls_is_verified(run, certificate):
             assert [a.body for a in answers] == [f"/{i}".encode() for i in range(40)]
             await pool.close()
             for stranger, name in ((ssl.create_default_context(), None), (trusting, "other.host")):
-                pool = ConnectionPool(
-                    "127.0.0.1", server.port, tls=stranger, server_hostname=name
-                )
+                pool = ConnectionPool("127.0.0.1", server.port, tls=stranger, server_hostname=name)
                 with pytest.raises(Unreachable, match="certificate"):
                     await ask(pool, "/x")
                 await pool.close()

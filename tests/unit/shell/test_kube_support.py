@@ -74,7 +74,7 @@ class ScriptedServer:
 
 @asynccontextmanager
 async def serving(server: ScriptedServer) -> AsyncIterator[ScriptedServer]:
-    runner = web.ServerRunner(web.Server(server.answer, access_log=None), shutdown_timeout=0.0)
+    runner = web.ServerRunner(web.Server(server.answer, access_log=None), shutdown_timeout=0.01)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"

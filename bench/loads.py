@@ -1,0 +1,123 @@
+"""The processes beside the driver: one that creates objects, one that binds at the API's ceiling.
+
+In: a job as a JSON file. Out: JSON lines. Started by ``cluster_bench``, each as a process of its
+own, so that no measurement shares an interpreter with another::
+
+    python -m bench.loads create JOB    creates what the job lists, then prints when
+    python -m bench.loads ceiling JOB   prints "ready", then binds each gang whose name it reads
+
+Both use quorate's own client of the API, with as many connections as quorate.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvloop
+
+from quorate.shell.clock import SystemClock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.credentials import credentials_from_kubeconfig
+
+CONNECTIONS = 64
+
+
+class CreateJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Create all ``objects`` at ``path``, CONNECTIONS at a time, in their order."""
+
+    kubeconfig: str
+    path: str
+    objects: list[msgspec.Raw]
+
+
+class CeilingJob(msgspec.Struct, frozen=True, kw_only=True):
+    """``node_of[gang][pod]``: the answer, which a scheduler would have to find."""
+
+    kubeconfig: str
+    namespace: str
+    node_of: dict[str, dict[str, str]]
+
+
+class Created(msgspec.Struct, frozen=True, kw_only=True):
+    """When the first request went out and the last answer came; seconds of the monotonic clock."""
+
+    first_s: float
+    last_s: float
+
+
+async def create(job: CreateJob) -> Created:
+    """Create the objects; raises the API's first refusal."""
+    async with await _client(job.kubeconfig) as client:
+        bodies = [bytes(item) for item in job.objects]
+        first_s = time.monotonic()
+        await _all([client.post(job.path, body) for body in bodies])
+        return Created(first_s=first_s, last_s=time.monotonic())
+
+
+async def ceiling(job: CeilingJob) -> None:
+    """Bind each gang as soon as its name is read; everything is encoded before "ready"."""
+    requests = {
+        gang: [_binding(job.namespace, pod, node) for pod, node in nodes.items()]
+        for gang, nodes in job.node_of.items()
+    }
+    async with await _client(job.kubeconfig) as client:
+        await client.get("/version")
+        reader = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        _say("ready")
+        async with asyncio.TaskGroup() as group:
+            while line := await reader.readline():
+                for path, body in requests[line.decode().strip()]:
+                    group.create_task(_ignore_result(client.post(path, body)))
+
+
+def _binding(namespace: str, pod: str, node: str) -> tuple[str, bytes]:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod, "namespace": namespace},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/binding"
+    return path, msgspec.json.encode(body)
+
+
+async def _client(kubeconfig: str) -> KubeClient:
+    credentials = await credentials_from_kubeconfig(kubeconfig, clock=SystemClock())
+    return KubeClient(credentials, write_connections_max=CONNECTIONS)
+
+
+async def _all(requests: Sequence[Awaitable[bytes]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for request in requests:
+            group.create_task(_ignore_result(request))
+
+
+async def _ignore_result(request: Awaitable[bytes]) -> None:
+    await request
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    """Run one job; the exit code tells the driver whether it went well."""
+    kind, path = arguments
+    data = Path(path).read_bytes()
+    if kind == "create":
+        created: Any = uvloop.run(create(msgspec.json.decode(data, type=CreateJob)))
+        _say(msgspec.json.encode(created).decode())
+    else:
+        assert kind == "ceiling", f"no such job: {kind}"
+        uvloop.run(ceiling(msgspec.json.decode(data, type=CeilingJob)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,5 @@
+"""``python -m quorate.cli`` is the same as ``quorate``."""
+
+from quorate.cli.main import main
+
+main()

@@ -1,0 +1,40 @@
+"""``quorate run``: configuration and credentials in, a running scheduler out."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import typer
+import uvloop
+
+from quorate.shell import app, logs
+from quorate.shell.clock import SystemClock
+from quorate.shell.config import Config, ConfigError, load
+from quorate.shell.health import HealthError
+from quorate.shell.kube.credentials import KubeConfigError, load_credentials
+
+
+def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) -> int:
+    """Schedule until a signal says stop; return the exit code."""
+    try:
+        config = load(config_file) if config_file else Config.default()
+        logs.set_up(config.log_level, config.log_format)
+        uvloop.run(_serve(kubeconfig, context, config))
+    except (ConfigError, KubeConfigError, HealthError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        return 2
+    except app.LeaseLostError as error:
+        typer.echo(f"Error: {error}", err=True)
+        return 1
+    return 0
+
+
+async def _serve(kubeconfig: Path | None, context: str | None, config: Config) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    credentials = await load_credentials(kubeconfig, context, clock=SystemClock())
+    await app.run(config, credentials, stop)

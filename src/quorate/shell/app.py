@@ -1,0 +1,311 @@
+"""The loop of a running scheduler: drain, observe, decide, commit, report; at its own pace.
+
+In: a configuration and credentials. Out: binds, conditions, Events, status, metrics. Called by
+``cli``. All parts meet here: the watch feeds changes in, the core decides, the binder carries out,
+and outcomes come back as changes like any other news. No policy lives here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import random
+import socket
+import uuid
+
+import structlog
+
+from quorate.core.changes import AnyChange, BindFailed, PodBound, PodChanged, PodGone
+from quorate.core.model import GangKey
+from quorate.core.plan.plan import Plan
+from quorate.core.scheduler import Scheduler
+from quorate.shell.apis import api_words
+from quorate.shell.clock import Clock, SystemClock
+from quorate.shell.commit.binder import Binder
+from quorate.shell.commit.evictor import Evictor
+from quorate.shell.config import Config
+from quorate.shell.health import HealthServer
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.credentials import Credentials
+from quorate.shell.leader import Elector, LeaseTimes
+from quorate.shell.report.metrics import Metrics
+from quorate.shell.report.owners import OwnerLookup
+from quorate.shell.report.reporter import Reporter
+from quorate.shell.report.volcano_queues import ensure_queues
+from quorate.shell.watch.feed import Feed
+
+log = structlog.get_logger(__name__)
+
+_FLUSH_S = 2.0
+_METRICS_EVERY_S = 1.0
+
+
+class App:
+    """One replica: it always watches, and decides only while it leads."""
+
+    def __init__(self, config: Config, credentials: Credentials, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
+        chance = random.Random(self._identity).random
+        self._binds = KubeClient(credentials, write_connections_max=config.bind_concurrency)
+        self._reads = KubeClient(credentials, write_connections_max=8)
+        self._lease = KubeClient(credentials, write_connections_max=1)
+        self._inbox: list[AnyChange] = []
+        self._news = asyncio.Event()
+        self._leads = False
+        self.metrics = Metrics()
+        self.scheduler = Scheduler(
+            config.policy, api_words(), identity=uuid.uuid4().hex[:10]
+        )
+        self._feed = Feed(
+            self._reads,
+            frozenset(config.policy.scheduler_names),
+            on_change=self._on_change,
+            on_object=self._on_object,
+            clock=clock,
+            chance=chance,
+        )
+        self._elector = Elector(
+            self._lease,
+            namespace=config.leader_election.namespace,
+            name=config.leader_election.name,
+            identity=self._identity,
+            clock=clock,
+            chance=chance,
+            times=LeaseTimes(
+                lease_duration_s=int(config.leader_election.lease_duration_s),
+                renew_deadline_s=config.leader_election.renew_deadline_s,
+                retry_s=config.leader_election.retry_period_s,
+            ),
+        )
+        self._binder = Binder(
+            self._binds,
+            concurrency=config.bind_concurrency,
+            on_change=self._on_change,
+            may_bind=self._may_write,
+            clock=clock,
+        )
+        self._evictor = Evictor(self._reads, may_evict=self._may_write)
+        self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
+        self._reporter = Reporter(
+            self._reads,
+            self.scheduler,
+            self._feed.objects,
+            lookup=self._lookup,
+            idle=self._binder.idle,
+            metrics=self.metrics,
+            instance=self._identity,
+            clock=clock,
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Schedule until ``stop`` is set, or until the lease is lost.
+
+        Raises HealthError: the health address cannot be used. Raises LeaseLostError.
+        """
+        health = HealthServer(
+            self._config.health_host,
+            self._config.health_port,
+            registry=self.metrics.registry,
+            unready_reason=self._unready_reason,
+        )
+        await health.start()
+        log.info("started", identity=self._identity, health_port=health.port)
+        stopping = asyncio.create_task(stop.wait())
+        tasks = [
+            asyncio.create_task(self._feed.run()),
+            asyncio.create_task(self._lead()),
+            asyncio.create_task(self._loop()),
+            asyncio.create_task(self._watch_numbers()),
+        ]
+        try:
+            done, _ = await asyncio.wait([stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            await self._shut_down([stopping, *tasks])
+            await health.close()
+        log.info("stopped")
+
+    async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
+        """Let binds that were sent have their answer, give the lease back, close everything."""
+        await self._binder.close()
+        if self._leads:
+            await self._reporter.writes.flush(_FLUSH_S)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._evictor.close()
+        await self._lookup.close()
+        for client in (self._binds, self._reads, self._lease):
+            await client.close()
+
+    # Leading
+
+    async def _lead(self) -> None:
+        """Hold the lease; return (which ends the process) when it is lost."""
+        if not self._config.leader_election.enabled:
+            await self._as_leader()
+        else:
+            await self._elector.run(self._as_leader, self._on_lost)
+            raise LeaseLostError("the lease was lost: another replica leads now")
+
+    async def _as_leader(self) -> None:
+        log.info("leading")
+        self._leads = True
+        self.metrics.is_leader.set(1)
+        self._news.set()
+        try:
+            await self._reporter.run()
+        finally:
+            self.metrics.is_leader.set(0)
+
+    def _on_lost(self) -> None:
+        self._leads = False
+        log.error("lost the lease")
+
+    def _may_write(self) -> bool:
+        """Fencing: a leader that could not renew stops by itself, before a rival may start."""
+        if not self._config.leader_election.enabled:
+            return self._leads
+        return self._leads and self._elector.is_leader(self._clock.monotonic_s())
+
+    # The loop
+
+    def _on_change(self, change: AnyChange) -> None:
+        self._inbox.append(change)
+        self._news.set()
+
+    def _on_object(self, key: GangKey) -> None:
+        if self._leads:
+            self._reporter.touch((key,))
+        if key.dialect == "volcano":
+            self._news.set()
+
+    async def _loop(self) -> None:
+        wake_at_s: float | None = None
+        queues: asyncio.Task[None] | None = None
+        frozen = False
+        while True:
+            timeout_s = None if wake_at_s is None else max(0.0, wake_at_s - self._clock.now_s())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._news.wait()
+            self._news.clear()
+            changes, self._inbox = self._inbox, []
+            self._note(changes)
+            self.scheduler.observe(changes)
+            if not self._feed.is_synced or not self._may_write():
+                continue
+            if not frozen:
+                frozen = True
+                log.info("synced", **self._sizes())
+                gc.collect()
+                gc.freeze()  # what was listed lives on: do not walk over it again and again
+            if queues is None and "volcano" in self._feed.served:
+                queues = asyncio.create_task(ensure_queues(self._reads))
+            wake_at_s = self._cycle()
+
+    def _cycle(self) -> float | None:
+        """Decide and carry out; return when time alone will call for the next decision."""
+        with self.metrics.decide_s.time():
+            plan = self.scheduler.decide(self._clock.now_s())
+            plan, problems = self.scheduler.verified(plan)
+        self.metrics.cycles.inc()
+        for problem in problems:
+            self.metrics.unverified.inc()
+            log.error("a plan failed verification and was not sent", problem=problem)
+        self._commit(plan)
+        self._reporter.touch(plan.touched)
+        return self._clock.now_s() if problems else plan.wake_at_s
+
+    def _commit(self, plan: Plan) -> None:
+        for gang in plan.gangs:
+            self.metrics.gangs_started.inc()
+            self._binder.submit(gang)
+            log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
+        if plan.evictions:
+            self.metrics.evictions.inc(len(plan.evictions))
+            self._evictor.submit(plan.evictions)
+        for eviction in plan.evictions:
+            log.warning("rolling back", pod=eviction.name, gang=str(eviction.key))
+            entry = self.scheduler.cluster.pods.get(eviction.uid)
+            if entry is not None:
+                self._reporter.event(
+                    entry.pod,
+                    kind="Warning",
+                    reason="GangRolledBack",
+                    action="Evicting",
+                    note=eviction.message,
+                )
+
+    def _note(self, changes: list[AnyChange]) -> None:
+        """Tell of outcomes, before the core forgets what it knew of the pods."""
+        pods = self.scheduler.cluster.pods
+        for change in changes:
+            if isinstance(change, PodChanged):
+                continue
+            if isinstance(change, PodBound):
+                self.metrics.binds.labels("bound").inc()
+                entry = pods.get(change.uid)
+                if entry is not None:
+                    self._reporter.bound(entry.pod, change.node)
+            elif isinstance(change, BindFailed):
+                self.metrics.binds.labels(str(change.failure)).inc()
+                log.warning(
+                    "bind failed",
+                    pod=pods[change.uid].pod.name if change.uid in pods else change.uid,
+                    node=change.node,
+                    failure=str(change.failure),
+                    problem=change.message,
+                )
+            elif isinstance(change, PodGone):
+                self._reporter.gone(change.uid)
+
+    def _sizes(self) -> dict[str, int]:
+        cluster = self.scheduler.cluster
+        return {
+            "nodes": len(cluster.nodes.rows),
+            "pods": len(cluster.pods),
+            "gangs": len(cluster.gangs),
+        }
+
+    # Health
+
+    def _unready_reason(self) -> str | None:
+        if self._feed.is_synced:
+            return None
+        missing = [
+            f"{path} ({reflector.last_error})" if reflector.last_error else path
+            for path, reflector in self._feed.reflectors.items()
+            if not reflector.is_synced
+        ]
+        return f"not listed yet: {', '.join(missing)}"
+
+    async def _watch_numbers(self) -> None:
+        """Copy counters that others keep into metrics, and say when a watch is in trouble."""
+        troubles: dict[str, str] = {}
+        while True:
+            await asyncio.sleep(_METRICS_EVERY_S)
+            for path, reflector in self._feed.reflectors.items():
+                self.metrics.relists.labels(path).set(reflector.relists)
+                self.metrics.reconnects.labels(path).set(reflector.reconnects)
+                trouble = "" if reflector.is_absent else str(reflector.last_error or "")
+                if trouble and troubles.get(path) != trouble:
+                    log.warning("watch in trouble", path=path, problem=trouble)
+                troubles[path] = trouble
+            kinds = [kind for kind, _ in self._feed.quarantined]
+            for kind in {"Pod", "Node", "PodGroup", *kinds}:
+                self.metrics.quarantined.labels(kind).set(kinds.count(kind))
+
+
+class LeaseLostError(Exception):
+    """Another replica leads: this process has to start afresh."""
+
+
+async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> None:
+    """Run a scheduler until ``stop`` is set. See ``App.run``."""
+    await App(config, credentials, SystemClock()).run(stop)

@@ -1,0 +1,1 @@
+"""Carry out plans: binds and evictions; their outcomes return to the core as changes."""

@@ -1,0 +1,189 @@
+"""Bind gangs. In: ``GangBinds``. Out: one outcome for each bind, as a change, sooner or later.
+
+Called by ``shell.app`` with plans that passed verification. All binds of a gang are sent at once,
+over a bounded number of connections, each with its pod's uid. Nothing else is written before them.
+A bind is not idempotent and has no transaction: an answer that was lost is found out by reading
+the pod back. Only the holder of the lease sends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from quorate.core.changes import BindFailed, BindFailure, PodBound
+from quorate.core.plan.plan import Bind, GangBinds
+from quorate.shell.clock import Clock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from quorate.shell.kube.paths import pod_path
+
+log = structlog.get_logger(__name__)
+
+ATTEMPT_ANNOTATION = "quorate.dev/attempt"
+ATTEMPT_SIZE_ANNOTATION = "quorate.dev/attempt-size"
+
+_RETRY_S_MIN = 0.05
+_RETRY_S_MAX = 5.0
+_TRANSIENT = (TooManyRequests, ServerError, Unreachable)
+
+
+class _Job(NamedTuple):
+    bind: Bind
+    gang: GangBinds
+
+
+class _Metadata(msgspec.Struct):
+    uid: str = ""
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""  # noqa: N815 - the API's own name
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_POD = msgspec.json.Decoder(_Pod)
+_ENCODER = msgspec.json.Encoder()
+
+
+class Binder:
+    """Sends binds over at most ``concurrency`` requests at a time, in the order of the plans."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        concurrency: int,
+        on_change: Callable[[PodBound | BindFailed], None],
+        may_bind: Callable[[], bool],
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._concurrency = concurrency
+        self._on_change = on_change
+        self._may_bind = may_bind
+        self._clock = clock
+        self._jobs: deque[_Job] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
+        self.idle = asyncio.Event()
+        """Set while no bind is under way: others who write wait for it."""
+        self.idle.set()
+        self.retries = 0
+
+    def submit(self, gang: GangBinds) -> None:
+        """Start to bind a gang; returns at once."""
+        self._jobs.extend(_Job(bind, gang) for bind in gang.binds)
+        self.idle.clear()
+        for _ in range(min(len(self._jobs), self._concurrency - len(self._workers))):
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._ended)
+
+    async def close(self) -> None:
+        """Send nothing more; wait for the answers that are due."""
+        self._jobs.clear()
+        if self._workers:
+            await asyncio.wait(self._workers, timeout=5.0)
+        for worker in self._workers:
+            worker.cancel()
+
+    def _ended(self, worker: asyncio.Task[None]) -> None:
+        self._workers.discard(worker)
+        if not self._workers and not self._jobs:
+            self.idle.set()
+        if not worker.cancelled() and worker.exception() is not None:
+            log.error("a bind worker failed", exc_info=worker.exception())
+
+    async def _work(self) -> None:
+        while self._jobs:
+            job = self._jobs.popleft()
+            if not self._may_bind():
+                continue  # a successor decides about this pod, from what it finds
+            outcome = await self._bind(job)
+            if outcome is not None:
+                self._on_change(outcome)
+
+    async def _bind(self, job: _Job) -> PodBound | BindFailed | None:
+        """Bind one pod, again after passing troubles, until the attempt's time is over."""
+        bind = job.bind
+        path = pod_path(bind.namespace, bind.name, "binding")
+        body = _ENCODER.encode(_binding(job))
+        wait_s = _RETRY_S_MIN
+        while self._may_bind():
+            try:
+                await self._client.post(path, body)
+            except NotFound:
+                return BindFailed(bind.uid, bind.node, BindFailure.GONE)
+            except Conflict as error:
+                return await self._read_back(bind, error.message, BindFailure.REFUSED)
+            except _TRANSIENT as error:
+                self.retries += 1
+                if self._clock.now_s() >= job.gang.deadline_s:
+                    return await self._read_back(bind, error.message, BindFailure.TIMEOUT)
+                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
+                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+            except ApiError as error:
+                return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
+            else:
+                return PodBound(bind.uid, bind.node)
+        return None
+
+    async def _read_back(
+        self, bind: Bind, message: str, otherwise: BindFailure
+    ) -> PodBound | BindFailed | None:
+        """Find out what became of a pod; ``otherwise`` holds when it has no node.
+
+        Without an answer the pod stays assumed: its room must not be given away.
+        """
+        wait_s = _RETRY_S_MIN
+        while self._may_bind():
+            try:
+                pod = _POD.decode(await self._client.get(pod_path(bind.namespace, bind.name)))
+            except NotFound:
+                return BindFailed(bind.uid, bind.node, BindFailure.GONE)
+            except (ApiError, msgspec.DecodeError):
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+                continue
+            if pod.metadata.uid != bind.uid:
+                return BindFailed(bind.uid, bind.node, BindFailure.GONE)
+            if pod.spec.nodeName == bind.node:
+                return PodBound(bind.uid, bind.node)
+            if pod.spec.nodeName:
+                return BindFailed(bind.uid, pod.spec.nodeName, BindFailure.ELSEWHERE)
+            return BindFailed(bind.uid, bind.node, otherwise, message)
+        return None
+
+
+def _binding(job: _Job) -> dict[str, object]:
+    bind, gang = job
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": bind.name,
+            "namespace": bind.namespace,
+            "uid": bind.uid,
+            "annotations": {
+                ATTEMPT_ANNOTATION: gang.attempt,
+                ATTEMPT_SIZE_ANNOTATION: str(gang.size),
+            },
+        },
+        "target": {"kind": "Node", "name": bind.node},
+    }

@@ -1,0 +1,65 @@
+"""Roll gangs back. In: evictions of a plan. Out: nothing; the pods' deletion returns by the watch.
+
+Called by ``shell.app``. Evictions go through the API's eviction subresource, so that disruption
+budgets are heard; a refusal is retried until the pod is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from quorate.core.plan.plan import Eviction
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import ApiError, Conflict, NotFound
+from quorate.shell.kube.paths import pod_path
+
+log = structlog.get_logger(__name__)
+
+_RETRY_S_MIN = 0.5
+_RETRY_S_MAX = 30.0
+
+
+class Evictor:
+    """Evicts pods, a few at a time, each until it is gone."""
+
+    def __init__(self, client: KubeClient, *, may_evict: Callable[[], bool]) -> None:
+        self._client = client
+        self._may_evict = may_evict
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, evictions: Iterable[Eviction]) -> None:
+        """Start to evict; returns at once."""
+        for eviction in evictions:
+            task = asyncio.create_task(self._evict(eviction))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Give up what is under way; a successor finds the pods as they are."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _evict(self, eviction: Eviction) -> None:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": eviction.name, "namespace": eviction.namespace},
+            "deleteOptions": {"preconditions": {"uid": eviction.uid}},
+        }
+        path = pod_path(eviction.namespace, eviction.name, "eviction")
+        wait_s = _RETRY_S_MIN
+        while self._may_evict():
+            try:
+                await self._client.post(path, body)
+            except (NotFound, Conflict):
+                return
+            except ApiError as error:
+                log.warning("eviction refused", pod=eviction.name, problem=error.message)
+                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
+                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+            else:
+                return

@@ -1,0 +1,1 @@
+"""Tell people and programs: conditions, Events, status of gangs' objects, metrics."""

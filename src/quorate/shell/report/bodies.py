@@ -1,0 +1,84 @@
+"""The objects that a report writes: Events and conditions. Pure: values in, JSON-able values out.
+
+Names and words are the default scheduler's (kubernetes pkg/scheduler), so that tools which read
+them keep working.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from quorate.core.model import Pod
+from quorate.core.reasons import Reason
+
+_NOTE_BYTES_MAX = 1024
+_NAME_CHARS_MAX = 253
+
+
+def timestamp(now_s: float, *, micro: bool = False) -> str:
+    """Return epoch seconds as RFC 3339, in whole seconds or as a MicroTime."""
+    moment = datetime.fromtimestamp(now_s, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+
+
+def condition_reason(reason: Reason) -> str:
+    """Return the reason of PodScheduled=False.
+
+    ``Unschedulable`` makes autoscalers add nodes, so it is used only where nodes would help.
+    """
+    return "Unschedulable" if reason.nodes_would_help else str(reason)
+
+
+def not_scheduled(reason: Reason, message: str, now_s: float) -> dict[str, object]:
+    """Return the strategic merge patch of a pod's status that says why it has no node."""
+    return {
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": condition_reason(reason),
+                    "message": message,
+                    "lastTransitionTime": timestamp(now_s),
+                    "lastProbeTime": None,
+                }
+            ]
+        }
+    }
+
+
+def event(
+    pod: Pod, *, kind: str, reason: str, action: str, note: str, instance: str, now_s: float
+) -> dict[str, object]:
+    """Return an events.k8s.io/v1 Event about a pod. ``kind`` is Normal or Warning."""
+    suffix = f".{int(now_s * 1e9):x}"
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {
+            "name": pod.name[: _NAME_CHARS_MAX - len(suffix)] + suffix,
+            "namespace": pod.namespace,
+        },
+        "eventTime": timestamp(now_s, micro=True),
+        "type": kind,
+        "reason": reason,
+        "action": action,
+        "note": clipped(note),
+        "reportingController": pod.scheduler,
+        "reportingInstance": instance,
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": pod.namespace,
+            "name": pod.name,
+            "uid": pod.uid,
+        },
+    }
+
+
+def clipped(note: str) -> str:
+    """Cut a note to what the API takes."""
+    encoded = note.encode()
+    if len(encoded) <= _NOTE_BYTES_MAX:
+        return note
+    return encoded[: _NOTE_BYTES_MAX - 4].decode(errors="ignore") + " ..."

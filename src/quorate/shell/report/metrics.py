@@ -1,0 +1,65 @@
+"""The numbers behind /metrics. In: what the loop did. Out: a Prometheus registry of our own."""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from quorate.core.reasons import GangState, Reason
+
+
+class Metrics:
+    """All metrics of a scheduler. Names carry their units, as Prometheus' conventions ask."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.gangs = self._gauge("gangs", "Gangs by state.", ["state"])
+        self.waiting = self._gauge(
+            "waiting_gangs", "Gangs that wait, by reason; single pods included.", ["reason"]
+        )
+        self.misconfigured = self._gauge(
+            "misconfigured_gangs",
+            "Gangs that cannot start until an object is changed, by reason.",
+            ["reason"],
+        )
+        self.quarantined = self._gauge(
+            "quarantined_objects", "Objects that cannot be read and are left out, by kind.", ["kind"]
+        )
+        self.binds = self._counter("binds", "Outcomes of binds.", ["outcome"])
+        self.evictions = self._counter("evictions", "Pods evicted to roll a gang back.", [])
+        self.gangs_started = self._counter("gangs_planned", "Gangs for which binds were sent.", [])
+        self.unverified = self._counter(
+            "unverified_plans", "Plans that failed verification and were not sent.", []
+        )
+        self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
+        self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
+        self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
+        self.relists = self._gauge("watch_relists", "Full lists after a watch expired.", ["resource"])
+        self.reconnects = self._gauge(
+            "watch_reconnects", "Watches resumed after they were cut.", ["resource"]
+        )
+        self.decide_s = Histogram(
+            "quorate_decide_seconds",
+            "Duration of one decision.",
+            registry=self.registry,
+            buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
+        )
+        self.cycles = self._counter("cycles", "Decisions made.", [])
+
+    def show_gangs(self, states: Count[GangState], reasons: Count[Reason]) -> None:
+        """Set the gauges that count gangs."""
+        for state in GangState:
+            self.gangs.labels(str(state)).set(states[state])
+        for reason in Reason:
+            if reason in (Reason.NONE, Reason.STARTING):
+                continue
+            self.waiting.labels(str(reason)).set(reasons[reason])
+            if reason.is_misconfiguration:
+                self.misconfigured.labels(str(reason)).set(reasons[reason])
+
+    def _gauge(self, name: str, text: str, labels: list[str]) -> Gauge:
+        return Gauge(f"quorate_{name}", text, labels, registry=self.registry)
+
+    def _counter(self, name: str, text: str, labels: list[str]) -> Counter:
+        return Counter(f"quorate_{name}", text, labels, registry=self.registry)

@@ -1,0 +1,242 @@
+"""Say why gangs stand where they stand, once they stand still. In: touched gangs. Out: writes.
+
+Run by ``shell.app``. A gang is reported when nothing has happened to it for a moment, so that one
+that starts at once costs no write but its binds; the sentence is computed then, not while planning.
+Each pod gets its condition and Event only when its sentence has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+
+from quorate.core.explain import Explainer
+from quorate.core.model import GangKey, Pod
+from quorate.core.reasons import Explanation, GangState, Reason
+from quorate.core.scheduler import Scheduler
+from quorate.core.state.gangs import GangEntry, Where
+from quorate.dialects import StatusPatch, by_name
+from quorate.shell.clock import Clock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import NotFound
+from quorate.shell.kube.paths import pod_path, resource_path
+from quorate.shell.report import bodies
+from quorate.shell.report.metrics import Metrics
+from quorate.shell.report.owners import OwnerLookup
+from quorate.shell.report.writes import Writes
+
+_QUIET_S = 0.2
+_PATIENCE_S = 1.0
+_PODS_PER_S = 200
+_TICK_S = 0.1
+
+_EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
+
+
+class Reporter:
+    """Writes reports for one scheduler core."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        scheduler: Scheduler,
+        objects: dict[GangKey, bytes],
+        *,
+        lookup: OwnerLookup,
+        idle: asyncio.Event,
+        metrics: Metrics,
+        instance: str,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._scheduler = scheduler
+        self._objects = objects
+        self._lookup = lookup
+        self._metrics = metrics
+        self._instance = instance
+        self._clock = clock
+        self.writes = Writes(idle)
+        self._touched: dict[GangKey, tuple[float, float]] = {}
+        """When a gang was first and last touched since its last report (monotonic)."""
+        self._touch_news = asyncio.Event()
+        self._reported_at_s: dict[GangKey, float] = {}
+        self._last: dict[GangKey, tuple[GangState, Reason]] = {}
+        self._said: dict[str, tuple[str, str]] = {}
+        """The reason and sentence that each pod (by uid) carries."""
+        self._warned: set[tuple[GangKey, str]] = set()
+
+    def touch(self, keys: Iterable[GangKey]) -> None:
+        """Report these gangs when they have come to rest."""
+        now_s = self._clock.monotonic_s()
+        for key in keys:
+            first_s, _ = self._touched.get(key, (now_s, now_s))
+            self._touched[key] = first_s, now_s
+        self._touch_news.set()
+
+    def bound(self, pod: Pod, node: str) -> None:
+        """Tell that a pod has its node."""
+        self._said.pop(pod.uid, None)
+        self.writes.forget(("condition", pod.uid))
+        self.writes.forget(("FailedScheduling", pod.uid))
+        note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
+        self.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
+
+    def gone(self, uid: str) -> None:
+        """Forget a deleted pod."""
+        self._said.pop(uid, None)
+        self.writes.forget(("condition", uid))
+
+    def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
+        """Queue an Event about a pod."""
+        body = bodies.event(
+            pod,
+            kind=kind,
+            reason=reason,
+            action=action,
+            note=note,
+            instance=self._instance,
+            now_s=self._clock.now_s(),
+        )
+        path = _EVENTS_PATH.format(pod.namespace)
+        self.writes.put((reason, pod.uid), partial(self._client.post, path, body), urgent=False)
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.writes.run())
+            group.create_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            if not self._touched:
+                self._touch_news.clear()
+                await self._touch_news.wait()
+            await asyncio.sleep(_TICK_S)
+            due = self._due(self._clock.monotonic_s())
+            if due:
+                self._report(due)
+
+    def _due(self, now_s: float) -> list[GangKey]:
+        """Return the gangs that have come to rest, or been restless for too long.
+
+        A large gang that keeps changing is reported less often, so that its pods' conditions are
+        not rewritten for each new member.
+        """
+        due = []
+        for key, (first_s, last_s) in self._touched.items():
+            gang = self._scheduler.cluster.gangs.get(key)
+            pods = len(gang.members) if gang else 0
+            patience_s = max(_PATIENCE_S, pods / _PODS_PER_S)
+            since_report_s = now_s - self._reported_at_s.get(key, -1e9)
+            if now_s - first_s >= patience_s or (
+                now_s - last_s >= _QUIET_S and since_report_s >= pods / _PODS_PER_S
+            ):
+                due.append(key)
+        return due
+
+    def _report(self, due: list[GangKey]) -> None:
+        explainer = self._scheduler.explainer(self._clock.now_s())
+        for key in due:
+            gang = self._scheduler.cluster.gangs.get(key)
+            if gang is None:
+                del self._touched[key]
+                self._forget(key)
+                continue
+            if self._waits_for_owner(explainer, key):
+                continue
+            del self._touched[key]
+            if not gang.ours and not self._claims_empty(gang):
+                continue
+            explanation = explainer.explain(key)
+            if explanation is not None:
+                self._reported_at_s[key] = self._clock.monotonic_s()
+                self._last[key] = explanation.state, explanation.reason
+                self._tell_pods(gang, explainer, explanation)
+                self._write_status(gang, explainer, explanation)
+        self._show_gangs()
+
+    def _waits_for_owner(self, explainer: Explainer, key: GangKey) -> bool:
+        """Ask who makes the missing members; the sentence waits for the answer."""
+        return any([self._lookup.ask(key.namespace, owner) for owner in explainer.owners(key)])
+
+    def _claims_empty(self, gang: GangEntry) -> bool:
+        """Whether an object without pods is ours: Volcano's clients wait for its first phase."""
+        takes_volcano = "volcano" in self._scheduler.policy.scheduler_names
+        return gang.key.dialect == "volcano" and takes_volcano and not gang.members
+
+    def _forget(self, key: GangKey) -> None:
+        self._last.pop(key, None)
+        self._reported_at_s.pop(key, None)
+        self._warned = {warned for warned in self._warned if warned[0] != key}
+
+    def _tell_pods(self, gang: GangEntry, explainer: Explainer, explanation: Explanation) -> None:
+        """Write the condition and the Event of each waiting member whose sentence is new."""
+        now_s = self._clock.now_s()
+        starting = explanation.reason in (Reason.NONE, Reason.STARTING)
+        for entry in gang.members.values():
+            pod = entry.pod
+            if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
+                self._said.pop(pod.uid, None)
+                continue
+            if starting and entry.where is Where.WAITING:
+                continue
+            reason, sentence = explainer.pod_sentence(entry, explanation)
+            if self._said.get(pod.uid) == (reason, sentence):
+                continue
+            self._said[pod.uid] = reason, sentence
+            patch = bodies.not_scheduled(reason, sentence, now_s)
+            path = pod_path(pod.namespace, pod.name, "status")
+            send = partial(self._client.patch, path, patch, "strategic")
+            self.writes.put(("condition", pod.uid), send, urgent=True)
+            self.event(
+                pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=sentence
+            )
+        self._warn(gang, explanation)
+
+    def _warn(self, gang: GangEntry, explanation: Explanation) -> None:
+        """Say once for each gang what is odd but holds nothing back."""
+        for warning in explanation.warnings:
+            if (gang.key, warning) not in self._warned:
+                self._warned.add((gang.key, warning))
+                pod = next(e.pod for e in gang.members.values() if e.pod.warning == warning)
+                self.event(
+                    pod, kind="Warning", reason="GangLabels", action="Scheduling", note=warning
+                )
+
+    def _write_status(
+        self, gang: GangEntry, explainer: Explainer, explanation: Explanation
+    ) -> None:
+        dialect, raw = by_name(gang.key.dialect), self._objects.get(gang.key)
+        view = explainer.view(gang.key, explanation)
+        if dialect is None or dialect.RESOURCE is None or raw is None or view is None:
+            return
+        patch = dialect.status(view, raw, self._clock.now_s())
+        if patch is None:
+            return
+        resource = dialect.RESOURCE
+        path = resource_path(
+            resource.group, resource.version, resource.plural, gang.key.namespace, gang.key.name
+        )
+        send = partial(self._patch_status, path, patch)
+        self.writes.put(("status", gang.key), send, urgent=True)
+
+    async def _patch_status(self, path: str, patch: StatusPatch) -> None:
+        if patch.subresource:
+            try:
+                await self._client.patch(f"{path}/status", patch.body, "merge")
+            except NotFound:
+                if not patch.fallback_to_main:
+                    raise
+            else:
+                return
+        await self._client.patch(path, patch.body, "merge")
+
+    def _show_gangs(self) -> None:
+        states = Counter(state for state, _ in self._last.values())
+        self._metrics.show_gangs(states, Counter(reason for _, reason in self._last.values()))
+        self._metrics.reports_queued.set(len(self.writes))
+        self._metrics.reports_dropped.set(self.writes.dropped)
+
+

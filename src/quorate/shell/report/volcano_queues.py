@@ -1,0 +1,50 @@
+"""Make the queues that Volcano's scheduler would make. Called by ``shell.app`` where its API is served.
+
+Volcano's admission refuses a PodGroup whose queue does not exist, and nobody but its scheduler
+creates ``root`` and ``default`` (volcano pkg/scheduler/cache newDefaultAndRootQueue).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import ApiError, Conflict, NotFound
+from quorate.shell.kube.paths import resource_path
+
+log = structlog.get_logger(__name__)
+
+_PATH = resource_path("scheduling.volcano.sh", "v1beta1", "queues")
+_QUEUES = (("root", False), ("default", True))
+_TRY_AGAIN_S = 10.0
+
+
+async def ensure_queues(client: KubeClient) -> None:
+    """Create the queues that are missing, and open them; return when both are there."""
+    for name, reclaimable in _QUEUES:
+        while True:
+            try:
+                await _create(client, name, reclaimable=reclaimable)
+            except NotFound:
+                return  # the Queue API is not installed, so nobody asks for queues
+            except ApiError as error:
+                log.warning("cannot create a Volcano queue", queue=name, problem=error.message)
+                await asyncio.sleep(_TRY_AGAIN_S)
+            else:
+                break
+
+
+async def _create(client: KubeClient, name: str, *, reclaimable: bool) -> None:
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1, "reclaimable": reclaimable},
+    }
+    try:
+        await client.post(_PATH, queue)
+    except Conflict:
+        return  # it is there, and its state is its controller's
+    await client.patch(f"{_PATH}/{name}/status", {"status": {"state": "Open"}}, "merge")

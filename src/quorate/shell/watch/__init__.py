@@ -1,0 +1,1 @@
+"""Lists and watches objects of the API server and turns them into changes of the core."""

@@ -1,0 +1,197 @@
+"""All that is watched, as one stream of changes. In: a client. Out: changes, through a callback.
+
+Run by ``shell.app``. One reflector for each kind of object; an object that cannot be read is
+quarantined: counted, logged, and taken out of the core's sight, while everything else goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from quorate.core.changes import (
+    AnyChange,
+    DialectServed,
+    GangChanged,
+    GangGone,
+    NodeChanged,
+    PodChanged,
+)
+from quorate.core.model import GangKey
+from quorate.dialects.base import Malformed
+from quorate.shell.clock import Clock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.watching import (
+    Absent,
+    Deleted,
+    Garbled,
+    Listed,
+    Reflector,
+    WatchEvent,
+)
+from quorate.shell.watch.objects import PODS, WatchedKind, identity, watched_kinds
+
+log = structlog.get_logger(__name__)
+
+
+class Feed:
+    """Watches nodes, pods and the gangs' objects, and keeps the newest version of the latter.
+
+    ``on_change`` gets every change; ``on_object`` the key of each gang whose object was written,
+    by whomever, so that a status that somebody overwrote is written anew.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        owned: frozenset[str],
+        *,
+        on_change: Callable[[AnyChange], None],
+        on_object: Callable[[GangKey], None],
+        clock: Clock,
+        chance: Callable[[], float],
+    ) -> None:
+        self._on_change = on_change
+        self._on_object = on_object
+        self.objects: dict[GangKey, bytes] = {}
+        """The newest version of each gang's object, for its status."""
+        self.quarantined: dict[tuple[str, str], str] = {}
+        """Why an object cannot be read, by kind and name."""
+        self.served: set[str] = set()
+        """The dialects whose objects the API server serves."""
+        self._known: dict[str, dict[str, _Who]] = {}
+        self.reflectors: dict[str, Reflector] = {}
+        for path, kind in watched_kinds(owned).items():
+            self._known[path] = {}
+            self.reflectors[path] = Reflector(
+                client, path, on_event=self._handler(kind), clock=clock, chance=chance
+            )
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything was listed: before that, nothing may be decided."""
+        return all(reflector.is_synced for reflector in self.reflectors.values())
+
+    async def run(self) -> None:
+        """Watch until cancelled; what a watcher raises ends all of them."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors.values():
+                group.create_task(reflector.run())
+
+    def _handler(self, kind: WatchedKind) -> Callable[[WatchEvent], None]:
+        def on_event(event: WatchEvent) -> None:
+            match event:
+                case Listed():
+                    self._listed(kind, event.items)
+                case Absent():
+                    self._absent(kind)
+                case Deleted():
+                    self._gone(kind, event.raw)
+                case Garbled():
+                    log.warning("garbled watch event", kind=kind.resource.kind, error=event.error)
+                case _:
+                    self._changed(kind, event.raw)
+
+        return on_event
+
+    def _listed(self, kind: WatchedKind, items: list[bytes]) -> None:
+        """Apply a whole list: what was known and is not in it has gone meanwhile."""
+        if kind.dialect and kind.dialect not in self.served:
+            self.served.add(kind.dialect)
+            self._on_change(DialectServed(kind.dialect, served=True))
+        before = self._known[kind.path]
+        self._known[kind.path] = {}
+        for raw in items:
+            self._changed(kind, raw)
+        now = self._known[kind.path]
+        for uid, who in before.items():
+            if uid not in now:
+                self._gone(kind, who.as_object())
+
+    def _absent(self, kind: WatchedKind) -> None:
+        for who in list(self._known[kind.path].values()):
+            self._gone(kind, who.as_object())
+        self.served.discard(kind.dialect)
+        if kind.dialect:
+            self._on_change(DialectServed(kind.dialect, served=False))
+        else:
+            log.error("the API server does not serve what every cluster has", path=kind.path)
+
+    def _changed(self, kind: WatchedKind, raw: bytes) -> None:
+        try:
+            change = kind.changed(raw)
+        except Malformed as error:
+            self._quarantine(kind, error)
+            return
+        who = _who(change)
+        self._known[kind.path][who.id] = who
+        if self.quarantined:
+            self.quarantined.pop((kind.resource.kind, who.full_name), None)
+        if isinstance(change, GangChanged):
+            self.objects[change.spec.key] = raw
+            self._on_object(change.spec.key)
+        self._on_change(change)
+
+    def _gone(self, kind: WatchedKind, raw: bytes) -> None:
+        try:
+            change = kind.gone(raw)
+        except Malformed as error:
+            self._quarantine(kind, error)
+            return
+        if isinstance(change, GangGone):
+            self.objects.pop(change.key, None)
+        who = identity(raw)
+        known = _Who(who.uid if kind.resource is PODS else "", who.namespace, who.name)
+        self._known[kind.path].pop(known.id, None)
+        self.quarantined.pop((kind.resource.kind, f"{who.namespace}/{who.name}"), None)
+        self._on_change(change)
+
+    def _quarantine(self, kind: WatchedKind, error: Malformed) -> None:
+        name = f"{error.namespace}/{error.name}"
+        if self.quarantined.get((kind.resource.kind, name)) != error.message:
+            log.warning(
+                "an object cannot be read and is left out",
+                kind=kind.resource.kind,
+                object=name,
+                problem=error.message,
+            )
+        self.quarantined[kind.resource.kind, name] = error.message
+        change = kind.unreadable(error)
+        if change is not None:
+            self._on_change(change)
+
+
+class _Who(NamedTuple):
+    """Who an object is: enough to say later that it is gone."""
+
+    uid: str
+    namespace: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        return self.full_name if not self.uid else self.uid
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def as_object(self) -> bytes:
+        metadata = {"uid": self.uid, "namespace": self.namespace, "name": self.name}
+        return msgspec.json.encode({"metadata": metadata})
+
+
+def _who(change: AnyChange) -> _Who:
+    """Return whom a change is about, without reading the object again."""
+    match change:
+        case PodChanged(pod=pod):
+            return _Who(pod.uid, pod.namespace, pod.name)
+        case NodeChanged(node=node):
+            return _Who("", "", node.name)
+        case GangChanged(spec=spec):
+            return _Who("", spec.key.namespace, spec.key.name)
+    raise AssertionError(f"{change} is not about an object")

@@ -1,0 +1,116 @@
+"""Which objects are watched, and what their coming, changing and going means to the core.
+
+In: nothing but configuration. Out: one ``WatchedKind`` for each path of the API server. Called by
+the watchers, which know lists, streams and errors, and nothing of what is inside an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from quorate.core.changes import AnyChange, GangChanged, GangGone, NodeGone, PodGone
+from quorate.core.model import GangKey
+from quorate.dialects import DIALECTS, Dialect
+from quorate.dialects.base import Malformed, Resource
+from quorate.dialects.fields import UNREADABLE
+from quorate.shell.kube.paths import resource_path
+from quorate.shell.watch.nodes import decode_node
+from quorate.shell.watch.pod_wire import defect_text
+from quorate.shell.watch.pods import PodDecoder
+
+PODS = Resource("", "v1", "pods", "Pod")
+NODES = Resource("", "v1", "nodes", "Node")
+
+
+class WatchedKind(NamedTuple):
+    """One kind of object.
+
+    ``changed`` turns an object into a change; ``gone`` turns the last known version of a deleted
+    one into the change that says so. Both raise ``Malformed``. ``unreadable`` turns that error into
+    the change that takes the object out of the core's sight, or None when nobody knows which one
+    it is. ``dialect`` is set for the objects of gangs, whose API may not be served.
+    """
+
+    resource: Resource
+    path: str
+    changed: Callable[[bytes], AnyChange]
+    gone: Callable[[bytes], AnyChange]
+    unreadable: Callable[[Malformed], AnyChange | None]
+    dialect: str = ""
+
+
+class Identity(Struct, gc=False):
+    """The metadata that names an object."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
+class _Named(Struct, gc=False):
+    metadata: Identity
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+def identity(raw: bytes) -> Identity:
+    """Return who an object is. Raises ``Malformed``."""
+    try:
+        return _NAMED.decode(raw).metadata
+    except UNREADABLE as error:
+        raise Malformed(defect_text(error).replace("the pod", "the object")) from error
+
+
+def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
+    """Return all that is watched, by path, nodes first: pods are counted on nodes that are known.
+
+    ``owned`` are the scheduler names whose pods are ours.
+    """
+    kinds = [
+        WatchedKind(NODES, _path(NODES), decode_node, _node_gone, _node_unreadable),
+        WatchedKind(PODS, _path(PODS), PodDecoder(owned).decode, _pod_gone, _pod_unreadable),
+    ]
+    kinds += [_gang_kind(dialect, dialect.RESOURCE) for dialect in DIALECTS if dialect.RESOURCE]
+    return {kind.path: kind for kind in kinds}
+
+
+def _gang_kind(dialect: Dialect, resource: Resource) -> WatchedKind:
+    name, decode = dialect.NAME, dialect.decode
+
+    def changed(raw: bytes) -> AnyChange:
+        return GangChanged(decode(raw))
+
+    def gone(raw: bytes) -> AnyChange:
+        who = identity(raw)
+        return GangGone(GangKey(who.namespace, name, who.name))
+
+    def unreadable(error: Malformed) -> AnyChange | None:
+        key = GangKey(error.namespace, name, error.name)
+        return GangGone(key) if key.namespace and key.name else None
+
+    return WatchedKind(resource, _path(resource), changed, gone, unreadable, name)
+
+
+def _node_gone(raw: bytes) -> AnyChange:
+    return NodeGone(identity(raw).name)
+
+
+def _node_unreadable(error: Malformed) -> AnyChange | None:
+    return NodeGone(error.name) if error.name else None
+
+
+def _pod_gone(raw: bytes) -> AnyChange:
+    return PodGone(identity(raw).uid)
+
+
+def _pod_unreadable(error: Malformed) -> AnyChange | None:
+    return PodGone(error.uid) if error.uid else None
+
+
+def _path(resource: Resource) -> str:
+    return resource_path(resource.group, resource.version, resource.plural)

@@ -1,0 +1,189 @@
+"""What filters and scores read of a pod, as a ``PodShape``; and whom it keeps away.
+
+In: the parts of a pod that ``pod_wire`` left raw. Out: values of the core. Called by ``pods``, once
+for each new combination of bytes, so clarity comes before speed here.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from quorate.core.model import (
+    HostPort,
+    LabelSelector,
+    PodShape,
+    PreferredTerm,
+    Requirement,
+    SelectorTerm,
+    Toleration,
+)
+from quorate.shell.watch.pod_requests import pod_requests
+from quorate.shell.watch.pod_wire import (
+    Affinity,
+    Container,
+    Expression,
+    NodeTerm,
+    PodTerm,
+    Port,
+    Spec,
+    Spread,
+    Status,
+    Volume,
+    WireToleration,
+    decode_part,
+    is_set,
+)
+
+_AFFINITY = msgspec.json.Decoder(Affinity | None)
+_SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
+_TOLERATIONS = msgspec.json.Decoder(list[WireToleration] | None)
+_PORTS = msgspec.json.Decoder(list[Port] | None)
+_SPREADS = msgspec.json.Decoder(list[Spread] | None)
+_CLAIMS = msgspec.json.Decoder(list[dict[str, Raw]] | None)
+
+CLAIMED_VOLUME = 1
+SHARED_DISK = 2
+
+
+def pod_shape(spec: Spec, status: Status | None, volume_kinds: int) -> PodShape:
+    """Return the shape; ``volume_kinds`` is that of ``volumes``. Raises ``ShapeError``."""
+    affinity = _affinity(spec.affinity)
+    node = affinity.node_affinity
+    required = preferred = None
+    if node:
+        preferred = node.preferred
+        if node.required:
+            required = tuple(_term(term) for term in node.required.node_selector_terms or ())
+    selector = (
+        decode_part(_SELECTOR, spec.node_selector, "spec.nodeSelector")
+        if is_set(spec.node_selector)
+        else None
+    )
+    return PodShape(
+        requests=pod_requests(spec, status),
+        node_selector=tuple(sorted((selector or {}).items())),
+        required_terms=required,
+        preferred_terms=tuple(
+            PreferredTerm(one.weight, _term(one.preference)) for one in preferred or ()
+        ),
+        tolerations=_tolerations(spec.tolerations),
+        host_ports=_host_ports(spec),
+        unsupported=_unsupported(spec, affinity, volume_kinds),
+    )
+
+
+def taken(spec: Spec, status: Status | None) -> PodShape:
+    """Return the shape of a pod that is already placed: what it takes. Raises ``ShapeError``."""
+    return PodShape(requests=pod_requests(spec, status), host_ports=_host_ports(spec))
+
+
+def anti_terms(raw: Raw, namespace: str) -> tuple[LabelSelector, ...]:
+    """Return which pods may not come near this one: its required anti-affinity.
+
+    A term without a labelSelector matches nothing. A namespaceSelector counts as any namespace:
+    too many pods kept away rather than too few, since namespaces are not watched.
+    """
+    anti = _affinity(raw).pod_anti_affinity
+    found = [_anti_term(term, namespace) for term in (anti and anti.required) or ()]
+    return tuple(selector for selector in found if selector is not None)
+
+
+def volume_kinds(volumes: list[Volume] | None) -> int:
+    """Return the kinds of volumes for which kube-scheduler has rules that quorate has not."""
+    kinds = 0
+    for volume in volumes or ():
+        if is_set(volume.persistent_volume_claim) or is_set(volume.ephemeral):
+            kinds |= CLAIMED_VOLUME
+        if (
+            is_set(volume.gce_persistent_disk)
+            or is_set(volume.aws_elastic_block_store)
+            or is_set(volume.iscsi)
+            or is_set(volume.rbd)
+        ):
+            kinds |= SHARED_DISK
+    return kinds
+
+
+def restarts_all_containers(container: Container) -> bool:
+    """Whether a rule of the container restarts its whole pod, which needs a node's feature."""
+    return b'"RestartAllContainers"' in bytes(container.restart_policy_rules)
+
+
+def _affinity(raw: Raw) -> Affinity:
+    found = decode_part(_AFFINITY, raw, "spec.affinity") if is_set(raw) else None
+    return found or Affinity()
+
+
+def _term(term: NodeTerm) -> SelectorTerm:
+    return SelectorTerm(
+        expressions=_requirements(term.match_expressions), fields=_requirements(term.match_fields)
+    )
+
+
+def _requirements(written: list[Expression] | None) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(one.key, one.operator, tuple(one.values or ())) for one in written or ()
+    )
+
+
+def _anti_term(term: PodTerm, namespace: str) -> LabelSelector | None:
+    selector = term.label_selector
+    if selector is None:
+        return None
+    equal = tuple(
+        Requirement(key, "In", (value,))
+        for key, value in sorted((selector.match_labels or {}).items())
+    )
+    namespaces: tuple[str, ...] | None = tuple(sorted(term.namespaces or ())) or (namespace,)
+    if term.namespace_selector is not None:
+        namespaces = None
+    return LabelSelector(namespaces, equal + _requirements(selector.match_expressions))
+
+
+def _tolerations(raw: Raw) -> tuple[Toleration, ...]:
+    if not is_set(raw):
+        return ()
+    written = decode_part(_TOLERATIONS, raw, "spec.tolerations") or ()
+    return tuple(
+        Toleration(one.key or "", one.operator or "Equal", one.value or "", one.effect or "")
+        for one in written
+    )
+
+
+def _host_ports(spec: Spec) -> tuple[HostPort, ...]:
+    taken: set[HostPort] = set()
+    sidecars = [one for one in spec.init_containers or () if one.restart_policy == "Always"]
+    for container in (*spec.containers, *sidecars):
+        if b'"hostPort"' not in bytes(container.ports):
+            continue
+        for port in decode_part(_PORTS, container.ports, "spec.containers.ports") or ():
+            if port.host_port:
+                ip, protocol = port.host_ip or "0.0.0.0", port.protocol or "TCP"
+                taken.add(HostPort(protocol, ip, port.host_port))
+    return tuple(sorted(taken))
+
+
+def _unsupported(spec: Spec, affinity: Affinity, volume_kinds: int) -> tuple[str, ...]:
+    near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
+    spreads = None
+    if is_set(spec.topology_spread_constraints):
+        path = "spec.topologySpreadConstraints"
+        spreads = decode_part(_SPREADS, spec.topology_spread_constraints, path)
+    claims = None
+    if is_set(spec.resource_claims):
+        claims = decode_part(_CLAIMS, spec.resource_claims, "spec.resourceClaims")
+    restarts = any(
+        restarts_all_containers(one) for one in (*spec.containers, *(spec.init_containers or ()))
+    )
+    # Absent whenUnsatisfiable is DoNotSchedule, the field's default.
+    hard_spread = any(one.when_unsatisfiable != "ScheduleAnyway" for one in spreads or ())
+    needs = {
+        "DynamicResources": bool(claims),
+        "InterPodAffinity": bool((near and near.required) or (apart and apart.required)),
+        "NodeDeclaredFeatures": restarts or bool(spec.host_network and spec.host_users is False),
+        "PodTopologySpread": hard_spread,
+        "VolumeBinding": bool(volume_kinds & CLAIMED_VOLUME),
+        "VolumeRestrictions": bool(volume_kinds & SHARED_DISK),
+    }
+    return tuple(rule for rule, needed in needs.items() if needed)

@@ -1,0 +1,259 @@
+"""The fields of a pod's JSON that quorate reads, as the API server writes them.
+
+Parts that are alike in all pods of a job stay ``Raw``: their bytes are the key under which
+``pods`` remembers what ``pod_shape`` and ``pod_requests`` made of them. What differs from pod to
+pod and means nothing here (images, env, mounts, managedFields) is skipped without being decoded.
+Nulls are read as absent where Kubernetes' own decoder does so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta, Raw, Struct, field
+
+from quorate.dialects.fields import UNREADABLE
+
+EMPTY = Raw()
+T = TypeVar("T")
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+_MESSAGE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
+
+
+class ShapeError(ValueError):
+    """A field of a pod that cannot be used; the text names it."""
+
+
+class OwnerRef(Struct, gc=False, rename="camel"):
+    """``metadata.ownerReferences[]``."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class Metadata(Struct, gc=False, rename="camel"):
+    """``metadata``."""
+
+    name: str
+    namespace: str
+    uid: str
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerRef] | None = None
+
+
+class Container(Struct, gc=False, rename="camel"):
+    """``spec.containers[]`` and ``spec.initContainers[]``."""
+
+    name: str = ""
+    resources: Raw = EMPTY
+    ports: Raw = EMPTY
+    restart_policy: str | None = None
+    restart_policy_rules: Raw = EMPTY
+
+
+class Volume(Struct, gc=False, rename="camel"):
+    """``spec.volumes[]``: its kind, as far as kube-scheduler has a rule for it."""
+
+    persistent_volume_claim: Raw = EMPTY
+    ephemeral: Raw = EMPTY
+    gce_persistent_disk: Raw = EMPTY
+    aws_elastic_block_store: Raw = EMPTY
+    iscsi: Raw = EMPTY
+    rbd: Raw = EMPTY
+
+
+class Gate(Struct, gc=False):
+    """``spec.schedulingGates[]``."""
+
+    name: str
+
+
+class SchedulingGroup(Struct, gc=False, rename="camel"):
+    """``spec.schedulingGroup``."""
+
+    pod_group_name: str | None = None
+
+
+class Spec(Struct, gc=False, rename="camel"):
+    """``spec``."""
+
+    containers: list[Container]
+    init_containers: list[Container] | None = None
+    scheduler_name: str | None = None
+    node_name: str | None = None
+    priority: Int32 | None = None
+    scheduling_gates: list[Gate] | None = None
+    scheduling_group: SchedulingGroup | None = None
+    volumes: list[Volume] | None = None
+    affinity: Raw = EMPTY
+    tolerations: Raw = EMPTY
+    node_selector: Raw = EMPTY
+    overhead: Raw = EMPTY
+    resources: Raw = EMPTY
+    topology_spread_constraints: Raw = EMPTY
+    resource_claims: Raw = EMPTY
+    host_network: bool | None = None
+    host_users: bool | None = None
+
+
+class ContainerStatus(Struct, gc=False, rename="camel"):
+    """``status.containerStatuses[]``, for resizes in place."""
+
+    name: str = ""
+    allocated_resources: Raw = EMPTY
+    resources: Raw = EMPTY
+
+
+class Status(Struct, gc=False, rename="camel"):
+    """``status``."""
+
+    phase: str | None = None
+    conditions: Raw = EMPTY
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    allocated_resources: Raw = EMPTY
+    resources: Raw = EMPTY
+
+
+class WirePod(Struct, gc=False):
+    """A pod."""
+
+    metadata: Metadata
+    spec: Spec
+    status: Status | None = None
+
+
+class Requests(Struct, gc=False):
+    """``resources``: its limits are requests already, by the API server's defaults."""
+
+    requests: dict[str, str | int | float] | None = None
+
+
+class Expression(Struct, gc=False):
+    """A match expression of a node or label selector."""
+
+    key: str
+    operator: str
+    values: list[str] | None = None
+
+
+class NodeTerm(Struct, gc=False, rename="camel"):
+    """A node selector term."""
+
+    match_expressions: list[Expression] | None = None
+    match_fields: list[Expression] | None = None
+
+
+class NodeSelector(Struct, gc=False, rename="camel"):
+    """Required node affinity."""
+
+    node_selector_terms: list[NodeTerm] | None = None
+
+
+class Preferred(Struct, gc=False):
+    """Preferred node affinity."""
+
+    weight: Annotated[int, Meta(ge=0, le=100)]
+    preference: NodeTerm
+
+
+class NodeAffinity(Struct, gc=False):
+    """``spec.affinity.nodeAffinity``."""
+
+    required: NodeSelector | None = field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[Preferred] | None = field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodSelector(Struct, gc=False, rename="camel"):
+    """metav1.LabelSelector."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[Expression] | None = None
+
+
+class PodTerm(Struct, gc=False, rename="camel"):
+    """A term of pod affinity or anti-affinity."""
+
+    label_selector: PodSelector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: PodSelector | None = None
+
+
+class PodAffinity(Struct, gc=False):
+    """``spec.affinity.podAffinity`` and ``podAntiAffinity``; the preferred ones are ignored."""
+
+    required: list[PodTerm] | None = field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(Struct, gc=False, rename="camel"):
+    """``spec.affinity``."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class WireToleration(Struct, gc=False):
+    """``spec.tolerations[]``."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class Port(Struct, gc=False, rename="camel"):
+    """``ports[]`` of a container."""
+
+    host_port: Annotated[int, Meta(ge=0, le=65535)] | None = None
+    host_ip: str | None = field(default=None, name="hostIP")
+    protocol: str | None = None
+
+
+class Spread(Struct, gc=False, rename="camel"):
+    """``spec.topologySpreadConstraints[]``."""
+
+    when_unsatisfiable: str | None = None
+
+
+class Condition(Struct, gc=False):
+    """``status.conditions[]``."""
+
+    type: str = ""
+    reason: str | None = None
+
+
+def is_set(raw: Raw) -> bool:
+    """Whether a part is there, and is neither null nor empty."""
+    # An absent part is the default itself, which saves a copy in the common case.
+    return raw is not EMPTY and bytes(raw) not in (b"", b"null", b"{}", b"[]")
+
+
+def decode_part(decoder: msgspec.json.Decoder[T], raw: Raw | bytes, path: str) -> T:
+    """Decode one part of a pod; errors name the whole path. Raises ``ShapeError``."""
+    try:
+        return decoder.decode(raw)
+    except UNREADABLE as error:
+        raise ShapeError(defect_text(error, path)) from None
+
+
+def defect_text(error: Exception, path: str = "") -> str:
+    """Return msgspec's message as "field: what is wrong with it"."""
+    match = _MESSAGE.fullmatch(str(error))
+    what, inner = match.groups() if match else (str(error), "")
+    joint = "." if path and inner and inner[0] != "[" else ""
+    where = f"{path}{joint}{inner}" or "the pod"
+    return f"{where}: {what.replace('`', '')}"[:500]

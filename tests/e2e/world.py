@@ -1,0 +1,196 @@
+"""What an e2e test does to a cluster and looks at: a namespace, nodes, manifests, pods, reasons."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import yaml
+
+
+def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> object:
+    """Return the first true value of ``true()``; fail with ``what`` when there is none in time."""
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        value = true()
+        if value:
+            return value
+        if time.monotonic() > deadline_s:
+            raise AssertionError(f"after {timeout_s:g} s still not true: {what}; last: {value!r}")
+        time.sleep(0.05)
+
+
+class World:
+    """One test's part of the cluster."""
+
+    def __init__(self, cluster, quorate, namespace: str) -> None:
+        self.cluster = cluster
+        self.quorate = quorate
+        self.namespace = namespace
+        self._namespaces = []
+        self.add_namespace(namespace)
+
+    def add_namespace(self, name: str) -> str:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        self.cluster.api("POST", "/api/v1/namespaces", body)
+        self._namespaces.append(name)
+        wait_for(
+            lambda: self._exists(f"/api/v1/namespaces/{name}/serviceaccounts/default"),
+            f"namespace {name} has its ServiceAccount",
+        )
+        return name
+
+    def _exists(self, path: str) -> bool:
+        from tools.controlplane import ApiError
+
+        try:
+            self.cluster.api("GET", path)
+        except ApiError as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    def nodes(self, count: int, prefix: str | None = None, **options) -> list[str]:
+        """Create nodes; ``allocatable``, ``labels`` and ``taints`` as in Cluster.create_nodes."""
+        return self.cluster.create_nodes(count, prefix=prefix or f"{self.namespace}-", **options)
+
+    def kubectl(self, *args: str, manifest: str | None = None) -> str:
+        return self.cluster.kubectl("-n", self.namespace, *args, input=manifest)
+
+    def apply(self, *objects: dict | str) -> None:
+        """Apply manifests, given as YAML text or as values, into this test's namespace."""
+        text = "\n---\n".join(o if isinstance(o, str) else yaml.safe_dump(o) for o in objects)
+        self.kubectl("apply", "-f", "-", manifest=text)
+
+    def create_pod(self, pod: dict) -> dict:
+        path = f"/api/v1/namespaces/{pod['metadata'].get('namespace', self.namespace)}/pods"
+        return self.cluster.api("POST", path, pod)
+
+    def pods(self, selector: str = "", namespace: str | None = None) -> list[dict]:
+        query = f"?labelSelector={selector}" if selector else ""
+        path = f"/api/v1/namespaces/{namespace or self.namespace}/pods{query}"
+        return self.cluster.api("GET", path)["items"]
+
+    def bound(self, selector: str = "", namespace: str | None = None) -> int:
+        return sum(bool(p["spec"].get("nodeName")) for p in self.pods(selector, namespace))
+
+    def running(self, selector: str = "") -> int:
+        return sum(pod["status"]["phase"] == "Running" for pod in self.pods(selector))
+
+    def wait_bound(self, count: int, selector: str = "", timeout_s: float = 20.0) -> None:
+        wait_for(
+            lambda: self.bound(selector) >= count, f"{count} pods bound ({selector})", timeout_s
+        )
+
+    def stays_unbound(self, selector: str = "", for_s: float = 1.5) -> None:
+        """Nothing may be bound at any look during this time."""
+        end_s = time.monotonic() + for_s
+        while time.monotonic() < end_s:
+            assert self.bound(selector) == 0
+            time.sleep(0.05)
+
+    def conditions(self, selector: str = "") -> list[tuple[str, str]]:
+        """Return reason and message of PodScheduled=False of each pod that has it."""
+        return [
+            (condition.get("reason", ""), condition.get("message", ""))
+            for pod in self.pods(selector)
+            for condition in pod["status"].get("conditions", [])
+            if condition["type"] == "PodScheduled" and condition["status"] == "False"
+        ]
+
+    def wait_condition(self, text: str, selector: str = "", timeout_s: float = 15.0) -> str:
+        """Wait until the condition of some pod contains ``text``; return the message."""
+
+        def found() -> str:
+            return next((m for _, m in self.conditions(selector) if text in m), "")
+
+        return wait_for(
+            lambda: found() or None,
+            f"a condition with {text!r}; conditions: {self.conditions(selector)}",
+            timeout_s,
+        )
+
+    def events(self, reason: str) -> list[str]:
+        path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
+        return [e["note"] for e in self.cluster.api("GET", path)["items"] if e["reason"] == reason]
+
+    def wait_event(self, reason: str, text: str, timeout_s: float = 15.0) -> str:
+        return wait_for(
+            lambda: next((note for note in self.events(reason) if text in note), None),
+            f"an Event {reason} with {text!r}; notes: {self.events(reason)}",
+            timeout_s,
+        )
+
+    def get(self, kind: str, name: str) -> dict:
+        return json.loads(self.kubectl("get", kind, name, "-o", "json"))
+
+    def quorate_cli(self, *args: str) -> subprocess.CompletedProcess:
+        """Run the command line as a user would, with the administrator's kubeconfig."""
+        command = [sys.executable, "-m", "quorate.cli", *args]
+        command += ["--kubeconfig", str(self.cluster.kubeconfig)]
+        command += ["--config", str(self.quorate.config_file)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def why(self, name: str) -> dict:
+        """Return what ``quorate why NAME -o json`` says."""
+        done = self.quorate_cli("why", name, "-n", self.namespace, "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)[0]
+
+    def remove(self) -> None:
+        """Delete what the test made. Namespaces go by themselves; pods and nodes are waited for."""
+        for name in self._namespaces:
+            self.cluster.api("DELETE", f"/api/v1/namespaces/{name}")
+        for name in self._namespaces:
+            path = f"/api/v1/namespaces/{name}/pods"
+            wait_for(
+                lambda path=path: self._delete_pods(path), f"no pods are left in {path}", 60
+            )
+        self.cluster.delete_all_nodes()
+
+    def _delete_pods(self, path: str) -> bool:
+        self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0")
+        return not self.cluster.api("GET", path)["items"]
+
+
+def pod(name: str, *, scheduler: str = "quorate", labels=None, annotations=None, **spec) -> dict:
+    """Return a pod with one container that asks for ``requests`` (default: 1 cpu)."""
+    requests = spec.pop("requests", {"cpu": "1"})
+    resources = {"requests": requests}
+    extended = {key: value for key, value in requests.items() if "/" in key}
+    if extended:
+        resources["limits"] = extended
+    container = {
+        "name": "main",
+        "image": "registry.k8s.io/pause:3.6",
+        "resources": resources,
+        **spec.pop("container", {}),
+    }
+    metadata = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"schedulerName": scheduler, "containers": [container], **spec},
+    }
+
+
+def pod_group(name: str, min_member: int, api: str = "scheduling.x-k8s.io/v1alpha1", **spec) -> dict:
+    """Return a PodGroup of one of the APIs that call it minMember."""
+    return {
+        "apiVersion": api,
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"minMember": min_member, **spec},
+    }
+
+
+GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+
+
+def gang_pods(name: str, count: int, **options) -> list[dict]:
+    """Return ``count`` pods of the x-k8s gang ``name``, named name-0, name-1, ..."""
+    labels = {GANG_LABEL: name, "gang": name, **options.pop("labels", {})}
+    return [pod(f"{name}-{i}", labels=labels, **options) for i in range(count)]

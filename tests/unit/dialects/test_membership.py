@@ -1,0 +1,138 @@
+"""How a pod names its gang, which dialect wins, and what is said of labels that nobody reads."""
+
+import pytest
+
+from quorate.core.model import GangKey, Membership
+from quorate.dialects import DIALECTS, PodFacts, by_name, resolve
+
+GROUP = "pod-group.scheduling.sigs.k8s.io"
+NAME, MIN = f"{GROUP}/name", f"{GROUP}/min-available"
+X = "scheduling.x-k8s.io/pod-group"
+VOLCANO = "scheduling.k8s.io/group-name"
+
+
+def facts(labels=None, annotations=None, group=""):
+    return PodFacts("team-a", "worker-0", labels or {}, annotations or {}, group)
+
+
+@pytest.mark.parametrize(
+    ("pod", "dialect", "name", "min_count"),
+    [
+        (facts({NAME: "exp-1-trial-1", MIN: "2", "determined": "a"}), "labels", "exp-1-trial-1", 2),
+        (facts({NAME: "g", MIN: "+4"}), "labels", "g", 4),
+        (facts({GROUP: "pg1"}), "sigs", "pg1", None),
+        (facts({X: "job1", "training.kubeflow.org/job-name": "job1"}), "x-k8s", "job1", None),
+        (facts({}, {VOLCANO: "job2", "volcano.sh/task-spec": "worker"}), "volcano", "job2", None),
+        (facts(group="job-pgt-0"), "native", "job-pgt-0", None),
+    ],
+)
+def test_each_dialect_finds_its_gang_in_the_pods_namespace(pod, dialect, name, min_count):
+    said = resolve(pod)
+    assert said.membership == Membership(GangKey("team-a", dialect, name), min_count)
+    assert (said.warning, said.defect) == ("", "")
+    assert by_name(dialect).membership(pod) == said.membership
+
+
+def test_dialects_stand_in_the_order_in_which_they_win():
+    assert [one.NAME for one in DIALECTS] == ["labels", "x-k8s", "sigs", "volcano", "native"]
+    assert by_name("pod") is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "warned_of"),
+    [
+        ({NAME: "cpu-task", MIN: "0"}, ""),  # Determined's way of saying "no gang"
+        ({NAME: "g", MIN: "-3"}, ""),
+        ({MIN: "0"}, ""),
+        ({NAME: "g", MIN: "two"}, '"two"'),
+        ({NAME: "g", MIN: "2.0"}, "whole number"),
+        ({NAME: "g", MIN: "2_0"}, "whole number"),
+        ({NAME: "g", MIN: "٣"}, "whole number"),
+        ({NAME: "g", MIN: " 2"}, "whole number"),
+        ({NAME: "g", MIN: "2147483648"}, "larger than 2147483647"),
+        ({NAME: "g", MIN: "9" * 63}, "larger than 2147483647"),
+        ({NAME: "g"}, "no label pod-group.scheduling.sigs.k8s.io/min-available"),
+        ({NAME: "g", MIN: ""}, "no label pod-group.scheduling.sigs.k8s.io/min-available"),
+        ({MIN: "2"}, "no label pod-group.scheduling.sigs.k8s.io/name"),
+        ({NAME: "", MIN: "2"}, "no label pod-group.scheduling.sigs.k8s.io/name"),
+        ({X: ""}, "is empty"),
+    ],
+)
+def test_a_pod_without_a_usable_pair_is_an_ordinary_pod(labels, warned_of):
+    said = resolve(facts(labels))
+    assert said.membership is None
+    assert said.defect == ""
+    assert warned_of in said.warning
+    assert bool(said.warning) == bool(warned_of)
+
+
+def test_two_dialects_on_one_pod_are_named_and_the_first_counts():
+    said = resolve(facts({GROUP: "old", X: "new"}, {VOLCANO: "v"}))
+    assert said.membership.key == GangKey("team-a", "x-k8s", "new")
+    assert said.defect == ""
+    for part in ('"new" by label scheduling.x-k8s.io/pod-group, which counts', '"old"', '"v"'):
+        assert part in said.warning
+
+
+def test_a_min_of_zero_leaves_the_word_to_the_next_dialect():
+    assert resolve(facts({NAME: "g", MIN: "0", X: "job"})).membership.key.dialect == "x-k8s"
+
+
+NEAR_MISSES = [
+    ({"pod-group.scheduling.x-k8s.io": "pg1"}, {}, f"label {X}: pg1"),
+    ({"pod-group.scheduling.x-k8s.io/name": "pg1"}, {}, f"label {NAME}: pg1"),
+    ({"scheduling.sigs.k8s.io/pod-group": "pg1"}, {}, f"label {GROUP}: pg1"),
+    ({"scheduling.sigs.k8s.io/podgroup": "pg1"}, {}, f"label {GROUP}: pg1"),
+    ({"scheduling.x-k8s.io/podgroup": "pg1"}, {}, f"label {X}: pg1"),
+    ({"scheduling.x-k8s.io/Pod_Group-name": "pg1"}, {}, f"label {X}: pg1"),
+    ({"pod-group.scheduling.sig.k8s.io": "pg1"}, {}, f"label {X}: pg1"),
+    ({VOLCANO: "pg1"}, {}, f"annotation {VOLCANO}: pg1"),
+    ({"scheduling.volcano.sh/group-name": "pg1"}, {}, f"annotation {VOLCANO}: pg1"),
+    ({}, {"scheduling.volcano.sh/group-name": "pg1"}, f"annotation {VOLCANO}: pg1"),
+    ({}, {X: "pg1"}, f"label {X}: pg1"),
+    ({}, {GROUP: "pg1"}, f"label {GROUP}: pg1"),
+    ({}, {NAME: "pg1", MIN: "2"}, f"label {NAME}: pg1"),
+]
+
+
+@pytest.mark.parametrize(("labels", "annotations", "use"), NEAR_MISSES)
+def test_a_key_that_looks_like_a_gangs_and_that_nobody_reads_holds_the_pod(
+    labels, annotations, use
+):
+    said = resolve(facts(labels, annotations))
+    assert said.membership is None
+    assert said.defect_reason == "UnknownGangLabel"
+    assert "is read by no scheduler; use " in said.defect
+    assert use in said.defect
+
+
+def test_the_sentence_names_the_wrong_label_and_the_right_one():
+    assert resolve(facts({"pod-group.scheduling.x-k8s.io": "pg1"})).defect == (
+        "label pod-group.scheduling.x-k8s.io is read by no scheduler; "
+        "use label scheduling.x-k8s.io/pod-group: pg1"
+    )
+
+
+@pytest.mark.parametrize(("labels", "annotations", "use"), NEAR_MISSES)
+def test_a_near_miss_beside_a_valid_name_is_nobodys_business(labels, annotations, use):
+    del use
+    assert resolve(facts(labels, annotations, group="real")).defect == ""
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        facts({"app": "web", "pod-template-hash": "abc"}),
+        facts({"kueue.x-k8s.io/pod-group-name": "g"}),
+        facts({}, {"gang.scheduling.koordinator.sh/name": "g"}),
+        facts({"pod-group.scheduling.koordinator.sh": "g"}),
+        facts({}, {"scheduling.volcano.sh/group-min-member": "2"}),
+        facts({}, {"scheduling.volcano.sh/queue-name": "default"}),
+        facts({}, {"pod-group-name": "kai"}),
+        facts({"leaderworkerset.sigs.k8s.io/group-index": "0"}),
+        facts({"acme.io/scheduling-group-name": "g"}),
+        facts({"security-group": "x"}, {"yunikorn.apache.org/task-groups": "[]"}),
+    ],
+)
+def test_labels_that_mean_something_else_mean_nothing_here(pod):
+    assert resolve(pod) == resolve(facts())

@@ -1,0 +1,288 @@
+"""The reflector against a server that cuts, expires and refuses: nothing lost, nothing twice."""
+
+import asyncio
+import itertools
+import json
+import time
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.shell.clock import SystemClock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.watching import (
+    Absent,
+    Added,
+    Deleted,
+    Garbled,
+    LineSplitter,
+    Listed,
+    Modified,
+    Pace,
+    Reflector,
+)
+from tests.unit.shell.test_kube_support import (
+    ScriptedServer,
+    answer,
+    credentials_for,
+    error_event,
+    event,
+    listing,
+    refusal,
+    serving,
+    stream,
+)
+
+QUICK = Pace(page_size=2, backoff_s_min=0.01, backoff_s_max=0.05, absent_poll_s=0.05)
+
+
+def words(happening):
+    """An event of the reflector as a short word."""
+    match happening:
+        case Listed(items=items):
+            return "listed " + ",".join(json.loads(item)["metadata"]["name"] for item in items)
+        case Absent():
+            return "absent"
+        case Garbled():
+            return "garbled"
+    assert isinstance(happening, Added | Modified | Deleted)
+    kind = type(happening).__name__.lower()
+    return f"{kind} {json.loads(happening.raw)['metadata']['name']}"
+
+
+class Trace:
+    def __init__(self, server):
+        self.server = server
+        self.seen = []
+
+    @property
+    def words(self):
+        return [words(happening) for happening in self.seen]
+
+    @property
+    def watched_from(self):
+        """The resource version of each watch, in order."""
+        return [
+            request.query["resourceVersion"]
+            for request in self.server.requests
+            if "watch" in request.query
+        ]
+
+
+@asynccontextmanager
+async def reflecting(*steps, pace=QUICK, params=None):
+    """Run a reflector until the script is done."""
+    server = ScriptedServer(*steps)
+    trace = Trace(server)
+    async with serving(server), KubeClient(credentials_for(server.url)) as client:
+        reflector = Reflector(
+            client,
+            "/api/v1/pods",
+            on_event=trace.seen.append,
+            clock=SystemClock(),
+            chance=lambda: 0.5,
+            params=params,
+            pace=pace,
+        )
+        running = asyncio.create_task(reflector.run())
+        done = asyncio.create_task(server.script_done.wait())
+        await asyncio.wait([running, done], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        assert server.script_done.is_set(), (trace.words, running)
+        yield trace, reflector
+        running.cancel()
+        await asyncio.gather(running, done, return_exceptions=True)
+
+
+async def test_pages_make_one_list_and_the_watch_starts_from_it():
+    async with reflecting(
+        listing(["a", "b"], 10, token="more"),
+        listing(["c"], 10),
+        stream(event("ADDED", "d", 11), event("MODIFIED", "a", 12) + event("DELETED", "b", 13)),
+        params={"labelSelector": "x=y,z"},
+    ) as (trace, reflector):
+        assert trace.words == ["listed a,b,c", "added d", "modified a", "deleted b"]
+        assert trace.seen[0].resource_version == "10"
+        assert trace.watched_from == ["10", "13"]
+        assert (reflector.relists, reflector.reconnects, reflector.events) == (0, 1, 3)
+        assert reflector.is_synced
+        first, second, third, *_ = [dict(r.query) for r in trace.server.requests]
+        assert first == {"labelSelector": "x=y,z", "limit": "2"}
+        assert second == {**first, "continue": "more"}
+        assert third == {
+            "labelSelector": "x=y,z",
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": "10",
+            "timeoutSeconds": "360",
+        }
+
+
+async def test_a_watch_cut_in_the_middle_of_a_line_resumes_after_the_last_whole_one():
+    half = event("ADDED", "b", 12)
+    async with reflecting(
+        listing([], 10),
+        stream(event("ADDED", "a", 11) + half[: len(half) // 2], then="cut"),
+        stream(event("ADDED", "b", 12), half[:9], half[9:].replace(b'"b"', b'"c"')),
+    ) as (trace, reflector):
+        assert trace.words == ["listed ", "added a", "added b", "added c"]
+        assert trace.watched_from == ["10", "11", "12"]
+        assert reflector.relists == reflector.failures == 0
+
+
+async def test_a_bookmark_moves_the_point_to_resume_from():
+    async with reflecting(listing([], 10), stream(event("BOOKMARK", "", 50), then="cut")) as (
+        trace,
+        reflector,
+    ):
+        pass
+    assert trace.words == ["listed "]
+    assert trace.watched_from == ["10", "50"]
+    assert reflector.bookmarks == 1
+
+
+@pytest.mark.parametrize(
+    "expired",
+    [
+        refusal(410, "Expired"),
+        stream(event("ADDED", "b", 11), error_event(410, "Expired")),
+        stream(event("ADDED", "b", 11) + error_event(410, "Gone")),
+    ],
+    ids=["status", "event", "event in one chunk"],
+)
+async def test_410_lists_anew(expired):
+    async with reflecting(listing(["a"], 10), expired, listing(["c"], 30)) as (trace, reflector):
+        assert trace.words in (
+            ["listed a", "listed c"],
+            ["listed a", "added b", "listed c"],
+        )
+        assert reflector.relists == 1
+        assert reflector.last_error is None
+    assert trace.watched_from[-1] == "30"
+
+
+async def test_410_between_pages_starts_the_list_again_in_one_piece():
+    async with reflecting(
+        listing(["a", "b"], 10, token="more"), refusal(410, "Expired"), listing(["b", "c"], 20)
+    ) as (trace, reflector):
+        assert trace.words == ["listed b,c"]
+        assert reflector.relists == 1
+        assert "limit" not in trace.server.requests[2].query
+        assert "continue" not in trace.server.requests[2].query
+
+
+async def test_a_server_that_refuses_its_own_version_is_not_asked_in_a_tight_loop():
+    slow = Pace(backoff_s_min=0.05, backoff_s_max=1.0)
+    started_s = time.monotonic()
+    steps = [listing([], 10), refusal(410, "Expired")] * 4
+    async with reflecting(*steps, pace=slow) as (_trace, reflector):
+        assert time.monotonic() - started_s > 0.75 * (0.05 + 0.1 + 0.2)
+        assert reflector.relists == 4
+
+
+async def test_failures_are_retried_and_the_version_is_kept():
+    async with reflecting(
+        refusal(500, "InternalError"),
+        answer(200, b"not a list"),
+        refusal(403, "Forbidden"),
+        listing([], 10),
+        stream(event("ADDED", "a", 11), then="cut"),
+        refusal(503, "ServiceUnavailable"),
+        stream(error_event(500, "InternalError")),
+        stream(event("ADDED", "b", 12)),
+    ) as (trace, reflector):
+        assert trace.words == ["listed ", "added a", "added b"]
+        assert trace.watched_from == ["10", "11", "11", "11", "12"]
+        assert reflector.relists == 0
+        assert reflector.failures == 5
+        assert reflector.last_error is None
+
+
+async def test_429_waits_as_long_as_the_server_asks():
+    started_s = time.monotonic()
+    async with reflecting(refusal(429, "TooManyRequests", Retry_After="1"), listing([], 1)):
+        assert time.monotonic() - started_s >= 1.0
+
+
+async def test_a_resource_that_is_missing_appears_goes_and_comes_back():
+    async with reflecting(
+        refusal(404, "NotFound"),
+        refusal(404, "NotFound"),
+        listing(["a"], 10),
+        stream(event("DELETED", "a", 11)),  # its CRD is deleted: objects first, then the end
+        refusal(404, "NotFound"),
+        refusal(404, "NotFound"),
+        refusal(404, "NotFound"),
+        listing(["b"], 20),
+    ) as (trace, reflector):
+        assert trace.words == ["absent", "listed a", "deleted a", "absent", "listed b"]
+        assert not reflector.is_absent
+
+
+async def test_lines_that_say_nothing_are_handed_on_and_survived():
+    async with reflecting(
+        listing([], 10),
+        stream(
+            event("ADDED", "a", 11),
+            b"rubbish\n\n",
+            b'{"type":"ADDED"}\n',
+            b'{"type":"\xff","object":{}}\n',
+            event("SURPRISE", "x", 12),
+            event("ADDED", "b", 13),
+        ),
+    ) as (trace, reflector):
+        assert trace.words == ["listed ", "added a", *["garbled"] * 4, "added b"]
+        assert reflector.garbled == 4
+    assert trace.watched_from == ["10", "13"]
+
+
+async def test_watches_that_end_as_they_begin_are_not_repeated_in_a_tight_loop():
+    started_s = time.monotonic()
+    slow = Pace(backoff_s_min=0.05, backoff_s_max=1.0)
+    steps = [listing([], 10), *[stream()] * 4]
+    async with reflecting(*steps, pace=slow) as (_trace, reflector):
+        assert time.monotonic() - started_s > 0.75 * (0.05 + 0.1 + 0.2)
+        assert reflector.relists == 0
+
+
+async def test_a_dead_connection_is_noticed_and_resumed():
+    pace = Pace(silence_s_max=0.2, backoff_s_min=0.01)
+    async with reflecting(
+        listing([], 10), stream(event("ADDED", "a", 11), then="silent"), pace=pace
+    ) as (trace, _reflector):
+        assert trace.words == ["listed ", "added a"]
+    assert trace.watched_from == ["10", "11"]
+
+
+async def test_lines_of_many_megabytes():
+    big = "x" * (12 * 1024 * 1024)
+    async with reflecting(
+        listing([], 10), stream(event("ADDED", "a", 11, data=big) + event("ADDED", "b", 12))
+    ) as (trace, _reflector):
+        assert trace.words == ["listed ", "added a", "added b"]
+        assert json.loads(trace.seen[1].raw)["data"] == big
+
+
+async def test_ten_thousand_events_through_random_cuts_arrive_once_and_in_order():
+    lines = [event("ADDED", f"n{i}", 100 + i) for i in range(10_000)]
+    steps, sent = [listing([], 99)], 0
+    for size in (1, 7, 1000, 3000, 4000, 1992):
+        part = b"".join(lines[sent : sent + size])
+        torn = lines[sent + size][:30] if sent + size < len(lines) else b""
+        steps.append(stream(part + torn, then="cut"))
+        sent += size
+    async with reflecting(*steps) as (trace, reflector):
+        assert trace.words[1:] == [f"added n{i}" for i in range(10_000)]
+        assert reflector.relists == 0
+
+
+@given(st.lists(st.binary(max_size=30)), st.lists(st.integers(0, 1000), max_size=10))
+def test_lines_do_not_depend_on_chunks(parts, cuts):
+    body = b"".join(part.replace(b"\n", b"") + b"\n" for part in parts)
+    edges = [0, *sorted(cut % (len(body) + 1) for cut in cuts), len(body)]
+    splitter = LineSplitter()
+    found = []
+    for start, end in itertools.pairwise(edges):
+        found += splitter.split(body[start:end])
+    assert found == [line for line in body.split(b"\n") if line]

@@ -1,0 +1,291 @@
+"""Leader election: never two at once; a dead leader is replaced, a cut-off one stops in time."""
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from quorate.shell.clock import SystemClock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.leader import Elector, LeaseTimes
+from tests.unit.shell.test_kube_support import ScriptedServer, credentials_for, serving
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/sys/leases"
+QUICK = LeaseTimes(lease_duration_s=1, renew_deadline_s=0.6, retry_s=0.1)
+
+
+class LeaseServer(ScriptedServer):
+    """One Lease, with the API server's rules for versions. Each candidate has a path of its own."""
+
+    def __init__(self, **spec):
+        super().__init__()
+        self.version = 0
+        self.lease = None
+        self.cut_off = set()  # candidates that get no answer
+        self.failing = lambda: False
+        self.writes = 0
+        if spec:
+            self.store({"metadata": {"name": "q", "namespace": "sys"}, "spec": spec})
+
+    @property
+    def spec(self):
+        return self.lease["spec"]
+
+    def store(self, lease):
+        self.version += 1
+        self.lease = {**lease}
+        self.lease["metadata"] = {**lease["metadata"], "resourceVersion": str(self.version)}
+
+    async def answer(self, request):
+        _, candidate, path = request.path.split("/", 2)
+        if candidate in self.cut_off:
+            await asyncio.sleep(60)
+        if self.failing():
+            return self.reply(503, {"reason": "ServiceUnavailable"})
+        if request.method == "GET":
+            assert f"/{path}" == f"{PATH}/q"
+            if self.lease is None:
+                return self.reply(404, {"reason": "NotFound"})
+            return self.reply(200, self.lease)
+        sent = msgspec.json.decode(await request.read())
+        if request.method == "POST":
+            assert f"/{path}" == PATH
+            if self.lease is not None:
+                return self.reply(409, {"reason": "AlreadyExists"})
+        elif sent["metadata"]["resourceVersion"] != str(self.version):
+            return self.reply(409, {"reason": "Conflict"})
+        self.writes += 1
+        self.store(sent)
+        return self.reply(200, self.lease)
+
+    @staticmethod
+    def reply(status, body):
+        return web.Response(status=status, body=msgspec.json.encode(body))
+
+
+class Candidate:
+    """An elector and what it told the application."""
+
+    def __init__(self, client, name, times):
+        self.clock = SystemClock()
+        self.name = name
+        self.elector = Elector(
+            client,
+            namespace="sys",
+            name="q",
+            identity=name,
+            clock=self.clock,
+            chance=random.Random(name).random,
+            times=times,
+        )
+        self.told = []
+        self.started = asyncio.Event()
+        self.work_s = 3600.0
+        self.task = None
+
+    @property
+    def leads(self):
+        return self.elector.is_leader(self.clock.monotonic_s())
+
+    def start(self):
+        self.task = asyncio.create_task(self.elector.run(self.work, self.lost))
+        return self
+
+    async def work(self):
+        assert self.leads
+        self.told.append("started")
+        self.started.set()
+        try:
+            await asyncio.sleep(self.work_s)
+        finally:
+            self.told.append("stopped")
+
+    def lost(self):
+        assert not self.leads
+        self.told.append("lost")
+
+    async def stop(self):
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def candidates(server, *names, times=QUICK):
+    async with serving(server):
+        clients = [KubeClient(credentials_for(f"{server.url}/{name}")) for name in names]
+        made = [Candidate(client, name, times) for client, name in zip(clients, names, strict=True)]
+        try:
+            async with asyncio.timeout(30):
+                yield made
+        finally:
+            for candidate in made:
+                if candidate.task is not None:
+                    await candidate.stop()
+            for client in clients:
+                await client.close()
+
+
+async def test_it_leads_renews_and_gives_back():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        a.start()
+        await a.started.wait()
+        b.start()
+        assert server.spec["holderIdentity"] == "a"
+        assert server.spec["leaseTransitions"] == 0
+        await asyncio.sleep(1.5)  # longer than the lease lasts
+        assert a.leads
+        assert not b.leads
+        assert b.elector.holder == "a"
+        assert server.writes > 5
+        assert server.spec["acquireTime"] < server.spec["renewTime"]
+        await a.stop()
+        assert a.told == ["started", "stopped"]
+        assert not a.leads
+        async with asyncio.timeout(0.5):  # less than the lease would last
+            await b.started.wait()
+        assert server.spec["holderIdentity"] == "b"
+        assert server.spec["leaseTransitions"] == 1
+        await b.stop()
+        assert server.spec["holderIdentity"] == ""
+        assert server.spec["leaseTransitions"] == 1
+
+
+async def test_a_leader_that_is_cut_off_stops_before_its_successor_starts():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        a.start()
+        await a.started.wait()
+        b.start()
+        server.cut_off.add("a")
+        while not b.leads:
+            both = a.leads and b.leads
+            assert not both
+            await asyncio.sleep(0.002)
+        assert not a.leads
+        await a.task  # one term, and it returns
+        assert a.told == ["started", "lost", "stopped"]
+        await b.started.wait()
+        assert server.spec["holderIdentity"] == "b"
+
+
+async def test_leadership_ends_by_itself_even_if_nothing_runs():
+    async with candidates(LeaseServer(), "a") as (a,):
+        a.start()
+        await a.started.wait()
+        now_s = a.clock.monotonic_s()
+        assert a.elector.is_leader(now_s)
+        assert not a.elector.is_leader(now_s + QUICK.renew_deadline_s)
+
+
+@pytest.mark.parametrize("renewed", ["1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"])
+async def test_the_holders_clock_is_not_believed(renewed):
+    server = LeaseServer(holderIdentity="ghost", leaseDurationSeconds=1, renewTime=renewed)
+    async with candidates(server, "a") as (a,):
+        started_s = a.clock.monotonic_s()
+        a.start()
+        await a.started.wait()
+        assert 1.0 <= a.clock.monotonic_s() - started_s < 2.0
+        assert server.spec["leaseTransitions"] == 1
+
+
+async def test_a_lease_that_was_given_back_is_taken_at_once_and_unknown_fields_stay():
+    server = LeaseServer(holderIdentity="", leaseDurationSeconds=1, strategy="X")
+    server.lease["metadata"]["labels"] = {"a": "b"}
+    async with candidates(server, "a") as (a,):
+        a.start()
+        async with asyncio.timeout(0.5):
+            await a.started.wait()
+        assert server.spec["strategy"] == "X"
+        assert server.lease["metadata"]["labels"] == {"a": "b"}
+
+
+async def test_a_leader_survives_conflicts_with_other_writers():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        a.start()
+        await a.started.wait()
+        for _ in range(10):
+            server.store(server.lease)  # someone labels it, say
+            await asyncio.sleep(0.1)
+        assert a.leads
+        assert a.told == ["started"]
+
+
+async def test_a_leader_survives_failures_shorter_than_its_deadline():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        a.start()
+        await a.started.wait()
+        server.failing = lambda: True
+        await asyncio.sleep(0.3)
+        assert a.elector.last_error is not None
+        server.failing = lambda: False
+        await asyncio.sleep(0.5)
+        assert a.leads
+        assert a.elector.last_error is None
+
+
+async def test_a_leader_whose_lease_was_taken_stops_at_once():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        a.start()
+        await a.started.wait()
+        server.store({**server.lease, "spec": {**server.spec, "holderIdentity": "thief"}})
+        await asyncio.wait_for(a.task, 0.5)
+        assert a.told == ["started", "lost", "stopped"]
+        assert server.spec["holderIdentity"] == "thief", "it is not given back by a"
+
+
+async def test_work_that_ends_or_fails_gives_the_lease_back():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        a.work_s = 0.05
+        await a.start().task
+        assert server.spec["holderIdentity"] == ""
+
+        async def fail():
+            raise RuntimeError("a defect")
+
+        with pytest.raises(RuntimeError, match="a defect"):
+            await a.elector.run(fail, a.lost)
+        assert server.spec["holderIdentity"] == ""
+        assert "lost" not in a.told
+
+
+async def test_there_are_never_two_leaders_whatever_fails():
+    seed = random.randrange(10**6)
+    chance = random.Random(seed)
+    server = LeaseServer()
+    server.failing = lambda: chance.random() < 0.2
+    names = ["a", "b", "c"]
+
+    async def term_after_term(candidate):
+        while True:
+            await candidate.elector.run(candidate.work, candidate.lost)
+
+    async with candidates(server, *names) as made:
+        for candidate in made:
+            candidate.task = asyncio.create_task(term_after_term(candidate))
+        for turn in range(1500):
+            if turn % 200 == 0:
+                server.cut_off = {chance.choice(names)}
+            leading = [candidate.name for candidate in made if candidate.leads]
+            assert len(leading) <= 1, f"seed {seed}: {leading}"
+            await asyncio.sleep(0.004)
+        assert sum(candidate.told.count("started") for candidate in made) >= 1
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"lease_duration_s": 10, "renew_deadline_s": 10},
+        {"renew_deadline_s": 2.4, "retry_s": 2.0},
+    ],
+)
+def test_times_that_would_allow_two_leaders_are_refused(times):
+    with pytest.raises(ValueError, match="leader election needs"):
+        LeaseTimes(**times)

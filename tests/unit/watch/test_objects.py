@@ -1,0 +1,65 @@
+"""Which paths are watched, and which change each object makes when it comes and when it goes."""
+
+import json
+
+import pytest
+
+from quorate.core.changes import GangChanged, GangGone, NodeChanged, NodeGone, PodChanged, PodGone
+from quorate.core.model import GangKey
+from quorate.dialects import Malformed
+from quorate.shell.watch.objects import identity, watched_kinds
+
+KINDS = watched_kinds(frozenset({"quorate"}))
+PODS, NODES = KINDS["/api/v1/pods"], KINDS["/api/v1/nodes"]
+SIGS = KINDS["/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups"]
+OBJECT = {"metadata": {"namespace": "team-a", "name": "x", "uid": "u1"}}
+
+
+def raw(**more):
+    return json.dumps(OBJECT | more).encode()
+
+
+def test_nodes_come_first_and_each_dialect_with_objects_is_watched():
+    assert list(KINDS) == [
+        "/api/v1/nodes",
+        "/api/v1/pods",
+        "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
+        "/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups",
+        "/apis/scheduling.volcano.sh/v1beta1/podgroups",
+        "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+    ]
+    assert [kind.dialect for kind in KINDS.values()] == [
+        "",
+        "",
+        "x-k8s",
+        "sigs",
+        "volcano",
+        "native",
+    ]
+
+
+def test_an_object_that_comes_is_a_change():
+    assert isinstance(NODES.changed(raw()), NodeChanged)
+    assert isinstance(PODS.changed(raw(spec={"containers": []})), PodChanged)
+    assert isinstance(SIGS.changed(raw(spec={"minMember": 4})), GangChanged)
+
+
+def test_an_object_that_goes_is_a_change_made_from_its_last_version():
+    assert NODES.gone(raw()) == NodeGone("x")
+    assert PODS.gone(raw(spec="broken")) == PodGone("u1")
+    assert SIGS.gone(raw(spec="broken")) == GangGone(GangKey("team-a", "sigs", "x"))
+
+
+def test_an_unreadable_object_leaves_the_cores_sight_when_it_is_known_which_one():
+    nobody = Malformed("broken")
+    known = Malformed("broken", namespace="team-a", name="x", uid="u1")
+    assert NODES.unreadable(known) == NodeGone("x")
+    assert PODS.unreadable(known) == PodGone("u1")
+    assert SIGS.unreadable(known) == GangGone(GangKey("team-a", "sigs", "x"))
+    assert [kind.unreadable(nobody) for kind in KINDS.values()] == [None] * 6
+
+
+@pytest.mark.parametrize("broken", [b"", b"{}", b'{"metadata":{"name":null}}', b"[" * 100_000])
+def test_an_object_without_a_name_is_malformed(broken):
+    with pytest.raises(Malformed):
+        identity(broken)
