@@ -1,6 +1,6 @@
 """Measure the core without I/O: deciding, applying a change, explaining, memory.
 
-Prints a table with the budget of each figure (DESIGN.md section 9), and writes JSON with ``--json``.
+Prints a table with the budget of each figure, and writes JSON with ``--json``.
 Each figure is the median of several runs. Machines differ, so the table starts with the time of a
 fixed piece of NumPy work on the same machine: compare figures of two machines by their ratio to it.
 """
@@ -88,14 +88,16 @@ def timed(work: Callable[[], object]) -> float:
 
 def decide_s(nodes: int, pods: int, runs: int) -> dict[str, float]:
     """Return the medians of deciding and of verifying, in seconds."""
-    decided, verified = [], []
-    for _ in range(runs):
-        scheduler = gang_world(nodes, pods)
-        plans = []
-        decided.append(timed(lambda: plans.append(scheduler.decide(0.0))))
-        assert sum(len(gang.binds) for gang in plans[0].gangs) == pods, "the gang fits"
-        verified.append(timed(lambda: scheduler.verified(plans[0])))
+    timings = [decide_once_s(gang_world(nodes, pods), pods) for _ in range(runs)]
+    decided, verified = zip(*timings, strict=True)
     return {"decide": statistics.median(decided), "verify": statistics.median(verified)}
+
+
+def decide_once_s(scheduler: Scheduler, pods: int) -> tuple[float, float]:
+    plans = []
+    decided = timed(lambda: plans.append(scheduler.decide(0.0)))
+    assert sum(len(gang.binds) for gang in plans[0].gangs) == pods, "the gang fits"
+    return decided, timed(lambda: scheduler.verified(plans[0]))
 
 
 def change_s(nodes: int, pods: int) -> dict[str, float]:

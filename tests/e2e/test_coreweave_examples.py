@@ -51,8 +51,9 @@ def test_the_podgroup_example_waits_says_why_and_starts_whole_when_scaled(world)
     wait_for(lambda: world.running("app=pause") == 4, "all four run")
     assert len(world.events("Scheduled")) or world.wait_event("Scheduled", "Successfully assigned")
     wait_for(
-        lambda: world.get("podgroups.scheduling.sigs.k8s.io", "pg1")["status"]["phase"]
-        == "Running",
+        lambda: (
+            world.get("podgroups.scheduling.sigs.k8s.io", "pg1")["status"]["phase"] == "Running"
+        ),
         "the PodGroup's phase is Running",
     )
 

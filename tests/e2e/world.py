@@ -145,9 +145,7 @@ class World:
             self.cluster.api("DELETE", f"/api/v1/namespaces/{name}")
         for name in self._namespaces:
             path = f"/api/v1/namespaces/{name}/pods"
-            wait_for(
-                lambda path=path: self._delete_pods(path), f"no pods are left in {path}", 60
-            )
+            wait_for(lambda path=path: self._delete_pods(path), f"no pods are left in {path}", 60)
         self.cluster.delete_all_nodes()
 
     def _delete_pods(self, path: str) -> bool:
@@ -177,7 +175,9 @@ def pod(name: str, *, scheduler: str = "quorate", labels=None, annotations=None,
     }
 
 
-def pod_group(name: str, min_member: int, api: str = "scheduling.x-k8s.io/v1alpha1", **spec) -> dict:
+def pod_group(
+    name: str, min_member: int, api: str = "scheduling.x-k8s.io/v1alpha1", **spec
+) -> dict:
     """Return a PodGroup of one of the APIs that call it minMember."""
     return {
         "apiVersion": api,

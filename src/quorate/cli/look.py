@@ -26,6 +26,8 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import KubeConfigError, load_credentials
 from quorate.shell.survey import Leader, SurveyError, add_owners, leader, survey
 
+_WIDTH_OF_A_FILE = 200
+
 
 class Access(NamedTuple):
     """How to reach the cluster, and the namespace to look in (empty: all)."""
@@ -94,7 +96,9 @@ def gangs(access: Access, *, with_pods: bool, output: str) -> int:
         elif not found:
             typer.echo("No gangs found.", err=True)
         else:
-            Console(soft_wrap=True).print(_table(found, seen))
+            console = Console()
+            width = console.width if console.is_terminal else _WIDTH_OF_A_FILE
+            Console(width=width).print(_table(found, seen))
         return 0
 
     return _look(access, choose, show)

@@ -43,7 +43,7 @@ def run(kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFi
 
 
 @app.command()
-def why(  # noqa: PLR0913 - each option is one of the user's
+def why(
     name: Annotated[str, typer.Argument(metavar="GANG|POD", help="A gang's or a pod's name.")],
     namespace: Namespace = None,
     output: Output = "text",
@@ -57,7 +57,7 @@ def why(  # noqa: PLR0913 - each option is one of the user's
 
 
 @app.command()
-def gangs(  # noqa: PLR0913 - each option is one of the user's
+def gangs(
     namespace: Namespace = None,
     all_namespaces: Annotated[
         bool, typer.Option("--all-namespaces", "-A", help="Look in all namespaces.")

@@ -57,9 +57,7 @@ class App:
         self._news = asyncio.Event()
         self._leads = False
         self.metrics = Metrics()
-        self.scheduler = Scheduler(
-            config.policy, api_words(), identity=uuid.uuid4().hex[:10]
-        )
+        self.scheduler = Scheduler(config.policy, api_words(), identity=uuid.uuid4().hex[:10])
         self._feed = Feed(
             self._reads,
             frozenset(config.policy.scheduler_names),

@@ -7,6 +7,7 @@ fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -58,15 +59,15 @@ class Cycle:
         return self._assume(gang, found)
 
     def _assume(self, gang: GangEntry, placement: Placement) -> tuple[Bind, ...]:
-        binds = []
-        snapshot = self.room.snapshot
+        binds: list[Bind] = []
         for pod_class, pods in placement.pods:
-            rows = np.flatnonzero(pods)
-            names = [snapshot.node(row).name for row in rows.tolist()]
-            nodes = np.repeat(np.arange(len(rows)), pods[rows]).tolist()
-            waiting = list(gang.waiting.get(pod_class.id, {}).values())
-            for entry, node in zip(waiting, nodes, strict=False):
-                self.cluster.assume(entry, names[node])
-                pod = entry.pod
-                binds.append(Bind(pod.uid, pod.namespace, pod.name, names[node]))
+            used = np.flatnonzero(pods)
+            rows = np.repeat(used, pods[used]).tolist()
+            waiting = gang.waiting.get(pod_class.id, {})
+            entries = list(islice(waiting.values(), len(rows)))
+            self.cluster.assume(entries, rows)
+            binds += [
+                Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node)
+                for entry in entries
+            ]
         return tuple(binds)

@@ -7,7 +7,7 @@ Called by ``scheduler``. This is the one mutable class of the core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
@@ -73,10 +73,28 @@ class Cluster:
         """Return gangs with minResources and no pods yet: room alone decides their status."""
         return [key for key in self._with_min_resources if not self.gangs[key].members]
 
-    def assume(self, entry: PodEntry, node: str) -> None:
-        """Count a waiting pod on ``node`` until the outcome of its bind is known."""
-        assert entry.where is Where.WAITING, f"{entry.pod.name} is {entry.where.name}"
-        self._move(entry, Where.ASSUMED, node)
+    def assume(self, entries: Sequence[PodEntry], rows: Sequence[int]) -> None:
+        """Count waiting pods of one gang and class on node rows, until their binds have outcomes.
+
+        In bulk, because it is the longest step of a decision: one addition for all nodes.
+        """
+        if not entries:
+            return
+        gang, pod_class = entries[0].gang, entries[0].pod_class
+        assert gang is not None, "only pods of a gang are placed"
+        gang.take_waiting(entries)
+        nodes = self.nodes.nodes
+        for entry, row in zip(entries, rows, strict=True):
+            node = nodes[row]
+            assert node is not None, f"row {row} holds no node"
+            entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
+            on_node = self._on_node.get(node.name)
+            if on_node is None:
+                self._on_node[node.name] = {entry.pod.uid}
+            else:
+                on_node.add(entry.pod.uid)
+        self.nodes.take_many(rows, pod_class)
+        self.touched.add(gang.key)
 
     # Nodes
 

@@ -7,7 +7,9 @@ costs what the first one cost.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 from quorate.core.model import GangKey, GangSpec, Membership, Pod
 from quorate.core.state.encoding import PodClass
@@ -32,6 +34,8 @@ class Where(IntEnum):
     FOREIGN = 7
     """Another scheduler's, without a node."""
 
+
+_Opinion = tuple[int, str, int | None]
 
 _UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
 
@@ -79,6 +83,7 @@ class GangEntry:
         self.priorities: Counter[int] = Counter()
         self.schedulers: Counter[str] = Counter()
         self.minima: Counter[int | None] = Counter()
+        self._opinions: tuple[Counter[Any], ...] = self.priorities, self.schedulers, self.minima
         self.label_min = 1
         """Min as the newest member's labels say it, in the dialect without objects."""
         self.first_created_s = float("inf")
@@ -164,7 +169,7 @@ class GangEntry:
         if where is Where.WAITING:
             self.waiting.setdefault(entry.pod_class.id, {})[pod.uid] = entry
         if where in _UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
-            self._count_opinion(pod, 1)
+            self._count_opinion(_opinion(pod), 1)
         self.first_created_s = min(self.first_created_s, pod.created_s)
         if pod.membership is not None and pod.membership.min_count is not None:
             self.label_min = pod.membership.min_count
@@ -183,7 +188,20 @@ class GangEntry:
             if not alike:
                 del self.waiting[entry.pod_class.id]
         if where in _UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
-            self._count_opinion(pod, -1)
+            self._count_opinion(_opinion(pod), -1)
+
+    def take_waiting(self, entries: Sequence[PodEntry]) -> None:
+        """Move waiting members of one class to ``ASSUMED``, all at once."""
+        alike = self.waiting[entries[0].pod_class.id]
+        if len(alike) == len(entries):
+            del self.waiting[entries[0].pod_class.id]
+        else:
+            for entry in entries:
+                del alike[entry.pod.uid]
+        self.counts[Where.WAITING] -= len(entries)
+        self.counts[Where.ASSUMED] += len(entries)
+        for opinion, times in Counter(_opinion(entry.pod) for entry in entries).items():
+            self._count_opinion(opinion, -times)
 
     def after_loss(self) -> None:
         """A gang that has lost its last bound member has to become quorate afresh."""
@@ -200,17 +218,16 @@ class GangEntry:
     def _quorum_is_known(self) -> bool:
         return self.spec is not None or self.key.dialect in ("labels", "pod")
 
-    def _count_opinion(self, pod: Pod, by: int) -> None:
-        min_count = pod.membership.min_count if pod.membership else None
-        opinions: tuple[tuple[Counter, object], ...] = (  # type: ignore[type-arg]
-            (self.priorities, pod.priority),
-            (self.schedulers, pod.scheduler),
-            (self.minima, min_count),
-        )
-        for counter, value in opinions:
-            counter[value] += by
+    def _count_opinion(self, opinion: _Opinion, times: int) -> None:
+        for counter, value in zip(self._opinions, opinion, strict=True):
+            counter[value] += times
             if not counter[value]:
                 del counter[value]
+
+
+def _opinion(pod: Pod) -> _Opinion:
+    """Return what members must agree in: priority, scheduler name, min where labels carry it."""
+    return pod.priority, pod.scheduler, pod.membership.min_count if pod.membership else None
 
 
 def key_of(pod: Pod) -> GangKey:

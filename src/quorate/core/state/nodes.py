@@ -6,6 +6,7 @@ Owned by ``state.cluster``; read through ``state.snapshot``. Rows of deleted nod
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -96,6 +97,16 @@ class NodeTable:
         for port in pod_class.shape.host_ports:
             holders = self.ports.setdefault((port.protocol, port.port), Counter())
             holders[row, port.ip] += 1
+
+    def take_many(self, rows: Sequence[int], pod_class: PodClass) -> None:
+        """Count one pod of the class for each of the rows, which may repeat."""
+        self.widen()
+        unique, pods = np.unique(np.asarray(rows, np.int64), return_counts=True)
+        for column, amount in pod_class.demands:
+            self.used[unique, column] += amount * pods
+        for port in pod_class.shape.host_ports:
+            holders = self.ports.setdefault((port.protocol, port.port), Counter())
+            holders.update((row, port.ip) for row in rows)
 
     def release(self, row: int, pod_class: PodClass) -> None:
         """Stop counting one pod of the class on the row."""

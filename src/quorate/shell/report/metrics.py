@@ -24,7 +24,9 @@ class Metrics:
             ["reason"],
         )
         self.quarantined = self._gauge(
-            "quarantined_objects", "Objects that cannot be read and are left out, by kind.", ["kind"]
+            "quarantined_objects",
+            "Objects that cannot be read and are left out, by kind.",
+            ["kind"],
         )
         self.binds = self._counter("binds", "Outcomes of binds.", ["outcome"])
         self.evictions = self._counter("evictions", "Pods evicted to roll a gang back.", [])
@@ -35,7 +37,9 @@ class Metrics:
         self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
         self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
         self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
-        self.relists = self._gauge("watch_relists", "Full lists after a watch expired.", ["resource"])
+        self.relists = self._gauge(
+            "watch_relists", "Full lists after a watch expired.", ["resource"]
+        )
         self.reconnects = self._gauge(
             "watch_reconnects", "Watches resumed after they were cut.", ["resource"]
         )

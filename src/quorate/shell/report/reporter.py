@@ -238,5 +238,3 @@ class Reporter:
         self._metrics.show_gangs(states, Counter(reason for _, reason in self._last.values()))
         self._metrics.reports_queued.set(len(self.writes))
         self._metrics.reports_dropped.set(self.writes.dropped)
-
-

@@ -1,4 +1,4 @@
-"""Make the queues that Volcano's scheduler would make. Called by ``shell.app`` where its API is served.
+"""Make the queues that Volcano's scheduler would make. Called by ``shell.app`` for its API.
 
 Volcano's admission refuses a PodGroup whose queue does not exist, and nobody but its scheduler
 creates ``root`` and ``default`` (volcano pkg/scheduler/cache newDefaultAndRootQueue).

@@ -1,0 +1,154 @@
+"""A running ``quorate run``, and how to install one more beside the suite's own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import yaml
+
+from tests.e2e.world import wait_for
+from tools.controlplane import Cluster
+
+CONFIG = {
+    "apiVersion": "quorate.dev/v1alpha1",
+    "kind": "SchedulerConfiguration",
+    "schedulerNames": [
+        "quorate",
+        "cw-coscheduler",
+        "coscheduler",
+        "scheduler-plugins-scheduler",
+        "volcano",
+    ],
+    # Long, so that a restart of the API server on a busy machine costs no term of office.
+    "leaderElection": {
+        "leaseDurationSeconds": 90,
+        "renewDeadlineSeconds": 75,
+        "retryPeriodSeconds": 1,
+    },
+    "logFormat": "json",
+}
+
+
+def command_line(*args: str) -> list[str]:
+    return [sys.executable, "-m", "quorate.cli", *args]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def manifests(*args: str) -> str:
+    """Return what ``quorate manifests`` prints."""
+    done = subprocess.run(
+        command_line("manifests", *args), capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def install_beside(cluster: Cluster, namespace: str) -> None:
+    """Give a second scheduler the shipped RBAC in a namespace of its own, with its own lease.
+
+    What is cluster-wide and the same for both is left as it is; the binding has another name.
+    """
+    parts = list(yaml.safe_load_all(manifests("--namespace", namespace, "--only", "rbac")))
+    for part in parts:
+        if part["kind"] == "ClusterRoleBinding":
+            part["metadata"]["name"] = f"quorate-{namespace}"
+    wanted = [part for part in parts if part["kind"] != "ClusterRole"]
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(wanted))
+
+
+def uninstall(cluster: Cluster, namespace: str) -> None:
+    cluster.kubectl("delete", "clusterrolebinding", f"quorate-{namespace}")
+    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+class Quorate:
+    """A running ``quorate run``, as the ServiceAccount of the shipped manifests."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        folder: Path,
+        config: dict | None = None,
+        namespace: str = "quorate-system",
+    ) -> None:
+        self.port = free_port()
+        self.folder = folder
+        settings = {**CONFIG, **(config or {}), "healthAddress": f"127.0.0.1:{self.port}"}
+        self.config_file = folder / f"config-{self.port}.yaml"
+        self.config_file.write_text(yaml.safe_dump(settings))
+        token = cluster.service_account_token(namespace, "quorate")
+        self.kubeconfig = cluster.kubeconfig_for(token, name=f"quorate-{self.port}")
+        self.log_file = folder / f"quorate-{self.port}.log"
+        self.process: subprocess.Popen | None = None
+
+    def start(self, *, wait_ready: bool = True) -> "Quorate":
+        command = command_line("run", "--kubeconfig", str(self.kubeconfig))
+        command += ["--config", str(self.config_file)]
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        if wait_ready:
+            wait_for(lambda: self.page("/readyz") == "ok", "quorate is ready", timeout_s=30)
+        return self
+
+    def page(self, path: str) -> str:
+        """Return the text of a page; empty when there is no answer."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as response:
+                return response.read().decode().strip()
+        except HTTPError as error:
+            with error:
+                return error.read().decode().strip()
+        except (URLError, OSError):
+            return ""
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Return the value of one metric; 0 when it is not there."""
+        wanted = "{" + ",".join(f'{k}="{v}"' for k, v in labels.items()) + "}" if labels else ""
+        for line in self.page("/metrics").splitlines():
+            if line.startswith(f"{name}{wanted} "):
+                return float(line.rpartition(" ")[2])
+        return 0.0
+
+    def leads(self) -> bool:
+        return self.metric("quorate_leader") == 1.0
+
+    def log(self) -> str:
+        return self.log_file.read_text()
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Ask it to stop; return its exit code."""
+        if self.process is None:
+            return 0
+        if self.process.poll() is not None:
+            return self.process.returncode
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return -9
+
+    def complaints(self) -> str:
+        """Return the end of the log when it tells of a defect; empty otherwise."""
+        log = self.log()
+        defects = ("Traceback", "failed verification", "a bind worker failed", "was never awaited")
+        return log[-8000:] if any(defect in log for defect in defects) else ""
