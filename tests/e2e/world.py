@@ -4,9 +4,18 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain, zip_longest
 
 import yaml
+
+from tools.controlplane import ApiError
+
+X_K8S = "scheduling.x-k8s.io/v1alpha1"
+SIGS = "scheduling.sigs.k8s.io/v1alpha1"
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+NATIVE = "scheduling.k8s.io/v1alpha2"
+GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 
 
 def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> object:
@@ -24,10 +33,11 @@ def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> 
 class World:
     """One test's part of the cluster."""
 
-    def __init__(self, cluster, quorate, namespace: str) -> None:
+    def __init__(self, cluster, quorate, namespace: str, scheduler: str = "quorate") -> None:
         self.cluster = cluster
         self.quorate = quorate
         self.namespace = namespace
+        self.scheduler = scheduler
         self._namespaces = []
         self.add_namespace(namespace)
 
@@ -42,8 +52,6 @@ class World:
         return name
 
     def _exists(self, path: str) -> bool:
-        from tools.controlplane import ApiError
-
         try:
             self.cluster.api("GET", path)
         except ApiError as error:
@@ -68,6 +76,49 @@ class World:
         path = f"/api/v1/namespaces/{pod['metadata'].get('namespace', self.namespace)}/pods"
         return self.cluster.api("POST", path, pod)
 
+    def create_pods(self, *gangs: Iterable[dict]) -> None:
+        """Create the pods of some gangs, interleaved: one of each, then the next of each."""
+        for one in chain.from_iterable(zip_longest(*gangs)):
+            if one is not None:
+                self.create_pod(one)
+
+    def delete_pod(self, name: str) -> None:
+        self.cluster.api("DELETE", f"/api/v1/namespaces/{self.namespace}/pods/{name}")
+
+    def pod(self, name: str) -> dict:
+        return self.cluster.api("GET", f"/api/v1/namespaces/{self.namespace}/pods/{name}")
+
+    def remove_finalizers(self, name: str) -> None:
+        self.patch_pod(name, {"metadata": {"finalizers": None}})
+
+    def patch_pod(self, name: str, patch: dict) -> None:
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}"
+        self.cluster.api("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def group(self, name: str, api: str = X_K8S) -> dict:
+        """Return a PodGroup of any of the APIs."""
+        path = f"/apis/{api}/namespaces/{self.namespace}/podgroups/{name}"
+        return self.cluster.api("GET", path)
+
+    def patch_group(self, name: str, patch: dict, api: str = X_K8S) -> None:
+        path = f"/apis/{api}/namespaces/{self.namespace}/podgroups/{name}"
+        self.cluster.api("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def wait_status(self, name: str, api: str = X_K8S, **expected: object) -> dict:
+        """Wait until the PodGroup's status has these values; return all of it."""
+        seen: dict = {}
+
+        def holds() -> bool:
+            seen.clear()
+            seen.update(self.group(name, api).get("status", {}))
+            return all(seen.get(key) == value for key, value in expected.items())
+
+        try:
+            wait_for(holds, f"{name}'s status has {expected}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; status: {seen}") from None
+        return seen
+
     def pods(self, selector: str = "", namespace: str | None = None) -> list[dict]:
         query = f"?labelSelector={selector}" if selector else ""
         path = f"/api/v1/namespaces/{namespace or self.namespace}/pods{query}"
@@ -79,6 +130,11 @@ class World:
     def running(self, selector: str = "") -> int:
         return sum(pod["status"]["phase"] == "Running" for pod in self.pods(selector))
 
+    def where(self, selector: str = "") -> dict[str, str]:
+        """Return the node of each pod that has one."""
+        pods = self.pods(selector)
+        return {p["metadata"]["name"]: p["spec"]["nodeName"] for p in pods if "nodeName" in p["spec"]}
+
     def wait_bound(self, count: int, selector: str = "", timeout_s: float = 20.0) -> None:
         wait_for(
             lambda: self.bound(selector) >= count, f"{count} pods bound ({selector})", timeout_s
@@ -86,9 +142,13 @@ class World:
 
     def stays_unbound(self, selector: str = "", for_s: float = 1.5) -> None:
         """Nothing may be bound at any look during this time."""
+        self.stays_bound(0, selector, for_s)
+
+    def stays_bound(self, count: int, selector: str = "", for_s: float = 1.5) -> None:
+        """Exactly so many may be bound at each look during this time."""
         end_s = time.monotonic() + for_s
         while time.monotonic() < end_s:
-            assert self.bound(selector) == 0
+            assert self.bound(selector) == count
             time.sleep(0.05)
 
     def conditions(self, selector: str = "") -> list[tuple[str, str]]:
@@ -106,25 +166,36 @@ class World:
         def found() -> str:
             return next((m for _, m in self.conditions(selector) if text in m), "")
 
-        return wait_for(
-            lambda: found() or None,
-            f"a condition with {text!r}; conditions: {self.conditions(selector)}",
-            timeout_s,
-        )
+        try:
+            return wait_for(found, f"a condition with {text!r}", timeout_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; conditions: {self.conditions(selector)}") from None
+
+    def all_events(self) -> list[dict]:
+        path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
+        return self.cluster.api("GET", path)["items"]
 
     def events(self, reason: str) -> list[str]:
-        path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
-        return [e["note"] for e in self.cluster.api("GET", path)["items"] if e["reason"] == reason]
+        return [event["note"] for event in self.all_events() if event["reason"] == reason]
 
     def wait_event(self, reason: str, text: str, timeout_s: float = 15.0) -> str:
-        return wait_for(
-            lambda: next((note for note in self.events(reason) if text in note), None),
-            f"an Event {reason} with {text!r}; notes: {self.events(reason)}",
-            timeout_s,
-        )
+
+        def found() -> str:
+            return next((note for note in self.events(reason) if text in note), "")
+
+        try:
+            return wait_for(found, f"an Event {reason} with {text!r}", timeout_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; notes: {self.events(reason)}") from None
 
     def get(self, kind: str, name: str) -> dict:
         return json.loads(self.kubectl("get", kind, name, "-o", "json"))
+
+    def gang(self, name: str, count: int, minimum: int | None = None, **options) -> list[dict]:
+        """Create a PodGroup of the current API and return its pods, which are not created yet."""
+        group = options.pop("group", {})
+        self.apply(pod_group(name, count if minimum is None else minimum, **group))
+        return gang_pods(name, count, scheduler=self.scheduler, **options)
 
     def quorate_cli(self, *args: str) -> subprocess.CompletedProcess:
         """Run the command line as a user would, with the administrator's kubeconfig."""
@@ -185,9 +256,6 @@ def pod_group(
         "metadata": {"name": name},
         "spec": {"minMember": min_member, **spec},
     }
-
-
-GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 
 
 def gang_pods(name: str, count: int, **options) -> list[dict]:

@@ -155,6 +155,11 @@ class GangEntry:
         return max(0, self.min_count - (self.bound - self.evicting) - self.assumed)
 
     @property
+    def has_undecided(self) -> bool:
+        """Whether a member waits or is held back: there is something to tell."""
+        return any(self.counts[where] for where in _UNDECIDED)
+
+    @property
     def disagrees(self) -> bool:
         """Whether two members that have no node yet differ in priority, min or scheduler name."""
         return len(self.priorities) > 1 or len(self.schedulers) > 1 or len(self.minima) > 1

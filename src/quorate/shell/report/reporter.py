@@ -31,6 +31,7 @@ _QUIET_S = 0.2
 _PATIENCE_S = 1.0
 _PODS_PER_S = 200
 _TICK_S = 0.1
+_GANGS_PER_TICK = 500
 
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
@@ -65,12 +66,16 @@ class Reporter:
         self._last: dict[GangKey, tuple[GangState, Reason]] = {}
         self._said: dict[str, tuple[str, str]] = {}
         """The reason and sentence that each pod (by uid) carries."""
-        self._warned: set[tuple[GangKey, str]] = set()
+        self._warned: dict[GangKey, set[str]] = {}
 
     def touch(self, keys: Iterable[GangKey]) -> None:
         """Report these gangs when they have come to rest."""
         now_s = self._clock.monotonic_s()
+        gangs = self._scheduler.cluster.gangs
         for key in keys:
+            if key.is_single and key in gangs and not gangs[key].has_undecided:
+                self._forget(key)  # a pod with a node has nothing to tell, and there are many
+                continue
             first_s, _ = self._touched.get(key, (now_s, now_s))
             self._touched[key] = first_s, now_s
         self._touch_news.set()
@@ -134,6 +139,8 @@ class Reporter:
                 now_s - last_s >= _QUIET_S and since_report_s >= pods / _PODS_PER_S
             ):
                 due.append(key)
+                if len(due) == _GANGS_PER_TICK:
+                    break
         return due
 
     def _report(self, due: list[GangKey]) -> None:
@@ -141,7 +148,6 @@ class Reporter:
         for key in due:
             gang = self._scheduler.cluster.gangs.get(key)
             if gang is None:
-                del self._touched[key]
                 self._forget(key)
                 continue
             if self._waits_for_owner(explainer, key):
@@ -169,7 +175,9 @@ class Reporter:
     def _forget(self, key: GangKey) -> None:
         self._last.pop(key, None)
         self._reported_at_s.pop(key, None)
-        self._warned = {warned for warned in self._warned if warned[0] != key}
+        self._touched.pop(key, None)
+        if key in self._warned:
+            del self._warned[key]
 
     def _tell_pods(self, gang: GangEntry, explainer: Explainer, explanation: Explanation) -> None:
         """Write the condition and the Event of each waiting member whose sentence is new."""
@@ -198,8 +206,9 @@ class Reporter:
     def _warn(self, gang: GangEntry, explanation: Explanation) -> None:
         """Say once for each gang what is odd but holds nothing back."""
         for warning in explanation.warnings:
-            if (gang.key, warning) not in self._warned:
-                self._warned.add((gang.key, warning))
+            warned = self._warned.setdefault(gang.key, set())
+            if warning not in warned:
+                warned.add(warning)
                 pod = next(e.pod for e in gang.members.values() if e.pod.warning == warning)
                 self.event(
                     pod, kind="Warning", reason="GangLabels", action="Scheduling", note=warning
