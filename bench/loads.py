@@ -58,6 +58,9 @@ async def create(job: CreateJob) -> Created:
         return Created(first_s=first_s, last_s=time.monotonic())
 
 
+WARM_UP_S = 1.0
+
+
 async def ceiling(job: CeilingJob) -> None:
     """Bind each gang as soon as its name is read; everything is encoded before "ready"."""
     requests = {
@@ -65,7 +68,8 @@ async def ceiling(job: CeilingJob) -> None:
         for gang, nodes in job.node_of.items()
     }
     async with await _client(job.kubeconfig) as client:
-        await client.get("/version")
+        client.warm(CONNECTIONS)  # as quorate does while members arrive
+        await asyncio.sleep(WARM_UP_S)
         reader = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -82,8 +82,11 @@ class World:
             if one is not None:
                 self.create_pod(one)
 
-    def delete_pod(self, name: str) -> None:
-        self.cluster.api("DELETE", f"/api/v1/namespaces/{self.namespace}/pods/{name}")
+    def delete_pod(self, name: str, *, wait: bool = False) -> None:
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}"
+        self.cluster.api("DELETE", path)
+        if wait:
+            wait_for(lambda: not self._exists(path), f"pod {name} is gone")
 
     def pod(self, name: str) -> dict:
         return self.cluster.api("GET", f"/api/v1/namespaces/{self.namespace}/pods/{name}")
@@ -205,10 +208,10 @@ class World:
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     def why(self, name: str) -> dict:
-        """Return what ``quorate why NAME -o json`` says."""
+        """Return what ``quorate why NAME -o json`` says, of namesakes the one with most pods."""
         done = self.quorate_cli("why", name, "-n", self.namespace, "-o", "json")
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)[0]
+        return max(json.loads(done.stdout), key=lambda gang: gang["members"]["total"])
 
     def remove(self) -> None:
         """Delete what the test made. Namespaces go by themselves; pods and nodes are waited for."""

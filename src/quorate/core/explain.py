@@ -17,7 +17,7 @@ from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
-from quorate.core.queue.gate import held_by, namesake, owners_make, repelled
+from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make, repelled
 from quorate.core.reasons import (
     Blocker,
     Explanation,
@@ -180,12 +180,13 @@ class Explainer:
                 return self._invalid_pod_words(gang)
 
     def _invalid_pod_words(self, gang: GangEntry) -> tuple[str, str]:
-        for entry in gang.members.values():
-            if entry.where is Where.INVALID and entry.pod.defect:
-                return f"pod {entry.pod.name}: {entry.pod.defect}", "mend that pod's template"
-            if entry.where is Where.INVALID:
-                return _unsupported(entry.pod), "use another scheduler for pods that need it"
-        return "no member can be placed", ""
+        pod = first_invalid(gang)
+        if pod is None:
+            return "no member can be placed", ""
+        if not pod.defect:
+            return _unsupported(pod), "use another scheduler for pods that need it"
+        words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
+        return words, "mend that pod's template"
 
     def _member_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         counts, need = gang.counts, gang.min_count
@@ -291,7 +292,9 @@ def _unsupported(pod: Pod) -> str:
 
 def _disagreement(gang: GangEntry) -> tuple[str, str]:
     """Name two members and the field in which they differ."""
-    undecided = [e.pod for e in gang.members.values() if not e.node]
+    have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)
+    undecided = [e.pod for e in gang.members.values() if e.where in have_a_say]
+    undecided.sort(key=lambda pod: pod.name)  # the same gang, the same sentence
     fields: tuple[tuple[str, Callable[[Pod], object]], ...] = (
         ("spec.priority", lambda pod: pod.priority),
         ("min-available", lambda pod: pod.membership.min_count if pod.membership else None),

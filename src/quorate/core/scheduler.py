@@ -16,6 +16,7 @@ from quorate.core.explain import ApiWords, Explainer
 from quorate.core.model import GangKey
 from quorate.core.plan.cycle import Cycle
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
+from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Bind, Eviction, GangBinds, Plan
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
@@ -133,6 +134,12 @@ class Scheduler:
             return bool(np.any((slots > 0) & room.mask(pod_class)[rows]))
 
         self._queue.room_grew(could_help)
+        # The gate adds up the room of all nodes: also of those that take no pod of the gang.
+        self._queue.make_ready(
+            gang.key
+            for gang in self.cluster.held_by_min_resources()
+            if not shortage(gang, room, self.cluster.resources)
+        )
 
     def _begin(self, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
         """Open an attempt, or add to the one that is open."""
@@ -177,6 +184,7 @@ class Scheduler:
             elif now_s >= attempt.deadline_s and not attempt.open:
                 gang.attempt = None
                 del self._attempts[key]
+                self.cluster.touched.add(key)
                 if not gang.started:
                     gang.failed = True
                     self._note_failures({key}, now_s)
@@ -199,5 +207,6 @@ class Scheduler:
 
     def _wake_at_s(self) -> float | None:
         due = list(self._queue.backing_off.values())
-        due += [g.attempt.deadline_s for g in self._attempts.values() if g.attempt]
+        attempts = [gang.attempt for gang in self._attempts.values() if gang.attempt]
+        due += [a.deadline_s for a in attempts if not a.open]  # else the last outcome wakes
         return min(due, default=None)

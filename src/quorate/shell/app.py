@@ -40,6 +40,7 @@ log = structlog.get_logger(__name__)
 
 _FLUSH_S = 2.0
 _METRICS_EVERY_S = 1.0
+_CYCLE_S_MIN = 0.005
 
 
 class App:
@@ -56,6 +57,8 @@ class App:
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
         self._leads = False
+        self._waiting_before = 0
+        self._paced_until_s = 0.0
         self.metrics = Metrics()
         self.scheduler = Scheduler(config.policy, api_words(), identity=uuid.uuid4().hex[:10])
         self._feed = Feed(
@@ -192,6 +195,7 @@ class App:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
                     await self._news.wait()
+            await self._keep_pace()
             self._news.clear()
             changes, self._inbox = self._inbox, []
             self._note(changes)
@@ -203,9 +207,34 @@ class App:
                 log.info("synced", **self._sizes())
                 gc.collect()
                 gc.freeze()  # what was listed lives on: do not walk over it again and again
-            if queues is None and "volcano" in self._feed.served:
+            if "volcano" not in self._feed.served:
+                queues = self._without_queues(queues)
+            elif queues is None:
                 queues = asyncio.create_task(ensure_queues(self._reads))
+            self._expect_binds()
             wake_at_s = self._cycle()
+
+    async def _keep_pace(self) -> None:
+        """Let news gather for a moment while they keep coming: a cycle costs more than a change."""
+        now_s = self._clock.monotonic_s()
+        early_s = self._paced_until_s - now_s
+        if early_s > 0.0:
+            await asyncio.sleep(early_s)
+            now_s += early_s
+        self._paced_until_s = now_s + _CYCLE_S_MIN
+
+    def _expect_binds(self) -> None:
+        """Open connections while members still arrive: their binds will come all at once."""
+        waiting = self.scheduler.cluster.waiting
+        if waiting > self._waiting_before:
+            self._binds.warm(waiting)
+        self._waiting_before = waiting
+
+    @staticmethod
+    def _without_queues(queues: asyncio.Task[None] | None) -> None:
+        """Forget that Volcano's queues were made: its API is gone, and so are they."""
+        if queues is not None:
+            queues.cancel()
 
     def _cycle(self) -> float | None:
         """Decide and carry out; return when time alone will call for the next decision."""

@@ -49,7 +49,8 @@ class Cycle:
         demand = demand_of(gang, self.cluster)
         if demand in self.hopeless:
             return ()
-        if not gang.started and shortage(gang, self.room, self.cluster.resources):
+        gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
+        if gang.is_short:
             return ()
         found = place_gang(demand, self.room, self.policy.packing, self.policy.search_steps_max)
         if isinstance(found, DoesNotFit):

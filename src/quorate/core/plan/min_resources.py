@@ -7,8 +7,6 @@ LeaderWorkerSet rely on it: their min is 1, and the gang is in minResources.
 
 from __future__ import annotations
 
-import numpy as np
-
 from quorate.core.plan.room import Room
 from quorate.core.state.encoding import Resources
 from quorate.core.state.gangs import GangEntry
@@ -18,8 +16,7 @@ def shortage(gang: GangEntry, room: Room, resources: Resources) -> dict[str, tup
     """Return ``{resource: (free, wanted)}`` for each resource of which there is too little."""
     if gang.spec is None or not gang.spec.min_resources:
         return {}
-    usable = room.snapshot.alive & ~room.snapshot.unschedulable
-    free_by_column = np.maximum(room.free[usable], 0).sum(axis=0, dtype=np.float64)
+    free_by_column = room.in_sum()
     own: dict[str, int] = {}
     for entry in gang.members.values():
         if entry.row >= 0:

@@ -26,8 +26,9 @@ def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
     if not entry.started and entry.bound - entry.evicting + entry.assumed < entry.min_count:
         wrong.append(f"gang {gang.key} would start below its min of {entry.min_count}")
     checked: set[tuple[str, PodShape]] = set()
+    uids = {bind.uid for bind in gang.binds}
     for name in dict.fromkeys(bind.node for bind in gang.binds):
-        wrong += _node_problems(name, cluster)
+        wrong += _node_problems(name, uids, cluster)
     for bind in gang.binds:
         shape = cluster.pods[bind.uid].pod.shape if bind.uid in cluster.pods else None
         node = _node(bind.node, cluster)
@@ -54,8 +55,12 @@ def _node(name: str, cluster: Cluster) -> Node | None:
     return cluster.nodes.nodes[row] if row is not None else None
 
 
-def _node_problems(name: str, cluster: Cluster) -> list[str]:
-    """Add up what all pods on the node ask for, and compare their host ports."""
+def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
+    """Add up what all pods on the node ask for, and compare their host ports.
+
+    Only what the pods with these uids ask for is a problem of theirs: others may have overcommitted
+    the node in a resource, or share a port, that they do not want.
+    """
     node = _node(name, cluster)
     if node is None:
         return [f"node {name} does not exist any more"]
@@ -65,17 +70,21 @@ def _node_problems(name: str, cluster: Cluster) -> list[str]:
         for resource, amount in entry.pod.shape.requests:
             used[resource] = used.get(resource, 0) + amount
     allocatable = dict(node.allocatable)
-    ours = {r for e in entries if e.where is Where.ASSUMED for r, _ in e.pod.shape.requests}
+    ours = [entry for entry in entries if entry.pod.uid in uids]
+    asked = {"pods", *(r for entry in ours for r, amount in entry.pod.shape.requests if amount)}
     problems = [
         f"node {name} would hold {amount} of {resource}, and has {allocatable.get(resource, 0)}"
         for resource, amount in used.items()
-        if amount > allocatable.get(resource, 0) and resource in ours | {"pods"}
+        if amount > allocatable.get(resource, 0) and resource in asked
     ]
-    ports = [port for entry in entries for port in entry.pod.shape.host_ports]
-    for index, port in enumerate(ports):
-        if any(port.conflicts(other) for other in ports[:index]):
-            problems.append(f"node {name} would give out host port {port.port} twice")
-    return problems
+    holders = [(e.pod.uid, port) for e in entries for port in e.pod.shape.host_ports]
+    problems += [
+        f"node {name} would give out host port {port.port} twice"
+        for entry in ours
+        for port in entry.pod.shape.host_ports
+        if any(uid != entry.pod.uid and port.conflicts(held) for uid, held in holders)
+    ]
+    return list(dict.fromkeys(problems))
 
 
 def _attribute_problems(shape: PodShape, node: Node) -> list[str]:

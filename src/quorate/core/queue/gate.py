@@ -73,14 +73,20 @@ def _too_few(gang: GangEntry, cluster: Cluster) -> Reason:
 
 def _held_pods(gang: GangEntry) -> Reason:
     """Return the reason of a member that must not be placed as it is, if there is one."""
-    if not gang.counts[Where.INVALID]:
+    pod = first_invalid(gang)
+    if pod is None:
         return Reason.NONE
-    for entry in gang.members.values():
-        if entry.where is Where.INVALID:
-            if not entry.pod.defect:
-                return Reason.RULE_NOT_SUPPORTED
-            return Reason(entry.pod.defect_reason or Reason.POD_INVALID)
-    return Reason.NONE
+    if not pod.defect:
+        return Reason.RULE_NOT_SUPPORTED
+    return Reason(pod.defect_reason or Reason.POD_INVALID)
+
+
+def first_invalid(gang: GangEntry) -> Pod | None:
+    """Return the member to name of those that must not be placed as they are: always the same."""
+    if not gang.counts[Where.INVALID]:
+        return None
+    invalid = [entry.pod for entry in gang.members.values() if entry.where is Where.INVALID]
+    return min(invalid, key=lambda pod: pod.name)
 
 
 def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from quorate.core.model import GangKey
 from quorate.core.state.gangs import GangEntry
 
-OrderKey = tuple[bool, int, float, str]
+OrderKey = tuple[bool, int, float, GangKey]
 
 
 def order_key(gang: GangEntry) -> OrderKey:
@@ -14,4 +15,4 @@ def order_key(gang: GangEntry) -> OrderKey:
     another: one that does not fit is passed by. The last element makes the order total.
     """
     half_started = gang.bound > 0 and not gang.started
-    return (not half_started, -gang.priority, gang.created_s, str(gang.key))
+    return (not half_started, -gang.priority, gang.created_s, gang.key)

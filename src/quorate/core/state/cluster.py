@@ -36,6 +36,8 @@ class Cluster:
         self.grown: set[int] = set()
         """Rows that may hold more, or other, pods than before."""
         self.nodes_differ = False
+        self.waiting = 0
+        """Pods of ours that could be placed now, in all gangs together."""
         self._with_min_resources: set[GangKey] = set()
         self._on_node: dict[str, set[str]] = {}
         self._handlers: dict[type[Change], Callable[..., None]] = {
@@ -69,6 +71,11 @@ class Cluster:
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
 
+    def held_by_min_resources(self) -> list[GangEntry]:
+        """Return the gangs that had too little room in sum when they were last tried."""
+        gangs = [self.gangs[key] for key in sorted(self._with_min_resources)]
+        return [gang for gang in gangs if gang.is_short and not gang.started]
+
     def not_admitted(self) -> list[GangKey]:
         """Return gangs with minResources and no pods yet: room alone decides their status."""
         return [key for key in self._with_min_resources if not self.gangs[key].members]
@@ -83,6 +90,7 @@ class Cluster:
         gang, pod_class = entries[0].gang, entries[0].pod_class
         assert gang is not None, "only pods of a gang are placed"
         gang.take_waiting(entries)
+        self.waiting -= len(entries)
         nodes = self.nodes.nodes
         for entry, row in zip(entries, rows, strict=True):
             node = nodes[row]
@@ -173,7 +181,6 @@ class Cluster:
         del self.pods[change.uid]
         self._forget_anti_terms(change.uid)
         if entry.gang is not None:
-            entry.gang.evicting -= entry.evicting
             self._after_loss(entry.gang, change.uid)
 
     def _after_loss(self, gang: GangEntry, uid: str) -> None:
@@ -197,6 +204,7 @@ class Cluster:
         entry.where, entry.node, entry.row = where, node, -1
         if entry.gang is not None:
             entry.gang.attach(entry, where)
+            self.waiting += where is Where.WAITING
             self.touched.add(entry.gang.key)
         if not node or entry.pod.finished:
             return
@@ -209,6 +217,7 @@ class Cluster:
     def _leave(self, entry: PodEntry) -> None:
         """Undo ``_enter``; the entry keeps its old row for the caller to look at."""
         if entry.gang is not None:
+            self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
             self.touched.add(entry.gang.key)
         if entry.row >= 0:
@@ -294,7 +303,7 @@ class Cluster:
         entry = self.pods.get(change.uid)
         if entry is None or entry.gang is None:
             return
-        if entry.where is Where.ASSUMED:
+        if entry.where is not Where.BOUND:
             self._move(entry, Where.BOUND, change.node)
         self._settle(entry.gang, change.uid)
 
@@ -305,12 +314,11 @@ class Cluster:
         entry = self.pods.get(change.uid)
         if entry is None or entry.gang is None:
             return
-        if change.failure is not BindFailure.ELSEWHERE:
-            entry.gang.failed = True
-            entry.gang.last_failure = change.message
         if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
             self._move(entry, Where.BOUND, change.node)
-        elif entry.where is Where.ASSUMED:
+        elif entry.where is Where.ASSUMED and entry.node == change.node:
+            entry.gang.failed = True
+            entry.gang.last_failure = change.message
             self._move(entry, self._place_of(entry.pod, None), "")
         self._settle(entry.gang, change.uid)
 

@@ -85,7 +85,8 @@ class GangEntry:
         self.minima: Counter[int | None] = Counter()
         self._opinions: tuple[Counter[Any], ...] = self.priorities, self.schedulers, self.minima
         self.label_min = 1
-        """Min as the newest member's labels say it, in the dialect without objects."""
+        """Min as the newest member's labels say it, in the dialect without objects; members that
+        have a node are asked only when no other is there."""
         self.first_created_s = float("inf")
         self.once_quorate = False
         self.attempt: Attempt | None = None
@@ -96,6 +97,8 @@ class GangEntry:
         self.failures = 0
         """Decisions in a row that met failed binds."""
         self.not_before_s = 0.0
+        self.is_short = False
+        """Whether minResources held it back when it was last tried."""
         self.last_failure = ""
 
     @property
@@ -169,6 +172,7 @@ class GangEntry:
         entry.where = where
         self.counts[where] += 1
         self.ours += entry.ours
+        self.evicting += entry.evicting
         pod = entry.pod
         self.members[pod.uid] = entry
         if where is Where.WAITING:
@@ -176,9 +180,11 @@ class GangEntry:
         if where in _UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
             self._count_opinion(_opinion(pod), 1)
         self.first_created_s = min(self.first_created_s, pod.created_s)
-        if pod.membership is not None and pod.membership.min_count is not None:
-            self.label_min = pod.membership.min_count
-        if where is Where.BOUND and self.bound >= self.min_count and self._quorum_is_known:
+        said = pod.membership.min_count if pod.membership is not None else None
+        if said is not None and (where in _UNDECIDED or not self.minima):
+            self.label_min = said
+        stays = self.bound - self.evicting
+        if where is Where.BOUND and stays >= self.min_count and self._quorum_is_known:
             self.once_quorate = True
 
     def detach(self, entry: PodEntry) -> None:
@@ -186,6 +192,7 @@ class GangEntry:
         where, pod = entry.where, entry.pod
         self.counts[where] -= 1
         self.ours -= entry.ours
+        self.evicting -= entry.evicting
         del self.members[pod.uid]
         if where is Where.WAITING:
             alike = self.waiting[entry.pod_class.id]
@@ -216,7 +223,7 @@ class GangEntry:
     def set_spec(self, spec: GangSpec | None) -> None:
         """Take the object's newest version; None when it is gone."""
         self.spec = spec
-        if spec is not None and 0 < spec.min_count <= self.bound:
+        if spec is not None and 0 < spec.min_count <= self.bound - self.evicting:
             self.once_quorate = True
 
     @property

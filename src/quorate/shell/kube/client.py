@@ -118,6 +118,11 @@ class KubeClient:
         """Change a part; ``strategic`` is known to built-in resources only."""
         return await self._write("PATCH", path, params, body, _PATCH_TYPES[kind])
 
+    def warm(self, count: int) -> None:
+        """Open connections for ``count`` writes that are expected soon."""
+        if self._writes is not None:
+            self._writes.warm(count)
+
     async def delete(self, path: str, body: object = None, params: Params | None = None) -> bytes:
         """Delete; ``body`` may hold DeleteOptions (grace period, preconditions)."""
         return await self._write("DELETE", path, params, body, _CONTENT_TYPE)

@@ -133,8 +133,7 @@ class ConnectionPool:
             raise Unreachable(f"the client of {self.name} is closed", maybe_processed=False)
         loop = asyncio.get_running_loop()
         exchange = _Exchange(payload, loop.create_future(), loop.time())
-        if self._sweeper is None:
-            self._sweeper = loop.call_later(_SWEEP_INTERVAL_S, self._sweep)
+        self._sweep_later()
         connection = self._take_idle()
         if connection is not None:
             connection.send(exchange, exchange.since_s)
@@ -148,6 +147,13 @@ class ConnectionPool:
             if exchange.connection is not None and exchange.connection.exchange is exchange:
                 exchange.connection.drop("")
             raise
+
+    def warm(self, count: int) -> None:
+        """Open connections ahead of ``count`` requests: handshakes cost more than requests."""
+        wanted = min(count, self._connections_max) - len(self._live) - len(self._opening)
+        if not self._closed:
+            self._open(max(0, wanted))
+            self._sweep_later()
 
     async def close(self) -> None:
         """Fail what is under way and close everything; returns when the sockets are closed."""
@@ -201,12 +207,15 @@ class ConnectionPool:
         if self._closed:
             return
         room = self._connections_max - len(self._live) - len(self._opening)
-        for _ in range(min(room, len(self._waiting) - len(self._opening))):
-            task = asyncio.get_running_loop().create_task(self._open())
+        self._open(min(room, len(self._waiting) - len(self._opening)))
+
+    def _open(self, count: int) -> None:
+        for _ in range(count):
+            task = asyncio.get_running_loop().create_task(self._open_one())
             self._opening.add(task)
             task.add_done_callback(self._opening.discard)
 
-    async def _open(self) -> None:
+    async def _open_one(self) -> None:
         host, port = self._address
         task = asyncio.current_task()
         assert task is not None
@@ -244,6 +253,10 @@ class ConnectionPool:
         self._open_as_needed()
         self._sweeper = None
         if self._live or self._waiting or self._opening:
+            self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        if self._sweeper is None:
             self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_INTERVAL_S, self._sweep)
 
     def _fail_waiting(self, message: str, cause: BaseException | None = None) -> None:

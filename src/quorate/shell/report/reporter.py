@@ -153,7 +153,9 @@ class Reporter:
             if self._waits_for_owner(explainer, key):
                 continue
             del self._touched[key]
-            if not gang.ours and not self._claims_empty(gang):
+            lost_its_pods = not gang.members and key in self._last
+            if not (gang.ours or lost_its_pods or self._claims_empty(gang)):
+                self._forget(key)
                 continue
             explanation = explainer.explain(key)
             if explanation is not None:
@@ -161,6 +163,8 @@ class Reporter:
                 self._last[key] = explanation.state, explanation.reason
                 self._tell_pods(gang, explainer, explanation)
                 self._write_status(gang, explainer, explanation)
+            if not gang.members:
+                self._forget(key)  # nobody waits: it counts in no metric
         self._show_gangs()
 
     def _waits_for_owner(self, explainer: Explainer, key: GangKey) -> bool:

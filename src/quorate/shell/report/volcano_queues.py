@@ -28,7 +28,7 @@ async def ensure_queues(client: KubeClient) -> None:
             try:
                 await _create(client, name, reclaimable=reclaimable)
             except NotFound:
-                return  # the Queue API is not installed, so nobody asks for queues
+                await asyncio.sleep(_TRY_AGAIN_S)  # its CRD may follow that of PodGroup
             except ApiError as error:
                 log.warning("cannot create a Volcano queue", queue=name, problem=error.message)
                 await asyncio.sleep(_TRY_AGAIN_S)

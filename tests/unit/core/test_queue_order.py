@@ -1,0 +1,91 @@
+"""Which gang comes first when there is room for one of them."""
+
+import pytest
+
+from quorate.core.changes import BindFailure
+from quorate.core.queue.ordering import order_key
+from quorate.core.state.gangs import GangEntry
+from tests.unit.core.world import LABELS, X_K8S, World, fail, key
+
+
+def world(cpu=2):
+    w = World()
+    w.node("n0", cpu=cpu)
+    return w
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "first"),
+    [
+        ({"created_s": 1.0}, {"created_s": 2.0}, "older"),
+        ({"created_s": 1.0}, {"created_s": 2.0, "priority": 5}, "newer"),
+        ({"created_s": 1.0, "priority": -1}, {"created_s": 2.0, "priority": 0}, "newer"),
+        ({"created_s": 1.0, "priority": 5}, {"created_s": 2.0, "priority": 5}, "older"),
+    ],
+)
+def test_priority_comes_before_age(older, newer, first):
+    w = world()
+    w.gang("newer", 2, dialect=LABELS, **newer)
+    w.gang("older", 2, dialect=LABELS, **older)
+    assert set(w.cycle()) == {f"{first}-0", f"{first}-1"}
+
+
+def test_the_age_of_a_gang_with_an_object_is_the_objects():
+    w = world()
+    w.gang("a-late", 2, spec={"created_s": 20.0}, created_s=1.0)
+    w.gang("b-early", 2, spec={"created_s": 10.0}, created_s=5.0)
+    assert set(w.cycle()) == {"b-early-0", "b-early-1"}
+
+
+def test_a_half_started_gang_comes_before_any_priority():
+    w = world(cpu=2)
+    w.gang("half", 2)
+    w.cycle(half_0=fail(BindFailure.REFUSED))
+    w.gang("vip", 1, priority=1000)
+    assert set(w.cycle()) == {"half-0"}
+
+
+def test_a_started_gang_that_grows_comes_in_its_own_order():
+    w = world(cpu=3)
+    gang = w.gang("job", 2, created_s=1.0)
+    w.cycle()
+    w.pod("job-more", gang, created_s=9.0)
+    w.gang("vip", 1, priority=1000)
+    assert set(w.cycle()) == {"vip-0"}
+
+
+def test_an_equal_gang_that_does_not_fit_is_passed_by():
+    w = world(cpu=3)
+    w.gang("a-large", 4, created_s=1.0)
+    w.gang("b-fits", 3, created_s=1.0)
+    assert set(w.cycle()) == {"b-fits-0", "b-fits-1", "b-fits-2"}
+
+
+def test_two_gangs_that_both_want_all_room_do_not_share_it():
+    w = world(cpu=4)
+    w.gang("a", 4)
+    w.gang("b", 4)
+    assert {name[0] for name in w.cycle()} == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (key("job", X_K8S), key("job", LABELS)),
+        (key("p@uid-1", "pod"), key("p@uid-2", "pod")),
+    ],
+)
+def test_the_order_is_total_so_that_it_never_depends_on_hashes(one, other):
+    assert order_key(GangEntry(one)) != order_key(GangEntry(other))
+
+
+def test_at_most_so_many_binds_are_planned_and_the_rest_follow_at_once():
+    w = World(binds_per_plan_max=3)
+    w.node("n0", cpu=8)
+    for name in "abc":
+        w.gang(name, 2)
+    plan = w.decide()
+    assert len(plan.gangs) == 2
+    assert plan.wake_at_s == w.now_s
+    w.settle(plan)
+    assert set(w.cycle()) == {"c-0", "c-1"}

@@ -1,0 +1,298 @@
+"""Repeated, late and surprising news does no harm: objects replaced, edited, moved, gone."""
+
+import msgspec
+import pytest
+
+from quorate.core.changes import (
+    BindFailed,
+    BindFailure,
+    GangGone,
+    NodeGone,
+    PodBound,
+    PodChanged,
+    PodGone,
+)
+from quorate.core.model import Membership
+from quorate.core.reasons import GangState, Reason
+from tests.unit.core.world import LABELS, SIGS, World, binds_of, fail, key, names
+
+REFUSED = fail(BindFailure.REFUSED)
+
+
+def world(cpu=8, **policy):
+    w = World(**policy)
+    w.node("n0", cpu=cpu)
+    return w
+
+
+def test_a_stale_pod_without_node_does_not_undo_its_bind():
+    w = world(cpu=2)
+    w.gang("job", 2)
+    before = dict(w.pods)
+    w.cycle()
+    for pod in before.values():
+        w.observe(PodChanged(msgspec.structs.replace(pod, labels=(("late", "news"),))))
+    assert binds_of(w.decide()) == []
+    assert w.used("n0") == 2000
+
+
+def test_the_watch_may_tell_of_a_bind_before_its_outcome():
+    w = world()
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    for bind in binds_of(plan):
+        w.edit(bind.name, node=bind.node)
+    assert w.why(gang).state is GangState.STARTED
+    w.settle(plan)
+    w.settle(plan)
+    assert w.used("n0") == 2000
+    assert w.decide().wake_at_s is None
+
+
+@pytest.mark.parametrize("failure", [f for f in BindFailure if f is not BindFailure.GONE])
+def test_a_failure_told_of_a_pod_that_is_bound_changes_nothing(failure):
+    w = world()
+    gang = w.gang("job", 2)
+    w.cycle()
+    w.decide()
+    w.observe(BindFailed("uid-job-0", "n0", failure, "late"))
+    w.pod("job-2", gang)
+    assert w.where("job-0") == "n0"
+    assert w.cycle() == {"job-2": "n0"}
+
+
+def test_a_failure_on_another_node_than_the_assumed_one_is_old_news():
+    w = world()
+    w.gang("job", 2)
+    plan = w.decide()
+    w.observe(BindFailed("uid-job-0", "n9", BindFailure.TIMEOUT))
+    assert binds_of(w.decide()) == []
+    w.settle(plan)
+    assert w.used("n0") == 2000
+
+
+def test_a_bind_that_succeeded_after_all_is_believed():
+    """The answer was given up, and the pod is bound nevertheless."""
+    w = world()
+    gang = w.gang("job", 2)
+    w.cycle(job_0=fail(BindFailure.TIMEOUT))
+    w.observe(PodBound("uid-job-0", "n0"))
+    assert binds_of(w.decide()) == []
+    assert w.why(gang).state is GangState.STARTED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        PodGone("nobody"),
+        PodBound("nobody", "n0"),
+        BindFailed("nobody", "n0", BindFailure.REFUSED),
+        BindFailed("nobody", "n0", BindFailure.GONE),
+        NodeGone("nowhere"),
+        GangGone(key("nothing")),
+    ],
+    ids=lambda change: type(change).__name__,
+)
+def test_news_of_strangers_is_ignored(change):
+    w = world()
+    w.observe(change)
+    w.gang("job", 2)
+    assert len(w.cycle()) == 2
+
+
+def test_everything_told_twice_counts_once():
+    w = world(cpu=4)
+    w.running("filler", "n0", cpu=2)
+    gang = w.gang("job", 2)
+    w.node("n0", cpu=4)
+    for pod in list(w.pods.values()):
+        w.tell(pod)
+    w.object("job", 2)
+    assert w.why(gang).members.exist == 2
+    assert len(w.cycle()) == 2
+    assert w.used("n0") == 4000
+    w.delete("filler")
+    w.observe(PodGone("uid-filler"))
+    assert w.used("n0") == 2000
+
+
+def test_a_pod_replaced_under_its_name_is_another_pod():
+    w = world(cpu=2)
+    gang = w.gang("job", 2)
+    w.cycle()
+    old = w.pods["job-0"].uid
+    w.pod("job-0", gang, uid="new")
+    assert w.cycle() == {}
+    w.observe(PodGone(old))
+    assert w.cycle() == {"job-0": "n0"}
+    assert w.where("job-0") == "n0"
+
+
+def test_an_outcome_for_a_replaced_pod_does_not_reach_its_namesake():
+    w = world()
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    w.delete("job-0")
+    w.pod("job-0", gang, uid="new")
+    w.settle(plan)
+    assert w.where("job-0") == ""
+    assert w.cycle() == {"job-0": "n0"}
+
+
+def test_a_node_made_again_under_bound_pods_still_counts_them():
+    w = world(cpu=4)
+    w.gang("job", 3)
+    w.cycle()
+    w.lose_node("n0")
+    w.pod("alone")
+    assert w.cycle() == {}
+    w.node("n0", cpu=4)
+    assert w.used("n0") == 3000
+    assert w.cycle() == {"alone": "n0"}
+    w.pod("another")
+    assert w.cycle() == {}
+
+
+def test_a_row_used_again_keeps_nothing_of_the_node_that_had_it():
+    w = World()
+    w.node("old", cpu=9, gpu=8, labels={"zone": "a"}, taints=["t:NoSchedule"], cordoned=True)
+    w.running("there", "old", cpu=9, shape={"host_ports": ()})
+    w.lose_node("old")
+    w.node("new", cpu=2)
+    w.delete("there")
+    assert w.used("new") == 0
+    w.pod("gpu", gpu=1, cpu=0)
+    w.pod("zoned", shape={"node_selector": (("zone", "a"),)})
+    w.gang("job", 2)
+    assert set(w.cycle()) == {"job-0", "job-1"}
+
+
+def test_a_pod_known_before_its_node_is_counted_when_the_node_appears():
+    w = World()
+    w.running("early", "n0", cpu=3)
+    w.node("n0", cpu=4)
+    w.gang("job", 2)
+    assert w.cycle() == {}
+    assert w.used("n0") == 3000
+
+
+def test_a_node_that_vanishes_while_its_binds_are_under_way():
+    w = world(cpu=2)
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    w.lose_node("n0")
+    w.node("n1", cpu=2)
+    assert binds_of(w.decide()) == []
+    w.settle(plan, REFUSED)
+    assert set(w.cycle().values()) == {"n1"}
+    assert w.why(gang).state is GangState.STARTED
+
+
+def test_an_object_deleted_while_binds_are_under_way_leaves_nothing_half_done():
+    w = world(cpu=2)
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    w.drop_object(gang)
+    w.settle(plan, job_1=REFUSED)
+    assert binds_of(w.decide()) == []
+    assert names(w.decide(after_s=60).evictions) in ([], ["job-0"])
+
+
+def test_a_gang_whose_members_all_vanish_in_an_attempt_is_forgotten():
+    w = world()
+    gang = w.gang("job", 2, dialect=LABELS)
+    plan = w.decide()
+    w.delete("job-0", "job-1")
+    w.settle(plan, fail(BindFailure.GONE))
+    assert gang not in w.cluster.gangs
+    assert w.decide(after_s=100).evictions == ()
+    assert w.used("n0") == 0
+    w.gang("job", 2, dialect=LABELS)
+    assert len(w.cycle()) == 2
+
+
+def test_a_member_that_leaves_its_gang_counts_there_no_more():
+    w = world()
+    gang = w.gang("job", 2)
+    w.edit("job-1", membership=None)
+    assert w.cycle() == {"job-1": "n0"}
+    assert w.why(gang).members.exist == 1
+
+
+def test_a_member_that_joins_makes_the_gang_quorate():
+    w = world()
+    gang = w.gang("job", 2, pods=1)
+    other = w.gang("other", 2, pods=1)
+    assert w.cycle() == {}
+    w.edit("other-0", membership=Membership(gang))
+    assert set(w.cycle()) == {"job-0", "other-0"}
+    assert w.why(other).members.total == 0
+
+
+def test_a_member_that_changes_gang_while_its_bind_is_under_way():
+    w = world()
+    first = w.gang("first", 2)
+    second = w.gang("second", 1, pods=0)
+    plan = w.decide()
+    w.edit("first-1", membership=Membership(second))
+    w.settle(plan)
+    assert w.why(first).members.bound == 1
+    assert w.why(second).members.bound == 1
+    assert w.used("n0") == 2000
+    assert w.why(second).state is GangState.STARTED
+
+
+def test_a_gang_that_all_pods_leave_is_forgotten():
+    w = world()
+    gang = w.gang("job", 2, dialect=LABELS)
+    for name in ("job-0", "job-1"):
+        w.edit(name, membership=None)
+    assert gang not in w.cluster.gangs
+    assert set(w.cycle()) == {"job-0", "job-1"}
+
+
+def test_the_minimum_is_what_the_members_that_wait_say():
+    """A status update of a bound member must not bring its own, older, min back."""
+    w = world(cpu=8)
+    gang = key("job", LABELS)
+    w.pod("bound", gang, min_count=3, node="n0")
+    w.pod("a", gang, min_count=2)
+    w.edit("bound", phase="Running")
+    assert w.cycle() == {"a": "n0"}
+
+
+def test_a_pod_that_finishes_gives_its_room_back_and_is_still_counted_as_a_member():
+    w = world(cpu=2)
+    gang = w.gang("job", 2)
+    w.cycle()
+    w.edit("job-0", phase="Succeeded")
+    assert w.used("n0") == 1000
+    assert w.why(gang).members.bound == 2
+    w.pod("next")
+    assert w.cycle() == {"next": "n0"}
+
+
+def test_a_pod_deleted_before_its_bind_ends_as_terminating():
+    w = world()
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    w.edit("job-1", terminating=True)
+    w.settle(plan, job_1=REFUSED)
+    assert w.cycle() == {}
+    assert w.why(gang).members.terminating == 1
+
+
+def test_the_object_of_another_api_appears_and_goes():
+    w = world()
+    from quorate.core.changes import DialectServed
+
+    w.observe(DialectServed("x-k8s", True), DialectServed(SIGS, True))
+    gang = key("job")
+    w.pod("a", gang)
+    w.decide()
+    other = w.object("job", 1, dialect=SIGS)
+    assert gang in w.decide().touched
+    assert w.why(gang).reason is Reason.GANG_OBJECT_IN_OTHER_API
+    w.drop_object(other)
+    assert gang in w.decide().touched
+    assert w.why(gang).reason is Reason.GANG_OBJECT_MISSING

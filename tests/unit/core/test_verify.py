@@ -1,0 +1,120 @@
+"""Verification finds what is wrong with a plan, and nothing wrong with a good one."""
+
+import msgspec
+import pytest
+
+from quorate.core.model import HostPort, Requirement, SelectorTerm
+from quorate.core.plan.verify import verify_gang
+from tests.unit.core.world import World
+
+PORT = HostPort("TCP", "0.0.0.0", 80)
+
+
+def planned(**shape):
+    w = World()
+    w.node("n0", cpu=4, labels={"zone": "a"})
+    w.gang("job", 2, cpu=2, shape=shape)
+    (gang,) = w.scheduler.decide(w.now_s).gangs
+    assert verify_gang(gang, w.cluster) == []
+    return w, gang
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda w: w.lose_node("n0"), "node n0 does not exist any more"),
+        (lambda w: w.node("n0", cpu=3), "node n0 would hold 4000 of cpu, and has 3000"),
+        (lambda w: w.node("n0", cpu=4, pods=1), "node n0 would hold 2 of pods, and has 1"),
+        (
+            lambda w: w.node("n0", cpu=4, taints=["gpu:NoExecute"]),
+            "node n0 has the taint gpu",
+        ),
+        (
+            lambda w: w.node("n0", cpu=4, cordoned=True),
+            "node n0 has the taint node.kubernetes.io/unschedulable",
+        ),
+        (lambda w: w.object("job", 3), "gang team/job would start below its min of 3"),
+        (lambda w: w.delete("job-0"), "pod job-0 does not exist any more"),
+        (lambda w: w.edit("job-0", node="n1"), "pod job-0 is BOUND on n1"),
+        (lambda w: w.edit("job-0", gates=("late",)), "pod job-0 must not be placed"),
+    ],
+)
+def test_a_plan_that_is_out_of_date_is_found_out(change, problem):
+    w, gang = planned()
+    change(w)
+    assert problem in verify_gang(gang, w.cluster)
+
+
+def test_a_gang_that_is_gone_is_found_out():
+    w, gang = planned()
+    w.drop_object(gang.key)
+    w.delete("job-0", "job-1")
+    assert "gang team/job does not exist any more" in verify_gang(gang, w.cluster)
+
+
+@pytest.mark.parametrize(
+    ("shape", "problem"),
+    [
+        ({"node_selector": (("zone", "a"),)}, "node n0 does not match the node selector"),
+        (
+            {"required_terms": (SelectorTerm((Requirement("zone", "In", ("a",)),)),)},
+            "node n0 does not match the required node affinity",
+        ),
+    ],
+)
+def test_a_node_that_lost_its_label_is_found_out(shape, problem):
+    w, gang = planned(**shape)
+    w.node("n0", cpu=4)
+    assert problem in verify_gang(gang, w.cluster)
+
+
+def test_a_port_given_out_twice_is_found_out():
+    w = World()
+    w.node("n0", cpu=4)
+    w.gang("job", 1, shape={"host_ports": (PORT,)})
+    (gang,) = w.scheduler.decide(w.now_s).gangs
+    w.running("rival", "n0", shape={"host_ports": (PORT,)})
+    assert verify_gang(gang, w.cluster) == ["node n0 would give out host port 80 twice"]
+
+
+def test_what_others_overcommitted_is_not_held_against_pods_that_do_not_ask_for_it():
+    w = World()
+    w.node("n0", cpu=1, gpu=1)
+    w.running("glutton", "n0", cpu=5, gpu=3)
+    w.gang("job", 2, cpu=0, memory=1)
+    assert w.cycle() == {"job-0": "n0", "job-1": "n0"}  # the world verifies every plan
+
+
+def test_ports_that_others_share_are_not_held_against_pods_without_ports():
+    w = World()
+    w.node("n0")
+    for name in "ab":
+        w.running(name, "n0", shape={"host_ports": (PORT,)})
+    w.gang("job", 2)
+    assert len(w.cycle()) == 2
+
+
+def test_what_another_gang_took_in_good_time_is_not_held_against_this_one():
+    w = World()
+    w.node("n0", gpu=2)
+    w.gang("first", 2, gpu=1)
+    w.decide()
+    w.node("n0", gpu=1)
+    w.gang("second", 2)
+    assert set(w.cycle()) == {"second-0", "second-1"}
+
+
+def test_a_repair_of_a_started_gang_needs_no_quorum():
+    w = World()
+    w.node("n0")
+    gang = w.gang("job", 3)
+    w.cycle()
+    w.delete("job-0", "job-1")
+    w.pod("again", gang)
+    assert w.cycle() == {"again": "n0"}
+
+
+def test_an_empty_plan_has_no_problems():
+    w, gang = planned()
+    empty = msgspec.structs.replace(gang, binds=())
+    assert verify_gang(empty, w.cluster) == []
