@@ -169,8 +169,8 @@ class Explainer:
             case Reason.BACKING_OFF:
                 failure = gang.last_failure or "the attempt's time was over"
                 return f"the last attempt failed ({failure}); another follows shortly", ""
-            case Reason.RULE_NOT_SUPPORTED if gang.waits:
-                member, pod = repelled(gang, self._cluster) or ("a member", "a pod")
+            case Reason.RULE_NOT_SUPPORTED if found := repelled(gang, self._cluster):
+                member, pod = found
                 return (
                     f"pod {pod} has an anti-affinity that selects {member}, and quorate does not "
                     "know the rule InterPodAffinity yet",
@@ -191,8 +191,7 @@ class Explainer:
     def _member_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         counts, need = gang.counts, gang.min_count
         if gang.key.is_single:
-            gates = ", ".join(next(iter(gang.members.values())).pod.gates)
-            return f"the pod waits for its scheduling gates: {gates}", ""
+            return _single_words(next(iter(gang.members.values()))), ""
         parts = [f"{gang.exist} of {need} members exist"]
         if counts[Where.GATED]:
             verb = "is" if counts[Where.GATED] == 1 else "are"
@@ -272,6 +271,8 @@ class Explainer:
             return ""
         if not gang.need:
             return f"{found.fit} of {gang.waits} more members fit: "
+        if gang.need == 1:
+            return f"1 member must start now and {found.fit} fit: "
         return f"{gang.need} members must start together and {found.fit} fit: "
 
 
@@ -283,6 +284,14 @@ def _available(nodes: int, blocker: Blocker) -> str:
         if reasons
         else (f"0/{nodes} nodes are available.")
     )
+
+
+def _single_words(entry: PodEntry) -> str:
+    if entry.where is Where.TERMINATING:
+        return "the pod is being deleted"
+    if entry.where is Where.ENDED:
+        return "the pod has ended without a node"
+    return f"the pod waits for its scheduling gates: {', '.join(entry.pod.gates)}"
 
 
 def _unsupported(pod: Pod) -> str:

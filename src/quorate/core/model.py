@@ -7,7 +7,7 @@ base units: millicores for ``cpu``, bytes or plain counts for everything else.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -174,7 +174,7 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an object of an API says of its gang.
 
     ``timeout_s`` bounds one attempt; None means the default. ``defect`` says why the object cannot
-    be used as it is. ``priority`` overrides the members' where the API has one of its own.
+    be used as it is.
     """
 
     key: GangKey
@@ -185,8 +185,4 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout_s: float | None = None
     queue: str = ""
     owner: Owner | None = None
-    deleting: bool = False
     defect: str = ""
-
-
-Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]

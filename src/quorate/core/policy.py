@@ -23,8 +23,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     backoff_s: float = 1.0
     backoff_s_max: float = 60.0
     binds_per_plan_max: int = 100_000
-    search_steps_max: int = 20_000
-    """Bound of the search for a joint placement of a gang with several pod classes."""
+    search_steps_max: int = 50_000
+    """Bound of the search for a joint placement of a gang with several pod classes: kinds of nodes
+    looked at. So many take about a tenth of a second."""
 
     def timeout_s(self, asked_s: float | None) -> float:
         """Return the bound of one attempt: absent or 0 means the default, and at most the max."""

@@ -33,7 +33,6 @@ def decode(raw: bytes, dialect: str, *, least: int) -> GangSpec:
             min_resources=fields.resources(spec, "minResources", "spec.minResources"),
             timeout_s=_timeout_s(spec),
             owner=meta.owner,
-            deleting=meta.deleting,
         )
     except fields.FieldError as error:
         return fields.invalid_gang(dialect, meta, str(error))

@@ -34,7 +34,6 @@ class Meta(msgspec.Struct, frozen=True):
     name: str
     uid: str
     created_s: float
-    deleting: bool
     generation: int
     owner: Owner | None
 
@@ -60,7 +59,6 @@ def read_object(raw: bytes) -> tuple[Meta, JsonObject]:
     meta = Meta(
         **known,
         created_s=parse_time(text(metadata, "creationTimestamp")) or 0.0,
-        deleting=metadata.get("deletionTimestamp") is not None,
         generation=generation if type(generation) is int else 0,
         owner=_owner(metadata.get("ownerReferences")),
     )
@@ -125,7 +123,6 @@ def invalid_gang(dialect: str, meta: Meta, defect: str) -> GangSpec:
         uid=meta.uid,
         created_s=meta.created_s,
         owner=meta.owner,
-        deleting=meta.deleting,
         defect=defect,
     )
 

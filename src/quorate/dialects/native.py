@@ -39,7 +39,6 @@ def decode(raw: bytes) -> GangSpec:
             uid=meta.uid,
             created_s=meta.created_s,
             owner=meta.owner,
-            deleting=meta.deleting,
         )
     except fields.FieldError as error:
         return fields.invalid_gang(NAME, meta, str(error))

@@ -45,7 +45,6 @@ def decode(raw: bytes) -> GangSpec:
             min_resources=fields.resources(spec, "minResources", "spec.minResources"),
             queue=queue or "",
             owner=meta.owner,
-            deleting=meta.deleting,
         )
     except fields.FieldError as error:
         return fields.invalid_gang(NAME, meta, str(error))

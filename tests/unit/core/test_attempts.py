@@ -278,22 +278,3 @@ def test_a_plan_that_fails_verification_is_not_sent_and_not_assumed():
     assert w.used("n0") == 0
     w.node("n0", cpu=8)
     assert len(w.cycle()) == 2
-
-
-@pytest.mark.xfail(strict=True, reason="not built: bound pods that a predecessor left are not undone")
-def test_a_successor_undoes_a_half_bound_gang_that_it_finds():
-    w = world(cpu=1)
-    gang = w.object("job", 2)
-    w.pod("job-0", gang, node="n0", attempt="old-1", attempt_size=2)
-    w.pod("job-1", gang)
-    w.decide()
-    assert names(w.decide(after_s=1000).evictions) == ["job-0"]
-
-
-@pytest.mark.xfail(strict=True, reason="not built: the gang does not avoid the node that refused")
-def test_the_refusing_node_is_avoided():
-    w = world(cpu=2)
-    w.node("n1", cpu=2)
-    w.gang("job", 2)
-    w.cycle(job_1=REFUSED)
-    assert w.cycle() == {"job-1": "n1"}

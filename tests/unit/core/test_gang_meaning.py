@@ -2,11 +2,10 @@
 
 import pytest
 
-from quorate.core.changes import OwnerChanged
+from quorate.core.changes import BindFailure, OwnerChanged
 from quorate.core.model import Owner
 from quorate.core.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, VOLCANO, X_K8S, World, binds_of, fail, key
-from quorate.core.changes import BindFailure
 
 
 def world(cpu=8, nodes=1, **policy):
@@ -195,6 +194,17 @@ def test_a_gang_whose_members_disagree_waits_and_names_both(first, second, field
     assert said.sentence == f"pods a and b disagree in {field}"
     w.delete("b")
     assert len(w.cycle()) == 2
+
+
+def test_the_min_of_a_member_that_left_is_forgotten():
+    w = world()
+    gang = key("job", LABELS)
+    w.pod("a", gang, min_count=2)
+    w.pod("b", gang, min_count=2)
+    w.pod("typo", gang, min_count=20)
+    assert w.cycle() == {}
+    w.delete("typo")
+    assert set(w.cycle()) == {"a", "b"}
 
 
 def test_the_same_name_in_two_namespaces_is_two_gangs():

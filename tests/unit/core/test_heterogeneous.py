@@ -39,8 +39,12 @@ FITS = {
     "three bins exactly full": (cpu(12, 12, 12), cpu(7, 6, 5, 5, 4, 4, 3, 2)),
     "two resources that cross": (
         [{"cpu": 9, "memory": 3}, {"cpu": 3, "memory": 9}],
-        [{"cpu": 6, "memory": 1}, {"cpu": 1, "memory": 6}, {"cpu": 3, "memory": 2}]
-        + [{"cpu": 2, "memory": 3}],
+        [
+            {"cpu": 6, "memory": 1},
+            {"cpu": 1, "memory": 6},
+            {"cpu": 3, "memory": 2},
+            {"cpu": 2, "memory": 3},
+        ],
     ),
     "the small one is tied to the node that the large one likes": (
         [{"cpu": 4, "labels": {"zone": "a"}}, {"cpu": 4}],
@@ -60,8 +64,11 @@ FITS = {
     ),
     "host ports and tight cpu": (
         cpu(5, 3),
-        [{"cpu": 3, "shape": PORTS["p80"]}, {"cpu": 3, "shape": PORTS["p80"]}]
-        + [{"cpu": 2, "shape": PORTS["p81"]}],
+        [
+            {"cpu": 3, "shape": PORTS["p80"]},
+            {"cpu": 3, "shape": PORTS["p80"]},
+            {"cpu": 2, "shape": PORTS["p81"]},
+        ],
     ),
 }
 
@@ -157,6 +164,13 @@ def test_several_hundred_classes_are_placed_in_one_go():
         [{"cpu": 0.1 + index / 1000} for index in range(300)],
     )
     assert len(w.cycle()) == 300
+
+
+def test_a_hopeless_gang_of_many_classes_comes_to_an_end():
+    """Choosing which members make the quorum must not try all subsets."""
+    w, gang = world(cpu(40, 40), [{"cpu": 1.5 + index / 1000} for index in range(53)])
+    assert w.cycle() == {}
+    assert w.why(gang).members.waiting == 53
 
 
 def test_extended_resources_decide_who_is_largest():

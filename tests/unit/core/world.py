@@ -209,9 +209,7 @@ class World:
             change = of_pod.get(bind.name.replace("-", "_"), outcome)(bind)
             self.observe(change)
             if isinstance(change, PodBound) and bind.name in self.pods:
-                self.pods[bind.name] = msgspec.structs.replace(
-                    self.pods[bind.name], node=bind.node
-                )
+                self.pods[bind.name] = msgspec.structs.replace(self.pods[bind.name], node=bind.node)
 
     def cycle(self, outcome: Outcome = accept, *, after_s=0.0, **of_pod: Outcome) -> dict[str, str]:
         """Decide and bind; return where each planned pod was to go."""

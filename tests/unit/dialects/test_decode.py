@@ -33,7 +33,7 @@ def test_cw_coscheduler_pod_group():
     )
     assert spec.key == GangKey("team-a", "sigs", "pg1")
     assert (spec.min_count, spec.timeout_s, spec.uid, spec.created_s) == (4, 60.0, "u1", 60.0)
-    assert (spec.defect, spec.deleting, spec.owner) == ("", False, None)
+    assert (spec.defect, spec.owner) == ("", None)
 
 
 def test_training_operator_pod_group_has_an_owner_and_min_resources():
@@ -160,11 +160,6 @@ def test_null_and_negative_timeouts_mean_the_default(dialect):
 def test_a_spec_that_is_no_object_is_a_defect():
     decoded = gang("x-k8s", {"metadata": {"name": "g"}, "spec": "four"})
     assert decoded.defect.startswith('spec: "four" is not an object')
-
-
-def test_a_gang_that_is_being_deleted_says_so():
-    when = "2024-01-01T00:00:00Z"
-    assert gang("volcano", {"metadata": {"name": "g"}}, deletionTimestamp=when).deleting
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,13 @@ import numpy as np
 
 from quorate.core.plan.cycle import demand_of
 from quorate.core.plan.fill import fill
-from quorate.core.plan.filters import ATTRIBUTE_RULES, node_ports, node_resources_fit
+from quorate.core.plan.filters import (
+    ATTRIBUTE_RULES,
+    node_affinity,
+    node_ports,
+    node_resources_fit,
+    taint_toleration,
+)
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
@@ -55,9 +61,10 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         entry = next(iter(gang.waiting[pod_class.id].values()))
         blocker = _blocker(pod_class, entry.pod.name, count, class_fit, after)
         blockers.append(blocker)
-        if not room.mask(pod_class).any():
-            no_node_matches = no_node_matches or blocker
-        elif lack := _larger_than_any(pod_class, room):
+        matching = _matching(pod_class, room)
+        if not matching.any():
+            no_node_matches = no_node_matches or (blocker if room.snapshot.nodes_alive else None)
+        elif lack := _larger_than_any(pod_class, room.snapshot.allocatable[matching], room):
             too_large = too_large or (blocker, lack)
     return Diagnosis(
         fit=fit,
@@ -129,9 +136,18 @@ def _nearest_miss(pod_class: PodClass, room: Room) -> str:
     return f"node {node} lacks {' and '.join(lacks)}"
 
 
-def _larger_than_any(pod_class: PodClass, room: Room) -> str:
-    """Say which request is larger than the largest matching node, were it empty."""
-    matching = room.snapshot.allocatable[room.mask(pod_class)]
+def _matching(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: nodes that would pass the attribute rules, were no node cordoned."""
+    snapshot, shape = room.snapshot, pod_class.shape
+    tolerated = taint_toleration.passes(shape, snapshot) | snapshot.unschedulable
+    return snapshot.alive & tolerated & node_affinity.passes(shape, snapshot)
+
+
+def _larger_than_any(pod_class: PodClass, matching: Ints, room: Room) -> str:
+    """Say which request is larger than the largest matching node, were it empty.
+
+    ``matching`` is int64[m, r]: what the matching nodes have.
+    """
     if (np.all([matching[:, c] >= a for c, a in pod_class.demands], axis=0)).any():
         return ""
     names = room.snapshot.table.resources.names

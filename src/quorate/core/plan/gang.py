@@ -19,7 +19,10 @@ from quorate.core.plan.search import search
 from quorate.core.state.encoding import Ints, PodClass
 
 _ORDERS_MAX = 24
+_FILLS_MAX = 96
 _COUNTS_MAX = 64
+_SEARCHED_PODS_MAX = 200
+"""Beyond this size only the greedy orders are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +67,36 @@ def place_gang(
 
     ``steps_max`` bounds the search for a joint placement of several classes.
     """
-    best = _greedy(demand.classes, room, packing)
+    classes = _largest_first(demand.classes, room)
+    best = _greedy(classes, room, packing)
     if best.placed >= max(demand.need, 1):
         return best
     if len(demand.classes) == 1 or _lacks_slots(demand, room):
         return DoesNotFit(best.placed)
-    for order in _orders(demand):
+    for order in _orders(classes, room):
         for other_packing in ("most-allocated", "least-allocated"):
             tried = _greedy(order, room, other_packing)
             if tried.placed >= demand.need:
                 return tried
             best = max(best, tried, key=lambda placement: placement.placed)
-    exhausted = False
+    if demand.need > _SEARCHED_PODS_MAX:
+        return DoesNotFit(best.placed, exhausted=True)
     for counts in islice(_enough(demand), _COUNTS_MAX):
         found = search(counts, room, steps_max)
         if found.pods is not None:
             return _with_extras(demand, found.pods, room, packing)
-        exhausted |= found.exhausted
-    return DoesNotFit(best.placed, exhausted)
+        steps_max -= found.steps
+        if steps_max <= 0:
+            return DoesNotFit(best.placed, exhausted=True)
+    is_more = next(islice(_enough(demand), _COUNTS_MAX, None), None) is not None
+    return DoesNotFit(best.placed, exhausted=is_more)
 
 
 def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Packing) -> Placement:
-    """Place class after class, the largest first; what does not fit is left out."""
+    """Place class after class, in this order; what does not fit is left out."""
     after = room.copy()
     pods = []
-    for pod_class, count in _largest_first(classes, room):
+    for pod_class, count in classes:
         placed = fill(pod_class, count, after.slots(pod_class), after, packing)
         after.take(pod_class, placed)
         pods.append((pod_class, placed))
@@ -97,18 +105,16 @@ def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Pack
 
 def _largest_first(
     classes: tuple[tuple[PodClass, int], ...], room: Room
-) -> list[tuple[PodClass, int]]:
-    """Order classes by dominant share: the largest part of the cluster that one pod takes.
-
-    Equal shares keep the order given, so that callers can ask for another order.
-    """
+) -> tuple[tuple[PodClass, int], ...]:
+    """Order classes by dominant share: the largest part of the cluster that one pod takes."""
     if len(classes) == 1:
-        return list(classes)
+        return classes
     total = np.maximum(room.snapshot.allocatable.max(axis=0, initial=1), 1)
-    return sorted(
-        classes,
-        key=lambda item: -max(amount / int(total[column]) for column, amount in item[0].demands),
-    )
+
+    def share(item: tuple[PodClass, int]) -> float:
+        return max(amount / int(total[column]) for column, amount in item[0].demands)
+
+    return tuple(sorted(classes, key=share, reverse=True))
 
 
 def _lacks_slots(demand: Demand, room: Room) -> bool:
@@ -117,23 +123,29 @@ def _lacks_slots(demand: Demand, room: Room) -> bool:
     return alone < demand.need
 
 
-def _orders(demand: Demand) -> Iterator[tuple[tuple[PodClass, int], ...]]:
-    return islice(permutations(demand.classes), _ORDERS_MAX)
+def _orders(
+    classes: tuple[tuple[PodClass, int], ...], room: Room
+) -> Iterator[tuple[tuple[PodClass, int], ...]]:
+    """Yield orders to try: the classes with the fewest slots to spare first, then any."""
+    spare = {pod_class.id: int(room.slots(pod_class).sum()) - n for pod_class, n in classes}
+    yield tuple(sorted(classes, key=lambda item: spare[item[0].id]))
+    yield from islice(permutations(classes), min(_ORDERS_MAX, _FILLS_MAX // len(classes)))
 
 
 def _enough(demand: Demand) -> Iterator[tuple[tuple[PodClass, int], ...]]:
     """Yield ways to choose exactly ``need`` pods; many of the smaller classes come first."""
     classes = sorted(demand.classes, key=lambda item: sum(a for _, a in item[0].demands))
+    pods_after = [sum(n for _, n in classes[index + 1 :]) for index in range(len(classes))]
 
     def choose(index: int, left: int) -> Iterator[tuple[tuple[PodClass, int], ...]]:
-        if index == len(classes):
-            if left == 0:
-                yield ()
+        if left == 0:
+            yield ()
             return
         pod_class, count = classes[index]
-        for taken in range(min(count, left), -1, -1):
+        for taken in range(min(count, left), max(0, left - pods_after[index]) - 1, -1):
+            chosen = ((pod_class, taken),) if taken else ()
             for rest in choose(index + 1, left - taken):
-                yield ((pod_class, taken), *rest)
+                yield (*chosen, *rest)
 
     return choose(0, demand.need)
 
@@ -142,10 +154,12 @@ def _with_extras(demand: Demand, found: dict[int, Ints], room: Room, packing: Pa
     """Turn a found quorum into a placement, and add as many of the other pods as fit."""
     after = room.copy()
     for pod_class, _ in demand.classes:
-        after.take(pod_class, found[pod_class.id])
+        if pod_class.id in found:
+            after.take(pod_class, found[pod_class.id])
+    nobody = np.zeros(len(room.free), np.int64)
     pods = []
     for pod_class, count in demand.classes:
-        quorum = found[pod_class.id]
+        quorum = found.get(pod_class.id, nobody)
         extra = fill(pod_class, count - int(quorum.sum()), after.slots(pod_class), after, packing)
         after.take(pod_class, extra)
         pods.append((pod_class, quorum + extra))

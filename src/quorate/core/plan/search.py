@@ -1,9 +1,9 @@
 """Find a joint placement for pods of several classes, or show that there is none, within a bound.
 
-Depth first, one pod after the other, the largest first. Nodes that are alike (same room, same
-verdicts) are one choice, and a multiset of nodes that was seen at the same depth is not tried
-again: so the search is over kinds of nodes, not over nodes. Called by ``plan.gang`` when greedy
-orders have failed.
+Depth first, one pod after the other, the largest first. Nodes that are alike (same room as far as
+these pods could use it, same verdicts) are one choice, and a multiset of nodes that was seen at the
+same depth is not tried again: so the search is over kinds of nodes, not over nodes. Called by
+``plan.gang`` when greedy orders have failed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from quorate.core.plan.room import Room
 from quorate.core.state.encoding import Ints, PodClass
 
 _Kind = tuple[tuple[int, ...], tuple[int, ...]]
-"""A kind of node: its free room in the columns that matter, and slots left by class rules."""
+"""A kind of node: its free room in the columns that matter, and which classes it may take (0/1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``pods`` is int64[n] by class id, or None; ``exhausted`` tells why there is none."""
+    """``pods`` is int64[n] by class id, or None; ``steps`` is how many were taken."""
 
     pods: dict[int, Ints] | None
-    exhausted: bool = False
+    steps: int
 
 
 def search(counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int) -> Found:
-    """Place all the counted pods, taking at most ``steps_max`` steps."""
+    """Place all the counted pods, taking at most ``steps_max`` steps.
+
+    A step looks at one kind of node for one pod. Recursion goes as deep as there are pods.
+    """
     return _Search(counts, room, steps_max).run()
 
 
@@ -54,29 +57,37 @@ class _Search:
         self.left: Counter[_Kind] = Counter({k: len(rows) for k, rows in self.rows_of.items()})
         self.path: list[tuple[int, _Kind, _Kind]] = []
         self.seen: set[tuple[int, frozenset[tuple[_Kind, int]]]] = set()
-        self.steps_left = steps_max
+        self.steps = 0
+        self.steps_max = steps_max
 
     def _sort_into_kinds(self, room: Room) -> None:
         slots = np.stack([room.slots(pod_class) for pod_class in self.classes], axis=1)
-        for row in np.flatnonzero(slots.any(axis=1)):
-            free = tuple(int(amount) for amount in room.free[row, self.columns])
-            allowed = tuple(
-                (1 if self.classes[i].shape.host_ports else self.rows + 2**31) if n else 0
-                for i, n in enumerate(slots[row])
-            )
-            self.rows_of.setdefault((free, allowed), []).append(int(row))
+        rows = np.flatnonzero(slots.any(axis=1))
+        # Room that all these pods together cannot use does not tell nodes apart.
+        usable = np.minimum(room.free[rows][:, self.columns], self._in_all())
+        allowed = (slots[rows] > 0).astype(np.int64)
+        for row, free, verdicts in zip(
+            rows.tolist(), usable.tolist(), allowed.tolist(), strict=True
+        ):
+            self.rows_of.setdefault((tuple(free), tuple(verdicts)), []).append(row)
+
+    def _in_all(self) -> Ints:
+        """Return int64[columns]: what all the pods ask for together."""
+        demand = np.array(self.demand, np.int64)[self.pods]
+        in_all: Ints = demand.sum(axis=0)
+        return in_all
 
     def run(self) -> Found:
         if self._place(0):
-            return Found(self._as_counts())
-        return Found(None, exhausted=self.steps_left <= 0)
+            return Found(self._as_counts(), self.steps)
+        return Found(None, self.steps)
 
     def _place(self, depth: int) -> bool:
-        """Place the pod at ``depth`` and all after it; recursion goes as deep as there are pods."""
+        """Place the pod at ``depth`` and all after it."""
         if depth == len(self.pods):
             return True
-        if depth >= 200:  # beyond this size only the greedy orders are tried
-            self.steps_left = 0
+        self.steps += len(self.left)
+        if self.steps >= self.steps_max:
             return False
         seen = depth, frozenset(self.left.items())
         if seen in self.seen:
@@ -84,9 +95,8 @@ class _Search:
         self.seen.add(seen)
         index = self.pods[depth]
         for kind, after in self._choices(index):
-            if self.steps_left <= 0:
+            if self.steps >= self.steps_max:
                 return False
-            self.steps_left -= 1
             self._move(kind, after)
             self.path.append((index, kind, after))
             if self._place(depth + 1):

@@ -201,6 +201,8 @@ class GangEntry:
                 del self.waiting[entry.pod_class.id]
         if where in _UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
             self._count_opinion(_opinion(pod), -1)
+            if len(self.minima) == 1:  # the others agree: what this one said does not count
+                self.label_min = next(iter(self.minima)) or self.label_min
 
     def take_waiting(self, entries: Sequence[PodEntry]) -> None:
         """Move waiting members of one class to ``ASSUMED``, all at once."""

@@ -1,0 +1,149 @@
+"""Whatever happens, in any order: nothing is overcommitted, halved, lost, or forgotten."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.core.changes import PodChanged
+from quorate.core.reasons import Reason
+from quorate.core.scheduler import Scheduler
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import Where
+from tests.unit.core.random_worlds import Play, profile, scripts
+
+LACK = ("Insufficient", "Too many pods")
+packings = st.sampled_from(["most-allocated", "least-allocated"])
+
+
+def rebuilt(play: Play) -> Cluster:
+    """A cluster that was told only of what is there now."""
+    cluster = Cluster(play.policy.scheduler_names)
+    for change in play.changes():
+        cluster.apply(change)
+    for uid, node in play.under_way.items():
+        if uid in play.pods and cluster.pods[uid].where is not Where.BOUND:
+            assume(cluster, uid, node)
+    return cluster
+
+
+def assume(cluster, uid, node):
+    """A pod under way may meanwhile be terminating, and its node may be gone: move it by hand."""
+    cluster._move(cluster.pods[uid], Where.ASSUMED, node)
+
+
+def node_facts(cluster):
+    """Used amounts by node and resource, and the holders of host ports."""
+    table = cluster.nodes
+    used = {
+        (name, resource): int(table.used[row, column])
+        for name, row in table.rows.items()
+        for resource, column in table.resources.columns.items()
+        if table.used[row, column]
+    }
+    names = {row: name for name, row in table.rows.items()}
+    ports = {
+        (where, names[row], ip): count
+        for where, holders in table.ports.items()
+        for (row, ip), count in holders.items()
+    }
+    return used, ports
+
+
+def gang_facts(gang):
+    waiting = {uid for alike in gang.waiting.values() for uid in alike}
+    opinions = gang.priorities, gang.schedulers, gang.minima
+    facts = [gang.counts, gang.ours, waiting, set(gang.members), opinions, gang.spec]
+    if len(gang.minima) == 1:  # where members disagree, the one that came last decides
+        facts.append(gang.min_count)
+    return facts
+
+
+@profile(250)
+@given(scripts(), packings)
+def test_counts_by_change_equal_a_recount(script, packing):
+    play = Play(packing)
+    play.run(script)
+    kept, fresh = play.scheduler.cluster, rebuilt(play)
+    assert node_facts(kept) == node_facts(fresh)
+    assert set(kept.gangs) == set(fresh.gangs)
+    for key, gang in kept.gangs.items():
+        assert gang_facts(gang) == gang_facts(fresh.gangs[key]), key
+        assert gang.evicting == 0
+    assert {u: (e.where, e.node) for u, e in kept.pods.items()} == {
+        u: (e.where, e.node) for u, e in fresh.pods.items()
+    }
+    assert kept.waiting == fresh.waiting
+    alive = kept.nodes.alive[: len(kept.nodes)]
+    assert not np.any(kept.nodes.used[: len(kept.nodes)][~alive])
+
+
+@profile(400)
+@given(scripts(), packings)
+def test_what_fits_at_rest_has_been_placed_so_no_wake_up_was_missed(script, packing):
+    play = Play(packing)
+    play.run(script)
+    play.come_to_rest()
+    successor = Scheduler(play.policy)
+    successor.observe(play.changes())
+    assert successor.decide(play.now_s).gangs == ()
+
+
+@profile(150)
+@given(scripts(without=("relabel",)))
+def test_no_gang_is_left_in_part(script):
+    """Only a gang that was quorate once may be below min, unless somebody relabels what runs."""
+    play = Play()
+    play.run(script)
+    play.come_to_rest()
+    for gang in play.scheduler.cluster.gangs.values():
+        assert gang.attempt is None
+        assert gang.assumed == 0
+        bound = [e for e in gang.members.values() if e.where is Where.BOUND]
+        if not gang.once_quorate and not all(e.pod.finished for e in bound):
+            assert len(bound) >= gang.min_count, gang.key
+
+
+@profile(100)
+@given(scripts())
+def test_every_pod_is_in_exactly_one_place(script):
+    play = Play()
+    play.run(script)
+    play.do_decide(100.0)
+    cluster, queue = play.scheduler.cluster, play.scheduler._queue
+    assert set(cluster.pods) == set(play.pods)
+    for uid, entry in cluster.pods.items():
+        if entry.gang is None:
+            continue
+        assert entry.gang.members[uid] is entry
+        assert cluster.gangs[entry.gang.key] is entry.gang
+        in_waiting = [uid in alike for alike in entry.gang.waiting.values()].count(True)
+        assert in_waiting == (entry.where is Where.WAITING)
+    for key in queue.blocked:
+        assert key not in queue.backing_off
+    explainer = play.scheduler.explainer(play.now_s)
+    for key, gang in cluster.gangs.items():
+        if gang.waits:
+            said = explainer.explain(key)
+            assert said.sentence
+            assert said.reason is not Reason.NONE
+            for blocker in said.blockers:
+                check_counts(blocker, said.nodes)
+
+
+def check_counts(blocker, nodes):
+    """Each node counts once, but for resources: of them it may lack several."""
+    assert 0 <= blocker.fit < blocker.pods
+    lacks = [rule.nodes for rule in blocker.ruled_out if rule.message.startswith(LACK)]
+    others = [rule.nodes for rule in blocker.ruled_out if not rule.message.startswith(LACK)]
+    assert all(0 < count <= nodes for count in lacks + others)
+    assert sum(others) + max(lacks, default=0) <= nodes <= sum(others) + sum(lacks)
+
+
+@profile(60)
+@given(scripts())
+def test_telling_everything_again_changes_no_plan(script):
+    play = Play()
+    play.run(script)
+    play.come_to_rest()
+    play.tell(*play.changes(), *(PodChanged(pod) for pod in play.pods.values()))
+    assert play.do_decide().gangs == ()

@@ -1,0 +1,326 @@
+"""Every reason has a world that produces it, with its exact sentence and remedy."""
+
+from typing import NamedTuple
+
+import pytest
+
+from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
+from quorate.core.model import GangKey, LabelSelector, Owner, Requirement
+from quorate.core.reasons import Reason
+from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
+
+WEB = Owner("apps/v1", "Deployment", "web")
+JOB = Owner("batch/v1", "Job", "train")
+
+
+class Case(NamedTuple):
+    """What is made of a world with one node of 8 cpu, and what is then said of gang ``job``."""
+
+    make: object
+    reason: Reason
+    sentence: str
+    remedy: str = ""
+    gang: GangKey = key("job")
+
+
+def owned(w, owner, replicas, min_count=4):
+    w.gang("job", min_count, pods=2, owner=owner)
+    if replicas is not None:
+        w.observe(OwnerChanged("team", owner, replicas))
+
+
+def orphan(w, *dialects):
+    w.observe(*(DialectServed(dialect, True) for dialect in dialects))
+    w.pod("a", key("job"))
+
+
+def repelled(w):
+    selector = LabelSelector(("team",), (Requirement("app", "In", ("web",)),))
+    w.running("loner", "n0", anti_terms=(selector,))
+    w.gang("job", 1, labels={"app": "web"})
+
+
+def backing_off(w):
+    w.gang("job", 2)
+    for _ in range(2):
+        w.cycle(fail(BindFailure.REFUSED, "denied by a webhook"))
+
+
+SETTLED = {
+    "all bound": Case(
+        lambda w: (w.gang("job", 2), w.cycle()),
+        Reason.NONE,
+        "all 2 members that exist have a node",
+    ),
+    "under way": Case(
+        lambda w: (w.gang("job", 2), w.decide()), Reason.STARTING, "0 of 2 members are bound"
+    ),
+    "not looked at yet": Case(
+        lambda w: (w.decide(), w.gang("job", 2), w.__setattr__("skip", True)),
+        Reason.STARTING,
+        "there is room; the next cycle places it",
+    ),
+}
+
+MEMBERS = {
+    "too few": Case(
+        lambda w: w.gang("job", 4, pods=2),
+        Reason.NOT_ENOUGH_MEMBERS,
+        "2 of 4 members exist",
+        "create the other 2, or lower min",
+    ),
+    "none": Case(
+        lambda w: w.object("job", 3),
+        Reason.NOT_ENOUGH_MEMBERS,
+        "0 of 3 members exist",
+        "create the other 3, or lower min",
+    ),
+    "too few of a Job": Case(
+        lambda w: owned(w, JOB, None),
+        Reason.NOT_ENOUGH_MEMBERS,
+        "2 of 4 members exist",
+        "Job train has to make the others",
+    ),
+    "too few yet of a Deployment": Case(
+        lambda w: owned(w, WEB, 4),
+        Reason.NOT_ENOUGH_MEMBERS,
+        "2 of 4 members exist; Deployment web makes 4",
+        "Deployment web has to make 4, or lower min",
+    ),
+    "the Deployment makes too few": Case(
+        lambda w: owned(w, WEB, 2),
+        Reason.OWNER_MAKES_TOO_FEW,
+        "2 of 4 members exist; Deployment web makes 2",
+        "kubectl -n team scale deployment web --replicas=4, or lower min to 2",
+    ),
+    "the Job makes too few": Case(
+        lambda w: owned(w, JOB, 2),
+        Reason.OWNER_MAKES_TOO_FEW,
+        "2 of 4 members exist; Job train makes 2",
+        "Job train has to make 4, or lower min",
+    ),
+    "gated": Case(
+        lambda w: (w.gang("job", 3, pods=2), w.pod("g", key("job"), gates=("quota",))),
+        Reason.MEMBERS_GATED,
+        "2 of 3 members exist; 1 more is scheduling-gated",
+        "the gates' owner has to remove them",
+    ),
+    "several gated": Case(
+        lambda w: w.gang("job", 3, gates=("quota",)),
+        Reason.MEMBERS_GATED,
+        "0 of 3 members exist; 3 more are scheduling-gated",
+        "the gates' owner has to remove them",
+    ),
+    "terminating": Case(
+        lambda w: w.gang("job", 2, terminating=True),
+        Reason.NOT_ENOUGH_MEMBERS,
+        "0 of 2 members exist; 2 more are terminating",
+        "create the other 2, or lower min",
+    ),
+    "disagree": Case(
+        lambda w: (w.gang("job", 2, pods=1, priority=5), w.pod("b", key("job"))),
+        Reason.MEMBERS_DISAGREE,
+        "pods b and job-0 disagree in spec.priority: 0 and 5",
+        "give all members of the gang the same spec.priority",
+    ),
+    "disagree, and an older one is on its way out": Case(
+        lambda w: (
+            w.pod("old", key("job"), priority=9, terminating=True),
+            w.gang("job", 2, pods=2, priority=5),
+            w.pod("b", key("job")),
+        ),
+        Reason.MEMBERS_DISAGREE,
+        "pods b and job-0 disagree in spec.priority: 0 and 5",
+        "give all members of the gang the same spec.priority",
+    ),
+}
+
+OBJECTS = {
+    "missing": Case(
+        lambda w: orphan(w, "x-k8s"),
+        Reason.GANG_OBJECT_MISSING,
+        "PodGroup job (scheduling.x-k8s.io/v1alpha1) does not exist in namespace team",
+        "create it, or remove scheduling.x-k8s.io/pod-group from the pods",
+    ),
+    "in another API": Case(
+        lambda w: (orphan(w, "x-k8s", SIGS), w.object("job", 1, dialect=SIGS)),
+        Reason.GANG_OBJECT_IN_OTHER_API,
+        "the pods' scheduling.x-k8s.io/pod-group names a PodGroup of "
+        "scheduling.x-k8s.io/v1alpha1, and job is one of scheduling.sigs.k8s.io/v1alpha1",
+        "use pod-group.scheduling.sigs: job on the pods, or create the PodGroup in "
+        "scheduling.x-k8s.io/v1alpha1",
+    ),
+    "no CRD": Case(
+        lambda w: (w.observe(DialectServed("x-k8s", False)), w.pod("a", key("job"))),
+        Reason.GANG_API_NOT_INSTALLED,
+        "PodGroup job cannot exist: this cluster does not serve scheduling.x-k8s.io/v1alpha1",
+        "install its CRD: quorate manifests --only crds | kubectl apply -f -",
+    ),
+    "invalid": Case(
+        lambda w: w.gang("job", 2, spec={"defect": "spec.minMember: 'two' is no number"}),
+        Reason.GANG_OBJECT_INVALID,
+        "PodGroup job cannot be used: spec.minMember: 'two' is no number",
+        "mend that field",
+    ),
+}
+
+PODS = {
+    "invalid": Case(
+        lambda w: w.gang("job", 1, defect="spec.containers: missing"),
+        Reason.POD_INVALID,
+        "pod job-0: spec.containers: missing",
+        "mend that pod's template",
+    ),
+    "a label that is nobody's": Case(
+        lambda w: w.gang(
+            "job", 1, defect="label gang/x is nobody's", defect_reason=Reason.UNKNOWN_GANG_LABEL
+        ),
+        Reason.UNKNOWN_GANG_LABEL,
+        "pod job-0: label gang/x is nobody's",
+        "mend that pod's template",
+    ),
+    "a rule that is not known": Case(
+        lambda w: w.gang("job", 1, shape={"unsupported": ("VolumeBinding", "InterPodAffinity")}),
+        Reason.RULE_NOT_SUPPORTED,
+        "pod job-0 needs the rule VolumeBinding and InterPodAffinity, which quorate does not "
+        "know yet",
+        "use another scheduler for pods that need it",
+    ),
+    "a rule that one member needs and another does not": Case(
+        lambda w: (
+            w.gang("job", 2, pods=1),
+            w.pod("odd", key("job"), shape={"unsupported": ("VolumeBinding",)}),
+        ),
+        Reason.RULE_NOT_SUPPORTED,
+        "pod odd needs the rule VolumeBinding, which quorate does not know yet",
+        "use another scheduler for pods that need it",
+    ),
+    "repelled by a running pod": Case(
+        repelled,
+        Reason.RULE_NOT_SUPPORTED,
+        "pod loner has an anti-affinity that selects job-0, and quorate does not know the rule "
+        "InterPodAffinity yet",
+        "remove the anti-affinity, or use another scheduler for these pods",
+    ),
+}
+
+NOWHERE = {"shape": {"node_selector": pairs({"zone": "nowhere"})}}
+ROOM = {
+    "no node matches": Case(
+        lambda w: w.gang("job", 2, **NOWHERE),
+        Reason.NO_NODE_MATCHES,
+        "2 members must start together and 0 fit: no node takes pod job-0: "
+        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+        "mend the selector or the tolerations, or the nodes' labels",
+    ),
+    "too large": Case(
+        lambda w: w.gang("job", 2, cpu=9),
+        Reason.REQUEST_TOO_LARGE,
+        "2 members must start together and 0 fit: pod job-0 asks for 9 cpu; the largest "
+        "matching node has 8: 0/1 nodes are available: 1 Insufficient cpu.",
+        "lower the request, or add a larger node",
+    ),
+    "no such resource": Case(
+        lambda w: w.gang("job", 2, gpu=1),
+        Reason.REQUEST_TOO_LARGE,
+        f"2 members must start together and 0 fit: pod job-0 asks for 1 {GPU}; the largest "
+        f"matching node has none: 0/1 nodes are available: 1 Insufficient {GPU}.",
+        "lower the request, or add a larger node",
+    ),
+    "too large together": Case(
+        lambda w: (w.node("n1", cpu=2, memory=200), w.gang("job", 2, cpu=4, memory=100)),
+        Reason.REQUEST_TOO_LARGE,
+        "2 members must start together and 0 fit: pod job-0 asks for 4 cpu and 100Gi memory and "
+        "1 pods together; no matching node has all of it: 0/2 nodes are available: "
+        "1 Insufficient cpu, 1 Insufficient memory.",
+        "lower the request, or add a larger node",
+    ),
+    "not enough room": Case(
+        lambda w: (w.node("n1", cpu=3), w.gang("job", 4, cpu=3)),
+        Reason.NOT_ENOUGH_ROOM,
+        "4 members must start together and 3 fit: 0/2 nodes are available: 2 Insufficient cpu.",
+        "free or add room: node n0 lacks 1 cpu",
+    ),
+    "extras": Case(
+        lambda w: (w.gang("job", 2, pods=4, cpu=3), w.cycle()),
+        Reason.NOT_ENOUGH_ROOM,
+        "0 of 2 more members fit: 0/1 nodes are available: 1 Insufficient cpu.",
+        "free or add room: node n0 lacks 1 cpu",
+    ),
+    "half started": Case(
+        lambda w: (
+            w.gang("job", 2, cpu=4),
+            w.cycle(job_1=fail(BindFailure.REFUSED)),
+            w.node("n0", cpu=5),
+        ),
+        Reason.NOT_ENOUGH_ROOM,
+        "1 member must start now and 0 fit: 0/1 nodes are available: 1 Insufficient cpu.",
+        "free or add room: node n0 lacks 3 cpu",
+    ),
+    "minResources": Case(
+        lambda w: w.gang("job", 1, spec={"min_resources": (("cpu", 12000), (GPU, 2))}),
+        Reason.MIN_RESOURCES_SHORT,
+        f"minResources ask for 12 cpu (8 free) and 2 {GPU} (0 free)",
+        "free or add that room, or lower spec.minResources",
+    ),
+    "backing off": Case(
+        backing_off,
+        Reason.BACKING_OFF,
+        "the last attempt failed (denied by a webhook); another follows shortly",
+    ),
+}
+
+CASES = {
+    f"{table}: {name}": case
+    for table, cases in {
+        "settled": SETTLED,
+        "members": MEMBERS,
+        "object": OBJECTS,
+        "pod": PODS,
+        "room": ROOM,
+    }.items()
+    for name, case in cases.items()
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_sentence_of_each_reason(case):
+    w = World()
+    w.node("n0", cpu=8)
+    case.make(w)
+    if not getattr(w, "skip", False):
+        w.decide()
+    said = w.why(case.gang)
+    assert (said.reason, said.sentence, said.remedy) == (case.reason, case.sentence, case.remedy)
+
+
+def test_every_reason_is_produced_by_a_world():
+    assert {case.reason for case in CASES.values()} == set(Reason)
+
+
+@pytest.mark.parametrize(
+    ("more", "reason", "sentence"),
+    [
+        ({}, Reason.NONE, "the pod has its node"),
+        (
+            {"gates": ("a", "b")},
+            Reason.MEMBERS_GATED,
+            "the pod waits for its scheduling gates: a, b",
+        ),
+        ({"terminating": True}, Reason.NOT_ENOUGH_MEMBERS, "the pod is being deleted"),
+        ({"phase": "Failed"}, Reason.NOT_ENOUGH_MEMBERS, "the pod has ended without a node"),
+        (
+            {"cpu": 9},
+            Reason.REQUEST_TOO_LARGE,
+            "pod p asks for 9 cpu; the largest matching node has 8: "
+            "0/1 nodes are available: 1 Insufficient cpu.",
+        ),
+    ],
+)
+def test_the_sentence_of_an_ordinary_pod(more, reason, sentence):
+    w = World()
+    w.node("n0", cpu=8)
+    w.pod("p", **more)
+    w.cycle()
+    said = w.why(key("p@uid-p", "pod"))
+    assert (said.reason, said.sentence) == (reason, sentence)

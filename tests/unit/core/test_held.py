@@ -1,0 +1,127 @@
+"""Pods that quorate must not place as they are: it holds them and says which rule it lacks."""
+
+import pytest
+
+from quorate.core.model import LabelSelector, Requirement
+from quorate.core.reasons import Reason
+from tests.unit.core.world import World, key
+
+
+def world():
+    w = World()
+    w.node("n0")
+    return w
+
+
+def selector(*requirements, namespaces=("team",)):
+    return LabelSelector(namespaces, requirements)
+
+
+WEB = Requirement("app", "In", ("web",))
+
+
+@pytest.mark.parametrize(
+    ("terms", "labels", "held"),
+    [
+        ((selector(WEB),), {"app": "web"}, True),
+        ((selector(WEB),), {"app": "db"}, False),
+        ((selector(WEB),), {}, False),
+        ((selector(WEB, namespaces=("other",)),), {"app": "web"}, False),
+        ((selector(WEB, namespaces=None),), {"app": "web"}, True),
+        ((selector(),), {}, True),
+        ((selector(Requirement("app", "NotIn", ("db",))),), {}, True),
+        ((selector(Requirement("app", "Exists")),), {"app": ""}, True),
+        ((selector(Requirement("app", "DoesNotExist")),), {"app": ""}, False),
+        ((selector(WEB, Requirement("tier", "Exists")),), {"app": "web"}, False),
+        ((selector(Requirement("x", "Exists")), selector(WEB)), {"app": "web"}, True),
+    ],
+)
+def test_anti_affinity_of_running_pods_holds_the_pods_that_it_selects(terms, labels, held):
+    w = world()
+    w.running("loner", "n0", anti_terms=terms)
+    gang = w.gang("job", 2, labels=labels)
+    assert (w.cycle() == {}) is held
+    assert (w.why(gang).reason is Reason.RULE_NOT_SUPPORTED) is held
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [lambda w: w.delete("loner"), lambda w: w.edit("loner", phase="Succeeded")],
+    ids=["deleted", "finished"],
+)
+def test_the_hold_ends_with_the_pod(leave):
+    w = world()
+    w.running("loner", "n0", anti_terms=(selector(WEB),))
+    w.gang("job", 2, labels={"app": "web"})
+    assert w.cycle() == {}
+    leave(w)
+    assert len(w.cycle()) == 2
+
+
+def test_a_pod_that_does_not_run_repels_nobody():
+    w = world()
+    w.pod("pending", scheduler="default-scheduler", anti_terms=(selector(WEB),))
+    w.gang("job", 2, labels={"app": "web"})
+    assert len(w.cycle()) == 2
+
+
+def test_a_started_gang_holds_only_the_replacement_that_is_selected():
+    w = world()
+    gang = w.gang("job", 2, labels={"app": "web"})
+    w.cycle()
+    w.running("loner", "n0", anti_terms=(selector(WEB),))
+    w.pod("again", gang, labels={"app": "web"})
+    assert w.cycle() == {}
+    assert w.why(gang).members.bound == 2
+
+
+@pytest.mark.parametrize(
+    "held", [{"shape": {"unsupported": ("PodTopologySpread",)}}, {"defect": "no containers"}]
+)
+def test_a_held_member_does_not_count_towards_quorum(held):
+    w = world()
+    gang = w.gang("job", 2, pods=1)
+    w.pod("odd", gang, **held)
+    assert w.cycle() == {}
+    w.pod("good", gang)
+    assert set(w.cycle()) == {"job-0", "good"}
+    assert w.where("odd") == ""
+
+
+def test_a_held_member_is_placed_when_it_is_mended():
+    w = world()
+    gang = w.gang("job", 2, pods=1)
+    w.pod("odd", gang, defect="no containers")
+    w.cycle()
+    w.edit("odd", defect="")
+    assert set(w.cycle()) == {"job-0", "odd"}
+
+
+def test_a_defect_of_the_object_holds_replacements_but_nothing_that_runs():
+    w = world()
+    gang = w.gang("job", 2)
+    w.cycle()
+    w.object("job", 2, defect="spec.minMember: -1")
+    w.pod("again", gang)
+    plan = w.decide()
+    assert (plan.gangs, plan.evictions) == ((), ())
+    assert w.why(gang).reason is Reason.GANG_OBJECT_INVALID
+
+
+def test_pods_of_a_gang_of_another_scheduler_are_left_alone():
+    w = world()
+    gang = key("theirs")
+    for index in range(3):
+        w.pod(f"p{index}", gang, scheduler="default-scheduler")
+    w.object("theirs", 2)
+    plan = w.decide()
+    assert plan.gangs == ()
+    assert w.cluster.gangs[gang].ours == 0
+
+
+def test_names_that_are_owned_by_configuration():
+    w = World(scheduler_names=("volcano",))
+    w.node("n0")
+    w.pod("ours", scheduler="volcano")
+    w.pod("theirs", scheduler="quorate")
+    assert set(w.cycle()) == {"ours"}
