@@ -65,12 +65,12 @@ def beside(cluster, tmp_path) -> Iterator[Callable[..., Quorate]]:
     install_beside(cluster, namespace)
     running: list[Quorate] = []
 
-    def start(config: dict | None = None, *, wait_ready: bool = True) -> Quorate:
+    def start(config: dict | None = None, *, wait_ready=True, relay_port=0) -> Quorate:
         election = {"leaseDurationSeconds": 90, "renewDeadlineSeconds": 75}
         election |= {"retryPeriodSeconds": 1, **(config or {}).get("leaderElection", {})}
         own = {"schedulerNames": [namespace], **(config or {})}
         own["leaderElection"] = {**election, "namespace": namespace}
-        made = Quorate(cluster, tmp_path, own, namespace)
+        made = Quorate(cluster, tmp_path, own, namespace, relay_port)
         running.append(made)
         return made.start(wait_ready=wait_ready)
 

@@ -79,7 +79,9 @@ class Quorate:
         folder: Path,
         config: dict | None = None,
         namespace: str = "quorate-system",
+        relay_port: int = 0,
     ) -> None:
+        """Prepare; with ``relay_port`` it reaches the API server through that port."""
         self.port = free_port()
         self.folder = folder
         settings = {**CONFIG, **(config or {}), "healthAddress": f"127.0.0.1:{self.port}"}
@@ -87,6 +89,10 @@ class Quorate:
         self.config_file.write_text(yaml.safe_dump(settings))
         token = cluster.service_account_token(namespace, "quorate")
         self.kubeconfig = cluster.kubeconfig_for(token, name=f"quorate-{self.port}")
+        if relay_port:
+            text = self.kubeconfig.read_text()
+            relayed = text.replace(cluster.server, f"https://127.0.0.1:{relay_port}")
+            self.kubeconfig.write_text(relayed)
         self.log_file = folder / f"quorate-{self.port}.log"
         self.process: subprocess.Popen | None = None
 

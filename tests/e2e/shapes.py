@@ -27,7 +27,12 @@ class Shape(NamedTuple):
             spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec}
         else:
             spec = {"minMember": minimum, **spec}
-        return {"apiVersion": self.api, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+        return {
+            "apiVersion": self.api,
+            "kind": "PodGroup",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
 
     def pods(self, gang: str, count: int, **options) -> list[dict]:
         part = self.of(gang)

@@ -107,9 +107,9 @@ def test_of_twenty_interleaved_gangs_five_start_whole_and_the_others_follow_with
     assert len(ever) == 5, "no other gang ever held anything"
 
     started = sorted(ever)
+    rest = [name for name in names if name not in started]
     for gone in started:
         world.kubectl("delete", "pods", "-l", f"gang={gone}", "--wait=false")
-        rest = [name for name in names if name not in started]
         wait_for(lambda: any(bound_by_gang(world, rest).values()), "another takes its place")
     wait_for(
         lambda: sorted(bound_by_gang(world, names).values()) == [0] * 15 + [4] * 5,

@@ -119,8 +119,10 @@ def test_volcano_queues_root_and_default_are_there_and_open(world):
         return {q["metadata"]["name"]: q for q in world.cluster.api("GET", path)["items"]}
 
     wait_for(
-        lambda: {n: q.get("status", {}).get("state") for n, q in queues().items()}
-        == {"root": "Open", "default": "Open"},
+        lambda: (
+            {n: q.get("status", {}).get("state") for n, q in queues().items()}
+            == {"root": "Open", "default": "Open"}
+        ),
         "both queues are open",
     )
     assert queues()["root"]["spec"] == {"reclaimable": False, "weight": 1}
@@ -158,9 +160,7 @@ def test_one_name_in_two_namespaces_is_two_gangs(world):
     world.nodes(2)
     other = world.add_namespace(f"{world.namespace}-other")
     world.apply(pod_group("same", 2))
-    world.cluster.api(
-        "POST", f"/apis/{X_K8S}/namespaces/{other}/podgroups", pod_group("same", 2)
-    )
+    world.cluster.api("POST", f"/apis/{X_K8S}/namespaces/{other}/podgroups", pod_group("same", 2))
     here, there = gang_pods("same", 2)[0], gang_pods("same", 2)[1]
     there["metadata"]["namespace"] = other
     world.create_pods([here], [there])
@@ -205,7 +205,9 @@ def test_dialects_meet_in_one_queue_the_higher_priority_first(world):
     for dialect in ("x-k8s", "volcano"):
         world.apply(SHAPES[dialect].group(dialect, 2))
     high = {"priorityClassName": "system-cluster-critical"}
-    world.create_pods(SHAPES["x-k8s"].pods("x-k8s", 2), SHAPES["volcano"].pods("volcano", 2, **high))
+    world.create_pods(
+        SHAPES["x-k8s"].pods("x-k8s", 2), SHAPES["volcano"].pods("volcano", 2, **high)
+    )
     world.wait_condition("must start together", "gang=volcano")
     world.wait_condition("must start together", "gang=x-k8s")
     world.delete_pod("holder")
@@ -225,9 +227,7 @@ def test_an_old_sigs_crd_without_status_subresource_gets_its_status_all_the_same
     try:
         world.nodes(1)
         world.apply(SHAPES["sigs"].group("pg1", 2))
-        wait_for(
-            lambda: "status" not in served_resources(world), "/status is not served any more"
-        )
+        wait_for(lambda: "status" not in served_resources(world), "/status is not served any more")
         world.create_pods(SHAPES["sigs"].pods("pg1", 2))
         world.wait_status("pg1", SIGS, phase="Running", running=2)
     finally:

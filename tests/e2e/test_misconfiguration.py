@@ -10,12 +10,14 @@ from tests.e2e.world import GANG_LABEL, X_K8S, gang_pods, pod, pod_group, wait_f
 
 def is_told_everywhere(world, name: str, reason: str, text: str, *, condition: str = "") -> dict:
     """Look for the reason in condition, Event, command line and metrics; return the explanation."""
-    sentence = world.wait_condition(text)
-    assert (condition or reason, sentence) in world.conditions()
-    world.wait_event("FailedScheduling", sentence)
+    world.wait_condition(text)
     explanation = world.why(name)
-    assert (explanation["reason"], explanation["sentence"]) == (reason, sentence)
-    assert explanation["state"] == "Waiting"
+    sentence = explanation["sentence"]
+    assert text in sentence
+    assert (explanation["state"], explanation["reason"]) == ("Waiting", reason)
+    world.wait_condition(sentence)
+    assert (condition or reason, sentence) in world.conditions()
+    assert world.wait_event("FailedScheduling", sentence) == sentence
     assert explanation["remedy"]
     for metric in ("quorate_waiting_gangs", "quorate_misconfigured_gangs"):
         wait_for(
@@ -62,9 +64,7 @@ def test_a_near_miss_of_a_label_names_the_key_to_use(world, place, key, remedy):
     world.nodes(1)
     world.apply(pod_group("pg1", 2))
     world.create_pod(pod("w-0", **{place: {key: "pg1"}}))
-    is_told_everywhere(
-        world, "w-0", "UnknownGangLabel", f"{key} is read by no scheduler; use "
-    )
+    is_told_everywhere(world, "w-0", "UnknownGangLabel", f"{key} is read by no scheduler; use ")
     assert remedy in world.why("w-0")["sentence"]
 
 
@@ -119,9 +119,7 @@ def test_a_taint_that_no_member_tolerates(world):
     taint = {"key": "dedicated", "value": "infra", "effect": "NoSchedule"}
     world.nodes(2, taints=[taint])
     world.create_pods(world.gang("g", 2))
-    is_told_everywhere(
-        world, "g", "NoNodeMatches", "untolerated taint", condition="Unschedulable"
-    )
+    is_told_everywhere(world, "g", "NoNodeMatches", "untolerated taint", condition="Unschedulable")
 
 
 def test_a_request_larger_than_any_node(world):
@@ -145,9 +143,7 @@ def test_members_that_disagree(world):
     first, second = world.gang("g", 2)
     second["spec"]["priorityClassName"] = "system-cluster-critical"
     world.create_pods([first, second])
-    is_told_everywhere(
-        world, "g", "MembersDisagree", "pods g-0 and g-1 disagree in spec.priority"
-    )
+    is_told_everywhere(world, "g", "MembersDisagree", "pods g-0 and g-1 disagree in spec.priority")
 
 
 TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"gang": "g"}}}
@@ -156,9 +152,7 @@ RULES = {
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     },
     "InterPodAffinity": {
-        "affinity": {
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}
-        }
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
     },
     "PodTopologySpread": {
         "topologySpreadConstraints": [{**TERM, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
@@ -202,7 +196,8 @@ def versions(world) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "options", [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, RULES["VolumeBinding"]]
+    "options",
+    [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, RULES["VolumeBinding"]],
 )
 def test_what_was_said_once_is_not_written_again(world, options):
     """The sentence names one member: always the same one, or each report would cause the next."""
@@ -214,3 +209,14 @@ def test_what_was_said_once_is_not_written_again(world, options):
     time.sleep(2.0)
     assert versions(world) == before
     assert len(world.events("FailedScheduling")) <= 80
+
+
+@pytest.mark.xfail(strict=True, reason="plan/diagnosis names the first pod that it met")
+def test_command_line_and_scheduler_name_the_same_pod_whatever_came_first(world):
+    world.nodes(1, allocatable={"cpu": "8"})
+    first, second = world.gang("g", 2, requests={"cpu": "9"})
+    world.create_pods([second])
+    world.wait_condition("1 of 2 members exist")
+    world.create_pods([first])
+    sentence = world.wait_condition("asks for 9 cpu")
+    assert world.why("g")["sentence"] == sentence

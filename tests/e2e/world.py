@@ -45,10 +45,13 @@ class World:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         self.cluster.api("POST", "/api/v1/namespaces", body)
         self._namespaces.append(name)
-        wait_for(
-            lambda: self._exists(f"/api/v1/namespaces/{name}/serviceaccounts/default"),
-            f"namespace {name} has its ServiceAccount",
-        )
+        # Pods need it, and a controller manager that lost the API server is slow to make it.
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        try:
+            self.cluster.api("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
+        except ApiError as error:
+            if error.status != 409:
+                raise
         return name
 
     def _exists(self, path: str) -> bool:
@@ -136,7 +139,9 @@ class World:
     def where(self, selector: str = "") -> dict[str, str]:
         """Return the node of each pod that has one."""
         pods = self.pods(selector)
-        return {p["metadata"]["name"]: p["spec"]["nodeName"] for p in pods if "nodeName" in p["spec"]}
+        return {
+            p["metadata"]["name"]: p["spec"]["nodeName"] for p in pods if "nodeName" in p["spec"]
+        }
 
     def wait_bound(self, count: int, selector: str = "", timeout_s: float = 20.0) -> None:
         wait_for(

@@ -38,7 +38,7 @@ def not_scheduled(reason: Reason, message: str, now_s: float) -> dict[str, objec
                     "type": "PodScheduled",
                     "status": "False",
                     "reason": condition_reason(reason),
-                    "message": message,
+                    "message": clipped(message),
                     "lastTransitionTime": timestamp(now_s),
                     "lastProbeTime": None,
                 }

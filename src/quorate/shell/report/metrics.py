@@ -50,6 +50,7 @@ class Metrics:
             buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
         )
         self.cycles = self._counter("cycles", "Decisions made.", [])
+        self.show_gangs(Count(), Count())  # each series is there from the start
 
     def show_gangs(self, states: Count[GangState], reasons: Count[Reason]) -> None:
         """Set the gauges that count gangs."""

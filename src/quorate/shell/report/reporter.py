@@ -16,7 +16,7 @@ from quorate.core.explain import Explainer
 from quorate.core.model import GangKey, Pod
 from quorate.core.reasons import Explanation, GangState, Reason
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import GangEntry, Where
+from quorate.core.state.gangs import GangEntry, Where, key_of
 from quorate.dialects import StatusPatch, by_name
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
@@ -74,7 +74,7 @@ class Reporter:
         gangs = self._scheduler.cluster.gangs
         for key in keys:
             if key.is_single and key in gangs and not gangs[key].has_undecided:
-                self._forget(key)  # a pod with a node has nothing to tell, and there are many
+                self._settle(key)  # a pod with a node has nothing to tell, and there are many
                 continue
             first_s, _ = self._touched.get(key, (now_s, now_s))
             self._touched[key] = first_s, now_s
@@ -87,6 +87,8 @@ class Reporter:
         self.writes.forget(("FailedScheduling", pod.uid))
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
+        if pod.warning:
+            self._warn(key_of(pod), pod)
 
     def gone(self, uid: str) -> None:
         """Forget a deleted pod."""
@@ -176,12 +178,15 @@ class Reporter:
         takes_volcano = "volcano" in self._scheduler.policy.scheduler_names
         return gang.key.dialect == "volcano" and takes_volcano and not gang.members
 
-    def _forget(self, key: GangKey) -> None:
+    def _settle(self, key: GangKey) -> None:
+        """Stop to follow a gang that has nothing to tell now."""
         self._last.pop(key, None)
         self._reported_at_s.pop(key, None)
         self._touched.pop(key, None)
-        if key in self._warned:
-            del self._warned[key]
+
+    def _forget(self, key: GangKey) -> None:
+        self._settle(key)
+        self._warned.pop(key, None)
 
     def _tell_pods(self, gang: GangEntry, explainer: Explainer, explanation: Explanation) -> None:
         """Write the condition and the Event of each waiting member whose sentence is new."""
@@ -189,6 +194,8 @@ class Reporter:
         starting = explanation.reason in (Reason.NONE, Reason.STARTING)
         for entry in gang.members.values():
             pod = entry.pod
+            if pod.warning:
+                self._warn(gang.key, pod)
             if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
                 self._said.pop(pod.uid, None)
                 continue
@@ -205,18 +212,15 @@ class Reporter:
             self.event(
                 pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=sentence
             )
-        self._warn(gang, explanation)
 
-    def _warn(self, gang: GangEntry, explanation: Explanation) -> None:
-        """Say once for each gang what is odd but holds nothing back."""
-        for warning in explanation.warnings:
-            warned = self._warned.setdefault(gang.key, set())
-            if warning not in warned:
-                warned.add(warning)
-                pod = next(e.pod for e in gang.members.values() if e.pod.warning == warning)
-                self.event(
-                    pod, kind="Warning", reason="GangLabels", action="Scheduling", note=warning
-                )
+    def _warn(self, key: GangKey, pod: Pod) -> None:
+        """Say once for each gang what is odd about a pod but holds nothing back."""
+        warned = self._warned.setdefault(key, set())
+        if pod.warning not in warned:
+            warned.add(pod.warning)
+            self.event(
+                pod, kind="Warning", reason="GangLabels", action="Scheduling", note=pod.warning
+            )
 
     def _write_status(
         self, gang: GangEntry, explainer: Explainer, explanation: Explanation
