@@ -50,6 +50,7 @@ demo: $(STAMP) controlplane ## Play CoreWeave's two examples on a real control p
 	@$(BIN)/python -m tools.demo
 
 bench: $(STAMP) controlplane ## Compare with the ceiling and with peers on one real API server
+	@$(BIN)/python -m bench.core_bench
 	@$(BIN)/python -m bench
 
 bench-core: $(STAMP) ## Measure the core without I/O

@@ -211,7 +211,6 @@ def test_what_was_said_once_is_not_written_again(world, options):
     assert len(world.events("FailedScheduling")) <= 80
 
 
-@pytest.mark.xfail(strict=True, reason="plan/diagnosis names the first pod that it met")
 def test_command_line_and_scheduler_name_the_same_pod_whatever_came_first(world):
     world.nodes(1, allocatable={"cpu": "8"})
     first, second = world.gang("g", 2, requests={"cpu": "9"})

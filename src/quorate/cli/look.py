@@ -134,7 +134,8 @@ def _named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
         if key.namespace == namespace and key.name == name and not key.is_single
     ]
     if found:
-        return sorted(found)
+        with_pods = [key for key in found if scheduler.cluster.gangs[key].members]
+        return sorted(with_pods or found)
     return sorted(
         {
             entry.gang.key

@@ -58,8 +58,8 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         class_fit = int(placed.sum())
         if class_fit >= count:
             continue
-        entry = next(iter(gang.waiting[pod_class.id].values()))
-        blocker = _blocker(pod_class, entry.pod.name, count, class_fit, after)
+        named = min(entry.pod.name for entry in gang.waiting[pod_class.id].values())
+        blocker = _blocker(pod_class, named, count, class_fit, after)
         blockers.append(blocker)
         matching = _matching(pod_class, room)
         if not matching.any():

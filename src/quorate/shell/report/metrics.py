@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections import Counter as Count
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
 
 from quorate.core.reasons import GangState, Reason
 
@@ -13,6 +19,7 @@ class Metrics:
     """All metrics of a scheduler. Names carry their units, as Prometheus' conventions ask."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.gangs = self._gauge("gangs", "Gangs by state.", ["state"])
         self.waiting = self._gauge(
