@@ -36,7 +36,7 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Odd")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
-# The reference: one pod, one node, plain Python, from kubernetes-1.36.md section 3.2.
+# The reference: one pod, one node, plain Python, as kube-scheduler 1.36 decides.
 
 
 def tolerated(taint, tolerations):

@@ -62,7 +62,7 @@ def is_node_resource(name: str) -> bool:
     """Whether NodeResourcesFit compares this resource with what a node has; others are ignored.
 
     cpu, memory, ephemeral-storage, hugepages, attachable volumes and extended resources
-    (kubernetes-1.36.md 3.2). ``pods`` is not among them: it is counted, not requested.
+    (kubernetes pkg/scheduler). ``pods`` is not among them: it is counted, not requested.
     """
     if "/" in name:
         return not name.startswith("requests.") or "kubernetes.io/" in name

@@ -1,7 +1,7 @@
 """PodGroup of scheduler-plugins: what its two API groups, ``x_k8s`` and ``sigs``, have in common.
 
 In: a PodGroup's JSON and what is known of the gang. Out: ``GangSpec``, and the status that
-scheduler-plugins' own controller would write (contracts.md 1.2, 1.3 and 1.5, rules of HEAD).
+scheduler-plugins' own controller would write (pkg/controllers, as of August 2026).
 """
 
 from __future__ import annotations

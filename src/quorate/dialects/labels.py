@@ -1,6 +1,6 @@
 """Labels only: a pod names its gang and the gang's min itself; there is no object.
 
-The rule of scheduler-plugins v0.18.9 (contracts.md 1b), used by CoreWeave's ``coscheduler`` and by
+The rule of scheduler-plugins v0.18.9, used by CoreWeave's ``coscheduler`` and by
 Determined AI, which writes min "0" on a task that is no gang.
 """
 

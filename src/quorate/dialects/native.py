@@ -1,7 +1,7 @@
 """PodGroup ``scheduling.k8s.io``: Kubernetes' own, from 1.36 on behind alpha gates.
 
 A pod names it in ``spec.schedulingGroup``. Policy ``basic`` groups pods without a quorum: each
-starts on its own. The spec is immutable (kubernetes-1.36.md 1.3).
+starts on its own. The spec is immutable.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PodGroup ``scheduling.volcano.sh``: Volcano's own users, and Kubeflow, MPI, Ray, Spark with it.
 
-Phases are those of Volcano's session (contracts.md 2.3): clients wait for ``Inqueue`` before they
+Phases are those of Volcano's session: clients wait for ``Inqueue`` before they
 make a single pod, and vcjob's controller acts on ``Unknown``. Status has no subresource.
 """
 

@@ -1,4 +1,4 @@
-"""Which nodes take a pod: kube-scheduler's rules, one table for each (kubernetes-1.36.md 3.2)."""
+"""Which nodes take a pod: kube-scheduler's rules, one table for each, as of 1.36."""
 
 import pytest
 

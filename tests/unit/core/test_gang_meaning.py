@@ -1,4 +1,4 @@
-"""What a gang means: one test for each row of DESIGN section 4."""
+"""What a gang means: one test for each row of docs/semantics.md."""
 
 import pytest
 

@@ -85,9 +85,12 @@ class Binder:
         """Set while no bind is under way: others who write wait for it."""
         self.idle.set()
         self.retries = 0
+        self._busy_since_s = 0.0
 
     def submit(self, gang: GangBinds) -> None:
         """Start to bind a gang; returns at once."""
+        if self.idle.is_set():
+            self._busy_since_s = self._clock.monotonic_s()
         self._jobs.extend(_Job(bind, gang) for bind in gang.binds)
         self.idle.clear()
         for _ in range(min(len(self._jobs), self._concurrency - len(self._workers))):
@@ -107,6 +110,8 @@ class Binder:
         self._workers.discard(worker)
         if not self._workers and not self._jobs:
             self.idle.set()
+            busy_s = round(self._clock.monotonic_s() - self._busy_since_s, 3)
+            log.info("binds settled", seconds=busy_s, retries=self.retries)
         if not worker.cancelled() and worker.exception() is not None:
             log.error("a bind worker failed", exc_info=worker.exception())
 

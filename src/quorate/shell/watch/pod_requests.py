@@ -1,4 +1,4 @@
-"""How much of a node a pod takes: kube-scheduler's NodeResourcesFit (kubernetes-1.36.md 3.2).
+"""How much of a node a pod takes: kube-scheduler's NodeResourcesFit of Kubernetes 1.36.
 
 In: the containers of a pod. Out: amounts in base units, sorted by name. Called by ``pod_shape``.
 Each container's fractions round up on their own, where kube-scheduler rounds the sum: the same for
