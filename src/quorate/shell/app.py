@@ -41,6 +41,8 @@ log = structlog.get_logger(__name__)
 _FLUSH_S = 2.0
 _METRICS_EVERY_S = 1.0
 _CYCLE_S_MIN = 0.005
+_GC_THRESHOLDS = (20_000, 20, 50)
+"""A burst of a thousand pods makes many objects that live on: look for cycles less often."""
 
 
 class App:
@@ -207,6 +209,7 @@ class App:
                 log.info("synced", **self._sizes())
                 gc.collect()
                 gc.freeze()  # what was listed lives on: do not walk over it again and again
+                gc.set_threshold(*_GC_THRESHOLDS)
             if "volcano" not in self._feed.served:
                 queues = self._without_queues(queues)
             elif queues is None:
@@ -224,11 +227,12 @@ class App:
         self._paced_until_s = now_s + _CYCLE_S_MIN
 
     def _expect_binds(self) -> None:
-        """Open connections while members still arrive: their binds will come all at once."""
-        waiting = self.scheduler.cluster.waiting
-        if waiting > self._waiting_before:
-            self._binds.warm(waiting)
-        self._waiting_before = waiting
+        """Open connections while a gang's members still arrive: its binds will come at once."""
+        cluster = self.scheduler.cluster
+        if cluster.waiting > self._waiting_before:
+            gangs = (cluster.gangs[key] for key in cluster.touched if key in cluster.gangs)
+            self._binds.warm(max((gang.waits for gang in gangs), default=0))
+        self._waiting_before = cluster.waiting
 
     @staticmethod
     def _without_queues(queues: asyncio.Task[None] | None) -> None:

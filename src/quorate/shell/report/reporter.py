@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from quorate.core.explain import Explainer
@@ -96,8 +96,9 @@ class Reporter:
         self.writes.forget(("condition", uid))
 
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
-        """Queue an Event about a pod."""
-        body = bodies.event(
+        """Queue an Event about a pod; it is made when it is sent, which is after the binds."""
+        make = partial(
+            bodies.event,
             pod,
             kind=kind,
             reason=reason,
@@ -106,8 +107,10 @@ class Reporter:
             instance=self._instance,
             now_s=self._clock.now_s(),
         )
-        path = _EVENTS_PATH.format(pod.namespace)
-        self.writes.put((reason, pod.uid), partial(self._client.post, path, body), urgent=False)
+        self.writes.put((reason, pod.uid), partial(self._send_event, pod, make), urgent=False)
+
+    async def _send_event(self, pod: Pod, make: Callable[[], dict[str, object]]) -> None:
+        await self._client.post(_EVENTS_PATH.format(pod.namespace), make())
 
     async def run(self) -> None:
         """Report until cancelled."""
