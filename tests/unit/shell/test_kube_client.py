@@ -8,7 +8,7 @@ import pytest
 
 from quorate.shell.kube import errors
 from quorate.shell.kube.client import KubeClient
-from tests.unit.shell.test_kube_support import (
+from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
     credentials_for,

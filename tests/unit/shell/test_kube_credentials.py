@@ -14,7 +14,7 @@ from quorate.shell.kube.credentials import (
     credentials_in_cluster,
     load_credentials,
 )
-from tests.unit.shell.test_kube_support import ManualClock
+from tests.unit.shell.scripted_server import ManualClock
 
 
 def write_kubeconfig(path, user, **cluster):

@@ -23,7 +23,7 @@ from quorate.shell.kube.watching import (
     Pace,
     Reflector,
 )
-from tests.unit.shell.test_kube_support import (
+from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
     credentials_for,

@@ -11,7 +11,7 @@ from aiohttp import web
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.leader import Elector, LeaseTimes
-from tests.unit.shell.test_kube_support import ScriptedServer, credentials_for, serving
+from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/sys/leases"
 QUICK = LeaseTimes(lease_duration_s=1, renew_deadline_s=0.6, retry_s=0.1)

@@ -1,0 +1,169 @@
+"""Binds: one outcome each, whatever the API server answers, loses, or takes its time for."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from quorate.core.changes import BindFailed, BindFailure, PodBound
+from quorate.core.model import GangKey
+from quorate.core.plan.plan import Bind, GangBinds
+from quorate.shell.commit.binder import Binder
+from quorate.shell.kube.client import KubeClient
+from tests.unit.shell.scripted_server import (
+    ManualClock,
+    ScriptedServer,
+    answer,
+    credentials_for,
+    refusal,
+    serving,
+)
+
+BIND = Bind("uid-1", "team", "job-0", "n0")
+CREATED = answer(201, {"kind": "Status", "status": "Success"})
+
+
+def gang(*binds: Bind, deadline_s: float = 2000.0) -> GangBinds:
+    key = GangKey("team", "x-k8s", "job")
+    return GangBinds(
+        key=key, attempt="a-1", size=len(binds), deadline_s=deadline_s, binds=tuple(binds)
+    )
+
+
+def pod(uid: str = "uid-1", node: str = ""):
+    spec = {"nodeName": node} if node else {}
+    return answer(200, {"metadata": {"uid": uid, "name": "job-0"}, "spec": spec})
+
+
+@asynccontextmanager
+async def binding(*steps, may_bind=lambda: True, clock=None):
+    """A binder before a scripted API server; yields it, its outcomes, and the server."""
+    outcomes: list = []
+    async with (
+        serving(ScriptedServer(*steps)) as server,
+        KubeClient(credentials_for(server.url), write_connections_max=4) as client,
+    ):
+        binder = Binder(
+            client,
+            concurrency=4,
+            on_change=outcomes.append,
+            may_bind=may_bind,
+            clock=clock or ManualClock(),
+        )
+        yield binder, outcomes, server
+
+
+async def outcomes_of(*steps, deadline_s: float = 2000.0):
+    async with binding(*steps) as (binder, outcomes, server):
+        binder.submit(gang(BIND, deadline_s=deadline_s))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        return outcomes, server
+
+
+async def test_a_binding_carries_the_uid_and_the_attempt():
+    outcomes, server = await outcomes_of(CREATED)
+    assert outcomes == [PodBound("uid-1", "n0")]
+    assert server.requests[0].path == "/api/v1/namespaces/team/pods/job-0/binding"
+    body = json.loads(server.bodies[0])
+    assert body["target"] == {"kind": "Node", "name": "n0"}
+    assert body["metadata"]["uid"] == "uid-1"
+    assert body["metadata"]["annotations"] == {
+        "quorate.dev/attempt": "a-1",
+        "quorate.dev/attempt-size": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("steps", "outcome"),
+    [
+        pytest.param([refusal(404, "NotFound")], (BindFailure.GONE, "n0"), id="pod gone"),
+        pytest.param(
+            [refusal(409, "Conflict"), pod(uid="uid-2")],
+            (BindFailure.GONE, "n0"),
+            id="another pod has the name",
+        ),
+        pytest.param(
+            [refusal(409, "Conflict"), refusal(404, "NotFound")],
+            (BindFailure.GONE, "n0"),
+            id="gone by the time it is read back",
+        ),
+        pytest.param(
+            [refusal(409, "Conflict"), pod(node="n7")],
+            (BindFailure.ELSEWHERE, "n7"),
+            id="somebody else bound it",
+        ),
+        pytest.param(
+            [refusal(409, "Conflict"), pod()],
+            (BindFailure.REFUSED, "n0"),
+            id="terminating or gated",
+        ),
+        pytest.param([refusal(403, "Forbidden")], (BindFailure.REFUSED, "n0"), id="forbidden"),
+        pytest.param([refusal(422, "Invalid")], (BindFailure.REFUSED, "n0"), id="invalid"),
+    ],
+)
+async def test_a_refusal_says_what_became_of_the_pod(steps, outcome):
+    (failed,), _ = await outcomes_of(*steps)
+    assert isinstance(failed, BindFailed)
+    assert (failed.failure, failed.node) == outcome
+
+
+async def test_bound_already_where_we_wanted_is_success():
+    outcomes, _ = await outcomes_of(refusal(409, "Conflict"), pod(node="n0"))
+    assert outcomes == [PodBound("uid-1", "n0")]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_passing_troubles_are_tried_again(status):
+    outcomes, server = await outcomes_of(refusal(status, "Trouble"), CREATED)
+    assert outcomes == [PodBound("uid-1", "n0")]
+    assert len(server.requests) == 2
+
+
+async def test_a_lost_answer_to_a_bind_that_succeeded_is_found_out():
+    async def cut(request):
+        request.transport.abort()
+        await asyncio.Event().wait()
+
+    outcomes, _ = await outcomes_of(cut, refusal(409, "Conflict"), pod(node="n0"))
+    assert outcomes == [PodBound("uid-1", "n0")]
+
+
+async def test_after_the_attempts_time_the_pod_is_read_back_and_not_bound_again():
+    (failed,), server = await outcomes_of(
+        refusal(503, "Trouble"), refusal(500, "Trouble"), pod(), deadline_s=999.0
+    )
+    assert failed.failure is BindFailure.TIMEOUT
+    assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
+
+
+async def test_who_does_not_lead_sends_nothing():
+    async with binding(may_bind=lambda: False) as (binder, outcomes, server):
+        binder.submit(gang(BIND))
+        await binder.idle.wait()
+        assert outcomes == []
+        assert server.requests == []
+
+
+async def test_who_stops_leading_gives_up_between_two_tries():
+    leads = [True, True, False, False]
+    async with binding(refusal(503, "Trouble"), may_bind=lambda: leads.pop(0)) as (
+        binder,
+        outcomes,
+        server,
+    ):
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert outcomes == []
+        assert len(server.requests) == 1
+
+
+async def test_all_binds_of_a_gang_have_one_outcome_each():
+    binds = [Bind(f"uid-{i}", "team", f"job-{i}", f"n{i}") for i in range(40)]
+    async with binding(*[CREATED] * 40) as (binder, outcomes, _):
+        binder.submit(gang(*binds))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert sorted(o.uid for o in outcomes) == sorted(b.uid for b in binds)
