@@ -150,6 +150,11 @@ def format_time(now_s: float) -> str:
     return datetime.fromtimestamp(int(now_s), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def format_micro_time(now_s: float) -> str:
+    """Return ``now_s`` as metav1.MicroTime writes it, as in Leases and Events."""
+    return datetime.fromtimestamp(now_s, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def _owner(references: object) -> Owner | None:
     """Return the controller, else the first owner."""
     found = [

@@ -255,7 +255,7 @@ class App:
 
     def _commit(self, plan: Plan) -> None:
         for gang in plan.gangs:
-            self.metrics.gangs_started.inc()
+            self.metrics.gangs_planned.inc()
             self._binder.submit(gang)
             log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
         if plan.evictions:

@@ -13,11 +13,11 @@ than ``lease_duration_s``, the leader has stopped before a rival may begin.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from quorate.dialects.fields import format_micro_time
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
@@ -147,7 +147,7 @@ class Elector:
         changes = {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": self._times.lease_duration_s,
-            "renewTime": self._micro_time(),
+            "renewTime": format_micro_time(self._clock.now_s()),
         }
         if not ours:
             changes["acquireTime"] = changes["renewTime"]
@@ -157,7 +157,7 @@ class Elector:
         return True
 
     async def _create(self, sent_at_s: float) -> bool:
-        now = self._micro_time()
+        now = format_micro_time(self._clock.now_s())
         written = await self._client.post(
             self._collection_path,
             {
@@ -185,7 +185,7 @@ class Elector:
             **_spec(self._observed),
             "holderIdentity": "",
             "leaseDurationSeconds": 1,
-            "renewTime": self._micro_time(),
+            "renewTime": format_micro_time(self._clock.now_s()),
         }
         with contextlib.suppress(ApiError, TimeoutError):
             async with asyncio.timeout(_RELEASE_S_MAX):
@@ -207,10 +207,6 @@ class Elector:
     def _is_valid(self, spec: dict[str, Any]) -> bool:
         duration_s = float(spec.get("leaseDurationSeconds") or self._times.lease_duration_s)
         return self._clock.monotonic_s() < self._observed_at_s + duration_s
-
-    def _micro_time(self) -> str:
-        now = datetime.fromtimestamp(self._clock.now_s(), UTC)
-        return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 async def _cancelled(task: asyncio.Future[None]) -> None:

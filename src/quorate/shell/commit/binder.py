@@ -18,6 +18,7 @@ import structlog
 
 from quorate.core.changes import BindFailed, BindFailure, PodBound
 from quorate.core.plan.plan import Bind, GangBinds
+from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
@@ -31,9 +32,6 @@ from quorate.shell.kube.errors import (
 from quorate.shell.kube.paths import pod_path
 
 log = structlog.get_logger(__name__)
-
-ATTEMPT_ANNOTATION = "quorate.dev/attempt"
-ATTEMPT_SIZE_ANNOTATION = "quorate.dev/attempt-size"
 
 _RETRY_S_MIN = 0.05
 _RETRY_S_MAX = 5.0
@@ -186,8 +184,8 @@ def _binding(job: _Job) -> dict[str, object]:
             "namespace": bind.namespace,
             "uid": bind.uid,
             "annotations": {
-                ATTEMPT_ANNOTATION: gang.attempt,
-                ATTEMPT_SIZE_ANNOTATION: str(gang.size),
+                ATTEMPT: gang.attempt,
+                ATTEMPT_SIZE: str(gang.size),
             },
         },
         "target": {"kind": "Node", "name": bind.node},

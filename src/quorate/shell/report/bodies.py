@@ -6,19 +6,12 @@ them keep working.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from quorate.core.model import Pod
 from quorate.core.reasons import Reason
+from quorate.dialects.fields import format_micro_time, format_time
 
 _NOTE_BYTES_MAX = 1024
 _NAME_CHARS_MAX = 253
-
-
-def timestamp(now_s: float, *, micro: bool = False) -> str:
-    """Return epoch seconds as RFC 3339, in whole seconds or as a MicroTime."""
-    moment = datetime.fromtimestamp(now_s, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
 def condition_reason(reason: Reason) -> str:
@@ -39,7 +32,7 @@ def not_scheduled(reason: Reason, message: str, now_s: float) -> dict[str, objec
                     "status": "False",
                     "reason": condition_reason(reason),
                     "message": clipped(message),
-                    "lastTransitionTime": timestamp(now_s),
+                    "lastTransitionTime": format_time(now_s),
                     "lastProbeTime": None,
                 }
             ]
@@ -59,7 +52,7 @@ def event(
             "name": pod.name[: _NAME_CHARS_MAX - len(suffix)] + suffix,
             "namespace": pod.namespace,
         },
-        "eventTime": timestamp(now_s, micro=True),
+        "eventTime": format_micro_time(now_s),
         "type": kind,
         "reason": reason,
         "action": action,

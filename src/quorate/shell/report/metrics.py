@@ -37,7 +37,7 @@ class Metrics:
         )
         self.binds = self._counter("binds", "Outcomes of binds.", ["outcome"])
         self.evictions = self._counter("evictions", "Pods evicted to roll a gang back.", [])
-        self.gangs_started = self._counter("gangs_planned", "Gangs for which binds were sent.", [])
+        self.gangs_planned = self._counter("gangs_planned", "Gangs for which binds were sent.", [])
         self.unverified = self._counter(
             "unverified_plans", "Plans that failed verification and were not sent.", []
         )

@@ -20,6 +20,7 @@ from quorate.core.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
+from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE
 from quorate.shell.watch import pod_shape
 from quorate.shell.watch.pod_wire import (
     Metadata,
@@ -31,8 +32,6 @@ from quorate.shell.watch.pod_wire import (
     defect_text,
 )
 
-ATTEMPT = "quorate.dev/attempt"
-ATTEMPT_SIZE = "quorate.dev/attempt-size"
 SHAPES_MAX = 16384
 """Bound of each cache. Its end is rude (all is forgotten) but cheap, and the same in every run."""
 

@@ -1,0 +1,7 @@
+"""What our Bindings leave on pods, so that a successor can read what was under way.
+
+Written by ``shell.commit``, read by ``shell.watch``, which do not know one another.
+"""
+
+ATTEMPT = "quorate.dev/attempt"
+ATTEMPT_SIZE = "quorate.dev/attempt-size"
