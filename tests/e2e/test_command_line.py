@@ -113,7 +113,7 @@ def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):
 def test_gangs_of_an_empty_namespace(world):
     done = world.quorate_cli("gangs", "-n", world.namespace)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "No gangs found." in done.stderr
+    assert done.stderr == f"No gangs found in namespace {world.namespace}; -A looks in all.\n"
     done = world.quorate_cli("gangs", "-n", world.namespace, "-o", "json")
     assert json.loads(done.stdout) == []
 

@@ -1,137 +1,143 @@
 """``quorate why`` and ``quorate gangs``: look at the cluster with the scheduler's own core.
 
-In: how to reach the cluster and what to look for. Out: text or JSON on standard output, and an exit
+In: how to reach the cluster and what to look for. Out: text or data on standard output, and an exit
 code: 0 found, 1 no such gang, 2 the cluster or the configuration is at fault.
 """
 
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from quorate.cli import gang_table, output, why_text
+from quorate.cli.progress import Progress
+from quorate.cli.seen import Seen, as_data, explanations
 from quorate.core.model import GangKey
-from quorate.core.reasons import Explanation, GangState, Reason
+from quorate.core.reasons import Explanation
 from quorate.core.scheduler import Scheduler
-from quorate.shell.apis import api_words
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import Config, ConfigError, load
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import KubeConfigError, load_credentials
 from quorate.shell.survey import Leader, SurveyError, add_owners, leader, survey
 
-_WIDTH_OF_A_FILE = 200
+_ALIKE_MAX = 3
 
 
 class Access(NamedTuple):
-    """How to reach the cluster, and the namespace to look in (empty: all)."""
+    """How to reach the cluster, and the namespace to look in: ``""`` is all, None the context's."""
 
     kubeconfig: Path | None
     context: str | None
     config_file: Path | None
-    namespace: str
+    namespace: str | None
 
 
-class Seen(NamedTuple):
-    """What was found: the core, the keys looked for, who leads, and when."""
-
-    scheduler: Scheduler
-    keys: list[GangKey]
-    leader: Leader
-    now_s: float
+Choose = Callable[[Scheduler, str], list[GangKey]]
+Show = Callable[[Seen, list[Explanation]], int]
 
 
-Choose = Callable[[Scheduler], list[GangKey]]
-
-
-def why(access: Access, name: str, output: str) -> int:
+def why(access: Access, name: str, form: str) -> int:
     """Print why the gang of that name, or the gang of the pod of that name, stands as it does."""
-    namespace, _, bare = name.rpartition("/")
-    access = access._replace(namespace=namespace or access.namespace)
+    namespace, slash, bare = name.rpartition("/")
+    if not bare or (slash and not namespace):
+        return output.error(f"{name!r} is no name: write GANG, or NAMESPACE/GANG")
+    if namespace:
+        access = access._replace(namespace=namespace)
 
-    def choose(scheduler: Scheduler) -> list[GangKey]:
-        return _named(scheduler, access.namespace, bare)
+    def choose(scheduler: Scheduler, where: str) -> list[GangKey]:
+        return _named(scheduler, where, bare)
 
-    def show(seen: Seen) -> int:
-        found = _explanations(seen)
+    def show(seen: Seen, found: list[Explanation]) -> int:
         if not found:
-            typer.echo(
-                f"Error: no gang and no pod of ours is named {bare} in namespace "
-                f"{access.namespace}. See: quorate gangs -A --pods",
-                err=True,
+            place = f"in namespace {seen.namespace}" if seen.namespace else "in any namespace"
+            output.error(
+                f"no gang and no pod of ours is named {bare} {place}"
+                f"{_instead(seen, bare)} See: quorate gangs -A --pods"
             )
             return 1
-        if output == "json":
-            _print_json([_as_json(explanation, seen.leader) for explanation in found])
+        if form in ("json", "yaml"):
+            output.print_data([as_data(one, seen) for one in found], form)
             return 0
-        for explanation in found:
-            typer.echo(_as_text(explanation, seen.leader))
+        console = output.console()
+        for one in found:
+            console.print(why_text.text_of(one, seen, wide=form == "wide"), soft_wrap=True)
         return 0
 
     return _look(access, choose, show)
 
 
-def gangs(access: Access, *, with_pods: bool, output: str) -> int:
+def gangs(access: Access, *, with_pods: bool, form: str) -> int:
     """Print the gangs of a namespace, or of all."""
 
-    def choose(scheduler: Scheduler) -> list[GangKey]:
+    def choose(scheduler: Scheduler, where: str) -> list[GangKey]:
         return sorted(
             key
             for key, gang in scheduler.cluster.gangs.items()
-            if access.namespace in ("", key.namespace)
+            if where in ("", key.namespace)
             and (gang.ours or not gang.members)
             and (with_pods or not key.is_single)
         )
 
-    def show(seen: Seen) -> int:
-        found = _explanations(seen)
-        if output == "json":
-            _print_json([_as_json(explanation, seen.leader) for explanation in found])
+    def show(seen: Seen, found: list[Explanation]) -> int:
+        if form in ("json", "yaml"):
+            output.print_data([as_data(one, seen) for one in found], form)
         elif not found:
-            typer.echo("No gangs found.", err=True)
+            where = f"in namespace {seen.namespace}; -A looks in all" if seen.namespace else ""
+            typer.echo(f"No gangs found{f' {where}' if where else ''}.", err=True)
         else:
-            console = Console()
-            width = console.width if console.is_terminal else _WIDTH_OF_A_FILE
-            Console(width=width).print(_table(found, seen))
+            gang_table.print_table(found, seen, wide=form == "wide")
         return 0
 
     return _look(access, choose, show)
 
 
-def _look(access: Access, choose: Choose, show: Callable[[Seen], int]) -> int:
+def _look(access: Access, choose: Choose, show: Show) -> int:
     """Survey the cluster, explain what was chosen, and turn troubles into one line."""
+    clock = SystemClock()
     try:
         config = load(access.config_file) if access.config_file else Config.default()
-        seen = asyncio.run(_survey(access, config, choose))
+        with Progress(clock) as progress:
+            seen = asyncio.run(_survey(access, config, choose, clock, progress))
+            progress.say(f"explaining {len(seen.keys):,} gangs")
+            found = explanations(seen)
     except (ConfigError, KubeConfigError, SurveyError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        return 2
-    return show(seen)
+        return output.error(str(error))
+    return show(seen, found)
 
 
-async def _survey(access: Access, config: Config, choose: Choose) -> Seen:
-    clock = SystemClock()
+async def _survey(
+    access: Access, config: Config, choose: Choose, clock: SystemClock, progress: Progress
+) -> Seen:
     credentials = await load_credentials(access.kubeconfig, access.context, clock=clock)
+    where = credentials.namespace if access.namespace is None else access.namespace
     async with KubeClient(credentials) as client:
-        scheduler = await survey(client, config.policy, clock)
-        keys = choose(scheduler)
+        scheduler = await survey(
+            client,
+            config.policy,
+            clock,
+            on_progress=lambda read: progress.say(
+                f"reading {credentials.base_url}: {read.nodes:,} nodes, {read.pods:,} pods"
+            ),
+        )
+        keys = choose(scheduler, where)
+        progress.say(f"asking for the owners of {len(keys):,} gangs")
         await add_owners(client, scheduler, keys, clock.now_s())
         election = config.leader_election
         holder: Awaitable[Leader] = leader(client, election.namespace, election.name)
-        return Seen(scheduler, keys, await holder, clock.now_s())
+        return Seen(scheduler, keys, await holder, clock.now_s(), where)
 
 
 def _named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
     found = [
         key
         for key in scheduler.cluster.gangs
-        if key.namespace == namespace and key.name == name and not key.is_single
+        if namespace in ("", key.namespace) and key.name == name and not key.is_single
     ]
     if found:
         with_pods = [key for key in found if scheduler.cluster.gangs[key].members]
@@ -142,98 +148,17 @@ def _named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
             for entry in scheduler.cluster.pods.values()
             if entry.gang is not None
             and entry.pod.name == name
-            and entry.pod.namespace == namespace
+            and namespace in ("", entry.pod.namespace)
         }
     )
 
 
-def _explanations(seen: Seen) -> list[Explanation]:
-    explainer = seen.scheduler.explainer(seen.now_s)
-    return [found for key in seen.keys if (found := explainer.explain(key)) is not None]
-
-
-def _print_json(values: list[dict[str, Any]]) -> None:
-    typer.echo(msgspec.json.format(msgspec.json.encode(values), indent=2).decode())
-
-
-def _as_json(explanation: Explanation, leads: Leader) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.to_builtins(explanation)
-    namespace, dialect, name = explanation.key
-    facts["key"] = {"namespace": namespace, "dialect": dialect, "name": name.partition("@")[0]}
-    facts["schedulerLeads"] = None if leads.holder is None else bool(leads.holder)
-    return facts
-
-
-def _as_text(explanation: Explanation, leads: Leader) -> str:
-    """Return the sentence, then the facts, each on a line with its name before it."""
-    members = explanation.members
-    lines = [
-        f"{_title(explanation.key)}: {explanation.state}"
-        + ("" if explanation.reason is Reason.NONE else f", {explanation.reason}"),
-        f"  {explanation.sentence}",
-        "",
-    ]
-    counts = [
-        f"{members.needed} needed",
-        f"{members.exist} exist",
-        f"{members.bound} bound",
-        f"{members.running} running",
-        *(f"{n} {what}" for n, what in _odd_members(explanation) if n),
-    ]
-    lines.append(f"  members   {', '.join(counts)}")
-    for blocker in explanation.blockers:
-        lines.append(f"  pods like {blocker.pod}: {blocker.fit} of {blocker.pods} fit now")
-        lines += [f"    {rule.nodes:>6} nodes: {rule.message}" for rule in blocker.ruled_out]
-        if blocker.nearest_miss:
-            lines.append(f"    nearest miss: {blocker.nearest_miss}")
-    lines += [f"  warning   {warning}" for warning in explanation.warnings]
-    if explanation.remedy:
-        lines.append(f"  remedy    {explanation.remedy}")
-    if leads.holder == "" and explanation.state is not GangState.STARTED:
-        lines.append("  note      no quorate scheduler holds its lease: is one running?")
-    return "\n".join(lines)
-
-
-def _odd_members(explanation: Explanation) -> tuple[tuple[int, str], ...]:
-    members = explanation.members
-    return (
-        (members.gated, "scheduling-gated"),
-        (members.terminating, "terminating"),
-        (members.invalid, "not placeable"),
-        (members.succeeded, "succeeded"),
-        (members.failed, "failed"),
-    )
-
-
-def _title(key: GangKey) -> str:
-    if key.is_single:
-        return f"Pod {key}"
-    words = api_words().get(key.dialect)
-    return f"Gang {key} ({words.kind}, {words.api_version})" if words else f"Gang {key} (labels)"
-
-
-def _table(found: list[Explanation], seen: Seen) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="")
-    for column in ("NAMESPACE", "GANG", "API", "STATE", "MEMBERS", "AGE", "REASON", "WHY"):
-        table.add_column(column, overflow="fold" if column == "WHY" else "ellipsis")
-    for explanation in found:
-        key, members = explanation.key, explanation.members
-        created_s = seen.scheduler.cluster.gangs[key].created_s
-        table.add_row(
-            key.namespace,
-            key.name.partition("@")[0],
-            key.dialect,
-            str(explanation.state),
-            f"{members.bound}/{members.needed}",
-            _age(seen.now_s - created_s),
-            "" if explanation.reason is Reason.NONE else str(explanation.reason),
-            explanation.sentence,
-        )
-    return table
-
-
-def _age(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= 2 * size:
-            return f"{int(seconds // size)}{unit}"
-    return f"{max(0, int(seconds))}s"
+def _instead(seen: Seen, name: str) -> str:
+    """Return what may have been meant: the same name elsewhere, or a name like it."""
+    gangs = [key for key in seen.scheduler.cluster.gangs if not key.is_single]
+    elsewhere = sorted({key.namespace for key in gangs if key.name == name})
+    if elsewhere:
+        return f", but there is one in namespace {elsewhere[0]} (-n {elsewhere[0]})."
+    here = {key.name for key in gangs if seen.namespace in ("", key.namespace)}
+    alike = difflib.get_close_matches(name, sorted(here), n=_ALIKE_MAX)
+    return f"; did you mean {' or '.join(alike)}?" if alike else "."

@@ -1,109 +1,313 @@
-"""The command line: ``quorate run | why | gangs | manifests | version``.
+"""The command line: ``quorate up | run | why | gangs | lint | manifests | version``.
 
-Options are read here; each command's work is in its own module. Errors are one line that says what
-is wrong and what to do; exit code 2 means that the call or the cluster was at fault.
+Options are read here; each command's work is in its own module, imported when it is called, because
+numpy and aiohttp take longer to import than ``quorate version`` may take. Errors are one line that
+says what is wrong and what to do.
 """
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Literal
+import sys
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from quorate import __version__
-from quorate.cli import look, manifests, serve
+from quorate.cli import manifests as defaults
+from quorate.cli.options import (
+    OUTPUT,
+    SELECTION,
+    AllNamespaces,
+    ConfigFile,
+    Context,
+    DataFolder,
+    DataOutput,
+    Form,
+    Kubeconfig,
+    Namespace,
+    NoAgents,
+    NoControllers,
+    Nodes,
+    NoScheduler,
+    Output,
+    Port,
+    RunTimeOption,
+    Seed,
+    ShapeName,
+    UpConfig,
+    WriteKubeconfig,
+)
+
+_EXIT_CODES = """[bold]Exit codes:[/bold] 0 all is well; 1 nothing was found, or lint found errors;
+2 the call, a file or the cluster is at fault; 130 stopped by Ctrl-C."""
 
 app = typer.Typer(
     name="quorate",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
     help="Gang scheduling for Kubernetes: every pod that a job needs starts, or none does.",
+    epilog=_EXIT_CODES,
 )
 
-Kubeconfig = Annotated[
-    Path | None,
-    typer.Option(help="Path of a kubeconfig; default: $KUBECONFIG, in-cluster, ~/.kube/config."),
-]
-Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option("--config", help="Configuration file (kind SchedulerConfiguration)."),
-]
-Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace to look in.")]
-Output = Annotated[
-    Literal["text", "json"], typer.Option("--output", "-o", help="Form of the output.")
-]
+
+def _examples(*lines: str) -> str:
+    """Return examples as the end of a command's help, one on each line, and the exit codes."""
+    shown = "\n".join(f"  {line}" for line in lines)
+    return f"[bold]Examples:[/bold]\n{shown}\n\n{_EXIT_CODES}"
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "quorate up", "quorate up --shape coreweave-h100 --nodes 64", "quorate up --data ./cluster"
+    )
+)
+def up(  # noqa: PLR0913, PLR0917 - one for each option
+    nodes: Nodes = None,
+    shape: ShapeName = "small",
+    port: Port = 0,
+    data: DataFolder = None,
+    write_kubeconfig: WriteKubeconfig = None,
+    no_scheduler: NoScheduler = False,
+    config: UpConfig = None,
+    run_time: RunTimeOption = None,
+    seed: Seed = None,
+    no_agents: NoAgents = False,
+    no_controllers: NoControllers = False,
+) -> None:
+    """Start a cluster in this process, scheduled by quorate, until Ctrl-C."""
+    from quorate.cli import up as command
+
+    wishes = command.Wishes(
+        nodes=nodes,
+        shape=shape,
+        port=port,
+        data=data,
+        write_kubeconfig=write_kubeconfig,
+        scheduler=not no_scheduler,
+        config=config,
+        run_time=run_time,
+        seed=seed,
+        agents=not no_agents,
+        controllers=not no_controllers,
+    )
+    raise typer.Exit(command.up(wishes))
+
+
+@app.command(
+    epilog=_examples("quorate run", "quorate run --config scheduler.yaml --context staging")
+)
 def run(kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None) -> None:
     """Run the scheduler until it is told to stop (SIGTERM or Ctrl-C)."""
+    from quorate.cli import serve
+
     raise typer.Exit(serve.run(kubeconfig, context, config))
 
 
-@app.command()
+@app.command(
+    epilog=_examples("quorate why pg1", "quorate why team/train -o json", "quorate why train -A")
+)
 def why(
-    name: Annotated[str, typer.Argument(metavar="GANG|POD", help="A gang's or a pod's name.")],
+    name: Annotated[
+        str, typer.Argument(metavar="GANG|POD", help="A gang's or a pod's name, or NAMESPACE/NAME.")
+    ],
     namespace: Namespace = None,
-    output: Output = "text",
+    all_namespaces: AllNamespaces = False,
+    output: Output = "table",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     config: ConfigFile = None,
 ) -> None:
     """Say why a gang (or a pod's gang) stands where it stands, and what would start it."""
-    access = look.Access(kubeconfig, context, config, namespace or "default")
+    from quorate.cli import look
+
+    where = "" if all_namespaces else namespace
+    access = look.Access(kubeconfig, context, config, where)
     raise typer.Exit(look.why(access, name, output))
 
 
-@app.command()
+@app.command(
+    epilog=_examples("quorate gangs", "quorate gangs -A -o wide", "quorate gangs -n team -o json")
+)
 def gangs(
     namespace: Namespace = None,
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Look in all namespaces.")
-    ] = False,
+    all_namespaces: AllNamespaces = False,
     pods: Annotated[
-        bool, typer.Option("--pods", help="Also list pods of ours that belong to no gang.")
+        bool,
+        typer.Option(
+            "--pods",
+            help="Also list pods of ours that belong to no gang.",
+            rich_help_panel=SELECTION,
+        ),
     ] = False,
-    output: Output = "text",
+    output: Output = "table",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     config: ConfigFile = None,
 ) -> None:
     """List gangs with their state, members, age and reason."""
-    where = "" if all_namespaces else namespace or "default"
+    from quorate.cli import look
+
+    where = "" if all_namespaces else namespace
     access = look.Access(kubeconfig, context, config, where)
-    raise typer.Exit(look.gangs(access, with_pods=pods, output=output))
+    raise typer.Exit(look.gangs(access, with_pods=pods, form=output))
 
 
-@app.command("manifests")
+@app.command(
+    epilog=_examples(
+        "quorate lint job.yaml",
+        "quorate lint manifests/ --strict -o json",
+        "helm template my-chart | quorate lint - --shape shape.yaml",
+    )
+)
+def lint(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Manifests (YAML or JSON), folders of them, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="Namespace of objects that name none; else default.",
+            show_default=False,
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            help="Also check against the nodes of a shape: a file, or a preset of quorate up.",
+            metavar="FILE|PRESET",
+            show_default=False,
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A schedulerName that places gangs in your cluster; repeat it for more.",
+            show_default=False,
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A rule to leave out; repeat it for more.",
+            metavar="RULE",
+            show_default=False,
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Exit with 1 for warnings as well.", rich_help_panel=SELECTION
+        ),
+    ] = False,
+    output: Output = "table",
+) -> None:
+    """Check manifests before they are applied: whether their gangs can ever start."""
+    from quorate.cli import lint as command
+
+    call = command.Call(files, namespace, shape, scheduler_name or [], ignore or [], strict, output)
+    raise typer.Exit(command.lint(call))
+
+
+@app.command(
+    "manifests",
+    epilog=_examples(
+        "quorate manifests | kubectl apply -f -",
+        "quorate manifests --only crds --only rbac | kubectl apply -f -",
+    ),
+)
 def print_manifests(
     namespace: Annotated[
-        str, typer.Option(help="Namespace to install into.")
-    ] = manifests.DEFAULT_NAMESPACE,
-    image: Annotated[str, typer.Option(help="Container image.")] = manifests.DEFAULT_IMAGE,
+        str,
+        typer.Option(
+            "--namespace", "-n", help="Namespace to install into.", rich_help_panel=SELECTION
+        ),
+    ] = defaults.DEFAULT_NAMESPACE,
+    image: Annotated[
+        str, typer.Option(help="Container image.", rich_help_panel=SELECTION)
+    ] = defaults.DEFAULT_IMAGE,
     replicas: Annotated[
-        int, typer.Option(help="Replicas: one leads, the others stand by.")
-    ] = manifests.DEFAULT_REPLICAS,
+        int,
+        typer.Option(help="Replicas: one leads, the others stand by.", rich_help_panel=SELECTION),
+    ] = defaults.DEFAULT_REPLICAS,
     only: Annotated[
-        list[str] | None, typer.Option(help=f"Part to print: {', '.join(manifests.PARTS)}.")
+        list[str] | None,
+        typer.Option(
+            help=f"Part to print: {', '.join(defaults.PARTS)}; repeat it for more.",
+            show_default=False,
+            rich_help_panel=SELECTION,
+        ),
     ] = None,
+    output: DataOutput = "yaml",
 ) -> None:
-    """Print all that a cluster needs: quorate manifests | kubectl apply -f -."""
+    """Print all that a cluster needs to run quorate, for kubectl apply."""
     raise typer.Exit(
-        manifests.manifests(namespace=namespace, image=image, replicas=replicas, only=only or ())
+        defaults.manifests(
+            namespace=namespace, image=image, replicas=replicas, only=only or (), output=output
+        )
     )
 
 
-@app.command()
-def version() -> None:
+@app.command(epilog=_examples("quorate version", "quorate version -o json"))
+def version(
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="Form of the output.", rich_help_panel=OUTPUT)
+    ] = "table",
+) -> None:
     """Print the version."""
-    typer.echo(__version__)
+    if output in ("table", "wide"):
+        typer.echo(__version__)
+    else:
+        from quorate.cli import output as data
+
+        data.print_data({"version": __version__}, output)
+
+
+def call(args: Sequence[str] | None = None) -> int:
+    """Carry out one command line, ``sys.argv``'s by default, and return the exit code."""
+    try:
+        code = app(args=args, prog_name="quorate", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _bad_call(error)
+    except BrokenPipeError:  # such as ``| head``: what was wanted has been read
+        sys.stdout = None  # else its last flush complains
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def _bad_call(error: typer.TyperException) -> int:
+    """Say in one line what is wrong with the options, and where the right ones are."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "quorate"
+    message = " ".join(error.format_message().split()).replace("Value error, ", "")
+    if message:  # else it was a call without a command, and the help has been printed
+        ending = "" if message.endswith(("?", ".", ")")) else "."
+        typer.echo(f"Error: {message}{ending} See: {command} --help", err=True)
+        return 2
+    return 0
 
 
 def main() -> None:
     """Entry point of the command ``quorate``."""
-    app()
+    sys.exit(call())
 
 
 if __name__ == "__main__":

@@ -59,18 +59,29 @@ def manifests(
     image: str = DEFAULT_IMAGE,
     replicas: int = DEFAULT_REPLICAS,
     only: Sequence[str] = (),
+    output: str = "yaml",
 ) -> int:
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
-    ``only`` is the repeatable option ``--only``: names of PARTS.
+    ``only`` is the repeatable option ``--only``: names of PARTS. ``output`` is ``yaml``, with the
+    comments of the templates, or ``json``, one List.
     """
     try:
         text = render(namespace, image, replicas, only)
     except ManifestsError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 2
-    sys.stdout.write(text)
+    sys.stdout.write(text if output == "yaml" else _as_json(text))
     return 0
+
+
+def _as_json(text: str) -> str:
+    import json  # noqa: PLC0415 - rarely wanted, as is the next
+
+    import yaml  # noqa: PLC0415
+
+    items = [item for item in yaml.safe_load_all(text) if item is not None]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
 
 
 def _template(part: str) -> Template:

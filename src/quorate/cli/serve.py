@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 import uvloop
 
+from quorate.cli import output
 from quorate.shell import app, logs
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import Config, ConfigError, load
@@ -23,8 +24,7 @@ def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) 
         logs.set_up(config.log_level, config.log_format)
         uvloop.run(_serve(kubeconfig, context, config))
     except (ConfigError, KubeConfigError, HealthError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        return 2
+        return output.error(str(error))
     except app.LeaseLostError as error:
         typer.echo(f"Error: {error}", err=True)
         return 1

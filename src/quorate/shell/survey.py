@@ -8,7 +8,10 @@ running scheduler.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import ssl
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -20,12 +23,17 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import ApiError, Forbidden
+from quorate.shell.kube.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.report.owners import pods_made_by
 from quorate.shell.watch.feed import Feed
+from quorate.shell.watch.objects import NODES, PODS
 
 _STEP_S = 0.02
+_UNREACHABLE_MAX = 3
+_SERVER_ERRORS_MAX = 6
+"""How often a request is tried again before somebody who waits is told: three and six seconds."""
+_PATHS = {one.kind: resource_path(one.group, one.version, one.plural) for one in (NODES, PODS)}
 
 
 class SurveyError(Exception):
@@ -38,11 +46,28 @@ class Leader(NamedTuple):
     holder: str | None
 
 
+class ReadSoFar(NamedTuple):
+    """How much has been read so far."""
+
+    nodes: int
+    pods: int
+
+
+def _ignore(seen: ReadSoFar) -> None:
+    del seen
+
+
 async def survey(
-    client: KubeClient, policy: Policy, clock: Clock, *, timeout_s: float = 60.0
+    client: KubeClient,
+    policy: Policy,
+    clock: Clock,
+    *,
+    timeout_s: float = 60.0,
+    on_progress: Callable[[ReadSoFar], object] = _ignore,
 ) -> Scheduler:
     """Return a core that knows all nodes, pods and gangs of the cluster.
 
+    ``on_progress`` is told many times a second how much has been read.
     Raises SurveyError: not reachable, not permitted, or not answered in time.
     """
     changes: list[AnyChange] = []
@@ -61,9 +86,14 @@ async def survey(
                 if watching.done():
                     watching.result()
                 _raise_if_hopeless(feed)
+                on_progress(_read_so_far(feed))
                 await asyncio.sleep(_STEP_S)
     except TimeoutError:
-        raise SurveyError(_trouble(feed) or "the API server did not answer in time") from None
+        raise SurveyError(
+            _trouble(feed)
+            or f"the API server did not answer within {timeout_s:.0f} s. Check --kubeconfig and "
+            "--context, or try again."
+        ) from None
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
@@ -93,24 +123,80 @@ async def leader(client: KubeClient, namespace: str, name: str) -> Leader:
     return Leader(lease.get("spec", {}).get("holderIdentity") or "")
 
 
+def _read_so_far(feed: Feed) -> ReadSoFar:
+    counts = {kind: feed.reflectors[path].listed for kind, path in _PATHS.items()}
+    return ReadSoFar(counts["Node"], counts["Pod"])
+
+
 def _raise_if_hopeless(feed: Feed) -> None:
-    """Give up at once where waiting does not help: no permission, or nobody there."""
+    """Give up where waiting does not help: no permission, nobody there, no API server at all."""
     for path, reflector in feed.reflectors.items():
         error = reflector.last_error
-        if isinstance(error, Forbidden) or (error is not None and error.status == 401):
-            raise SurveyError(
-                f"not permitted to list {path}: {error.message}. Use a kubeconfig that may "
-                "list nodes, pods and PodGroups."
-            )
-        if error is not None and error.status == 0 and reflector.failures > 3:
-            raise SurveyError(
-                f"the API server cannot be reached: {error.message}. Check --kubeconfig and "
-                "--context."
-            )
+        if error is None or isinstance(error, NotFound | Gone | TooManyRequests):
+            continue
+        if error.status == 0 and _tls_error(error) is not None:
+            raise SurveyError(_words(path, error))
+        if error.status == 0 and reflector.failures <= _UNREACHABLE_MAX:
+            continue
+        # 200 stands for an answer that nobody understands.
+        is_ill = error.status == 200 or error.status >= 500
+        if is_ill and reflector.failures <= _SERVER_ERRORS_MAX:
+            continue
+        raise SurveyError(_words(path, error))
+
+
+def _words(path: str, error: ApiError) -> str:
+    """Return what is wrong and what to do, in one line."""
+    tls = _tls_error(error)
+    if tls is not None:
+        return (
+            f"TLS with the API server failed: {_tls_words(tls)}. Check server and "
+            "certificate-authority of the kubeconfig's cluster."
+        )
+    if error.status == 0:
+        return (
+            f"the API server cannot be reached: {_network_words(error)}. Is it running? Check "
+            "--kubeconfig and --context."
+        )
+    if error.status == 401:
+        return (
+            f"the API server does not accept the kubeconfig's credentials (401 {error.message}): "
+            "they are wrong or have expired. Log in again, or renew the user's token."
+        )
+    if isinstance(error, Forbidden):
+        return (
+            f"not permitted to list {path}: {error.message}. Use a kubeconfig that may list nodes, "
+            "pods and PodGroups in all namespaces."
+        )
+    return (
+        f"{path} cannot be listed: {str(error).rstrip('.')}. Is this the API server of a "
+        "Kubernetes cluster? Check --kubeconfig and --context."
+    )
+
+
+def _network_words(error: ApiError) -> str:
+    """Return where and what, without aiohttp's own words around the system's."""
+    cause = getattr(error.__cause__, "os_error", None)
+    if not isinstance(cause, OSError) or not cause.errno:
+        return error.message.rstrip(".")
+    what = os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
+    return f"{error.message.partition(': ')[0]}: {what.lower()}"
+
+
+def _tls_error(error: ApiError) -> ssl.SSLError | None:
+    cause = error.__cause__
+    return cause if error.status == 0 and isinstance(cause, ssl.SSLError) else None
+
+
+def _tls_words(error: ssl.SSLError) -> str:
+    """Return OpenSSL's reason without its file and line, which aiohttp's errors wrap."""
+    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    said = getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or str(inner)
+    return str(said).replace("_", " ").lower()
 
 
 def _trouble(feed: Feed) -> str:
     for path, reflector in feed.reflectors.items():
         if reflector.last_error is not None and not reflector.is_synced:
-            return f"{path} cannot be listed: {reflector.last_error}"
+            return _words(path, reflector.last_error)
     return ""

@@ -46,9 +46,17 @@ class Credentials:
     """The server's address, TLS, and headers that stay valid while tokens rotate."""
 
     def __init__(
-        self, configuration: _Configuration, load: _Load, *, clock: Clock, reload_interval_s: float
+        self,
+        configuration: _Configuration,
+        load: _Load,
+        *,
+        clock: Clock,
+        reload_interval_s: float,
+        namespace: str = "",
     ) -> None:
         """Take a Configuration of kubernetes_asyncio, and the function that made it.
+
+        ``namespace`` is that of the kubeconfig's context or of the pod: kubectl's default.
 
         Raises KubeConfigError: the certificates cannot be used.
         """
@@ -59,6 +67,7 @@ class Credentials:
         self._loaded_at_s = self._reload_at_s = 0.0
         self._headers: dict[str, str] = {}
         self._cert_files: tuple[str | None, str | None] = (None, None)
+        self.namespace = namespace or "default"
         self.base_url = str(configuration.host).rstrip("/")
         self.tls_server_name: str | None = configuration.tls_server_name
         self.proxy_url: str | None = configuration.proxy
@@ -155,8 +164,11 @@ async def credentials_from_kubeconfig(
             else:  # keeps what it knows of a token's expiry, re-reads a token's file
                 await loader.load_and_set(configuration)
         except Exception as error:  # the loader raises nearly anything, TypeError included
+            wrong_context = _wrong_context(name, context)
             raise KubeConfigError(
-                f"{name}: {_describe(error)}; check it with `kubectl --kubeconfig {name} version`"
+                wrong_context
+                or f"{name}: {_describe(error)}; check it with "
+                f"`kubectl --kubeconfig {name} version`"
             ) from error
         return configuration
 
@@ -164,7 +176,14 @@ async def credentials_from_kubeconfig(
     # An exec plugin that gives no expiry is run again only when the server refuses its token.
     runs_for_ever = "exec" in (loader._user or {}) and not hasattr(loader, "exec_plugin_expiry")
     interval_s = math.inf if runs_for_ever else RELOAD_INTERVAL_S
-    return Credentials(configuration, load, clock=clock, reload_interval_s=interval_s)
+    chosen = loader._current_context["context"]
+    return Credentials(
+        configuration,
+        load,
+        clock=clock,
+        reload_interval_s=interval_s,
+        namespace=chosen.safe_get("namespace") or "",
+    )
 
 
 async def credentials_in_cluster(
@@ -197,7 +216,43 @@ async def credentials_in_cluster(
             ) from error
         return configuration
 
-    return Credentials(await load(False), load, clock=clock, reload_interval_s=RELOAD_INTERVAL_S)
+    try:
+        namespace = (directory / "namespace").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        namespace = ""
+    return Credentials(
+        await load(False),
+        load,
+        clock=clock,
+        reload_interval_s=RELOAD_INTERVAL_S,
+        namespace=namespace,
+    )
+
+
+def _wrong_context(name: str, context: str | None) -> str:
+    """Return what is wrong with the context that was asked for; nothing if it is there."""
+    import yaml  # noqa: PLC0415  for this error only
+
+    known: list[str] = []
+    for part in name.split(os.pathsep):
+        try:
+            whole = yaml.safe_load(Path(part).expanduser().read_text(encoding="utf-8"))
+            known += [str(one["name"]) for one in whole.get("contexts") or ()]
+            context = context or whole.get("current-context")
+        except (OSError, ValueError, yaml.YAMLError, AttributeError, TypeError, KeyError):
+            continue
+    if not known:
+        return ""
+    if not context:
+        return f"{name}: no context is current; choose one of {_listed(known)} with --context"
+    if context in known:
+        return ""
+    return f"{name}: no context is named {context!r}; choose one of {_listed(known)} with --context"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(sorted(names)[:10])
+    return f"{shown}, ..." if len(names) > 10 else shown
 
 
 def _tls_context(configuration: _Configuration) -> ssl.SSLContext:

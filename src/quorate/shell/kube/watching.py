@@ -180,6 +180,7 @@ class Reflector:
         self.reconnects = 0  # how often a watch went on where an earlier one had ended
         self.events = 0
         self.bookmarks = 0
+        self.listed = 0  # objects of the latest list, also while it is under way
         self.garbled = 0
         self.failures = 0  # how often it had to wait before it could go on
         self.is_synced = False  # a list was delivered, and no later one is due
@@ -207,6 +208,7 @@ class Reflector:
     async def _list(self) -> None:
         """Deliver one consistent list, however many pages it takes."""
         items: list[bytes] = []
+        self.listed = 0
         params: dict[str, str | int] = {**self._params, "limit": self._pace.page_size}
         while True:
             try:
@@ -221,6 +223,7 @@ class Reflector:
                 continue
             page = _decode_page(body)
             items += [bytes(item) for item in page.items or ()]
+            self.listed = len(items)
             if not page.metadata.token:
                 break
             params["continue"] = page.metadata.token

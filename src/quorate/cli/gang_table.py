@@ -1,0 +1,56 @@
+"""The table of ``quorate gangs``. In: explanations. Out: text; ``wide`` adds columns."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from quorate.cli import output
+from quorate.cli.seen import Seen, age
+from quorate.core.model import Owner
+from quorate.core.reasons import Explanation, GangState, Reason
+
+_COLUMNS = ("NAMESPACE", "GANG", "API", "STATE", "MEMBERS", "AGE", "REASON", "WHY")
+_WIDE_COLUMNS = ("RUNNING", "PRIORITY", "SCHEDULER", "OWNER")
+_STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAITING: "yellow"}
+
+
+def print_table(found: list[Explanation], seen: Seen, *, wide: bool) -> None:
+    """Print one row for each gang."""
+    table = Table(box=None, pad_edge=False, header_style="")
+    for column in _columns(wide=wide):
+        table.add_column(column, overflow="fold" if column == "WHY" else "ellipsis")
+    for explanation in found:
+        cells = _cells(explanation, seen)
+        shown = [Text(cells[column]) for column in _columns(wide=wide)]
+        shown[_COLUMNS.index("STATE")].stylize(_STYLES[explanation.state])
+        table.add_row(*shown)
+    output.console().print(table)
+
+
+def _columns(*, wide: bool) -> tuple[str, ...]:
+    return (*_COLUMNS[:-1], *_WIDE_COLUMNS, _COLUMNS[-1]) if wide else _COLUMNS
+
+
+def _cells(explanation: Explanation, seen: Seen) -> dict[str, str]:
+    key, members = explanation.key, explanation.members
+    gang = seen.gang(key)
+    first = next(iter(gang.members.values()), None)
+    return {
+        "NAMESPACE": key.namespace,
+        "GANG": key.name.partition("@")[0],
+        "API": key.dialect,
+        "STATE": str(explanation.state),
+        "MEMBERS": f"{members.bound}/{members.needed}",
+        "AGE": age(seen.now_s - gang.created_s),
+        "REASON": "" if explanation.reason is Reason.NONE else str(explanation.reason),
+        "RUNNING": str(members.running),
+        "PRIORITY": str(gang.priority),
+        "SCHEDULER": first.pod.scheduler if first else "",
+        "OWNER": _owner(first.pod.owner) if first else "",
+        "WHY": explanation.sentence,
+    }
+
+
+def _owner(owner: Owner | None) -> str:
+    return f"{owner.kind}/{owner.name}" if owner else ""

@@ -1,0 +1,121 @@
+"""The options that commands share, so that each is named, grouped and explained once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+CLUSTER = "Cluster"
+SELECTION = "Selection"
+OUTPUT = "Output"
+
+Form = Literal["table", "json", "yaml", "wide"]
+DataForm = Literal["yaml", "json"]
+
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        help="Path of a kubeconfig; else $KUBECONFIG, the pod's own account, ~/.kube/config.",
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        help="Context of the kubeconfig; else its current one.",
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="Configuration file (kind SchedulerConfiguration).",
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Namespace to look in; else that of the kubeconfig's context.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+AllNamespaces = Annotated[
+    bool,
+    typer.Option(
+        "--all-namespaces", "-A", help="Look in all namespaces.", rich_help_panel=SELECTION
+    ),
+]
+Output = Annotated[
+    Form,
+    typer.Option(
+        "--output", "-o", help="Form of the output; wide says more.", rich_help_panel=OUTPUT
+    ),
+]
+DataOutput = Annotated[
+    DataForm, typer.Option("--output", "-o", help="Form of the output.", rich_help_panel=OUTPUT)
+]
+
+# Of ``quorate up``
+
+Nodes = Annotated[
+    int | None,
+    typer.Option(min=0, help="How many nodes; else the shape's own number.", show_default=False),
+]
+ShapeName = Annotated[
+    str,
+    typer.Option(metavar="FILE|PRESET", help="What the nodes are like; `list` names presets."),
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port of the API server; 0: any that is free.")
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Keep what the cluster holds in this folder.", show_default=False
+    ),
+]
+WriteKubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the administrator's kubeconfig here too, as long as the cluster runs.",
+        show_default=False,
+    ),
+]
+NoScheduler = Annotated[
+    bool, typer.Option("--no-scheduler", help="Only the cluster: no quorate in it.")
+]
+UpConfig = Annotated[
+    Path | None,
+    typer.Option(help="quorate's configuration file.", show_default=False),
+]
+RunTimeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="How long pods of jobs run: 30s, uniform(10s, 60s), exponential(30s), "
+        "lognormal(30s, 1); else until they are deleted.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Draw names and run times from this seed.", show_default=False),
+]
+NoAgents = Annotated[
+    bool, typer.Option("--no-agents", help="No kubelets of ours: for kwok, for instance.")
+]
+NoControllers = Annotated[
+    bool,
+    typer.Option("--no-controllers", help="No controllers: for a kube-controller-manager."),
+]

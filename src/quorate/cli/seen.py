@@ -1,0 +1,54 @@
+"""What ``quorate why`` and ``quorate gangs`` have seen, and the data that they print of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quorate.core.model import GangKey
+from quorate.core.reasons import Explanation
+from quorate.core.scheduler import Scheduler
+from quorate.core.state.gangs import GangEntry
+from quorate.shell.survey import Leader
+
+
+class Seen(NamedTuple):
+    """What was found: the core, the keys looked for, who leads, when, and in which namespace.
+
+    ``namespace`` is empty when all were looked in.
+    """
+
+    scheduler: Scheduler
+    keys: list[GangKey]
+    leader: Leader
+    now_s: float
+    namespace: str
+
+    def gang(self, key: GangKey) -> GangEntry:
+        """Return the core's entry of a gang."""
+        return self.scheduler.cluster.gangs[key]
+
+
+def explanations(seen: Seen) -> list[Explanation]:
+    """Return why the gangs that were looked for stand where they stand."""
+    explainer = seen.scheduler.explainer(seen.now_s)
+    return [found for key in seen.keys if (found := explainer.explain(key)) is not None]
+
+
+def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:
+    """Return an explanation as builtins, for JSON and YAML."""
+    facts: dict[str, Any] = msgspec.to_builtins(explanation)
+    namespace, dialect, name = explanation.key
+    facts["key"] = {"namespace": namespace, "dialect": dialect, "name": name.partition("@")[0]}
+    leads = seen.leader
+    facts["schedulerLeads"] = None if leads.holder is None else bool(leads.holder)
+    return facts
+
+
+def age(seconds: float) -> str:
+    """Return a time span as kubectl shows ages, in one unit."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= 2 * size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(0, int(seconds))}s"

@@ -1,0 +1,72 @@
+"""The rules: small functions from ``Manifests`` to findings, one row of ``RULES`` for each.
+
+To add a rule: a function here or in a file beside the others, a row, and in
+``tests/unit/lint/test_rules.py`` a manifest that it finds fault with and one that it does not.
+Names of rules are stable: people silence them by name and CI systems read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from quorate.lint.finding import Finding
+from quorate.lint.manifests import Manifests
+from quorate.lint.rules import gangs, groups, objects, pods, shape
+
+Check = Callable[[Manifests], Iterator[Finding]]
+
+
+class Rule(NamedTuple):
+    """One check, the names of the findings that it may make, and what it is for."""
+
+    check: Check
+    names: tuple[str, ...]
+    about: str
+
+
+RULES = (
+    Rule(objects.duplicate_keys, ("duplicate-key",), "a field is written twice"),
+    Rule(objects.duplicate_objects, ("duplicate-object",), "an object is written twice"),
+    Rule(objects.label_values, ("label-not-a-string", "label-invalid"), "labels no cluster takes"),
+    Rule(objects.replicas, ("replicas-invalid",), "a number of pods that is none"),
+    Rule(pods.unreadable, ("pod-invalid",), "a pod that the scheduler cannot read"),
+    Rule(pods.unsupported, ("rule-not-supported",), "a pod that quorate would hold back"),
+    Rule(pods.unknown_labels, ("unknown-gang-label",), "a label that looks like a gang's"),
+    Rule(
+        pods.incomplete_labels,
+        ("gang-label-incomplete", "min-available-invalid"),
+        "labels that name no gang after all",
+    ),
+    Rule(pods.several_dialects, ("several-dialects",), "a pod that names several gangs"),
+    Rule(groups.unknown_api, ("podgroup-api-unknown",), "a PodGroup that quorate does not read"),
+    Rule(groups.unknown_fields, ("podgroup-field-unknown",), "a misspelt field of a PodGroup"),
+    Rule(groups.invalid, ("podgroup-invalid", "min-invalid"), "a PodGroup that cannot be used"),
+    Rule(groups.min_not_positive, ("min-not-positive",), "a min that makes no gang"),
+    Rule(groups.timeout, ("timeout-out-of-range",), "a timeout that does not count"),
+    Rule(groups.without_pods, ("podgroup-without-pods",), "a PodGroup that no pod names"),
+    Rule(gangs.mixed_eras, ("label-era-mixed",), "pods and PodGroup of different APIs"),
+    Rule(
+        gangs.missing_group,
+        ("podgroup-missing", "namespaces-differ"),
+        "a PodGroup that is not there",
+    ),
+    Rule(gangs.min_above_replicas, ("min-above-replicas",), "fewer pods than the gang needs"),
+    Rule(gangs.min_available, ("min-available-disagrees",), "labels that disagree on min"),
+    Rule(
+        gangs.schedulers,
+        ("scheduler-names-differ", "default-scheduler", "scheduler-unknown"),
+        "a scheduler that places no gangs",
+    ),
+    Rule(gangs.priorities, ("priorities-differ",), "members of different priority"),
+    Rule(gangs.min_resources, ("min-resources-above-pods",), "minResources that no pod asks for"),
+    Rule(
+        shape.fits,
+        ("no-node-fits", "gang-above-shape", "min-resources-above-shape"),
+        "pods and gangs that a shape of cluster cannot hold",
+    ),
+)
+"""In the order in which findings at one place are told."""
+
+NAMES = tuple(name for rule in RULES for name in rule.names)
+"""All names of findings."""

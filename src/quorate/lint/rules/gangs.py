@@ -1,0 +1,293 @@
+"""Rules about gangs: pods and the PodGroup that they name, taken together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from quorate.core.quantity import format_amount
+from quorate.dialects import DIALECTS, by_name, labels, native
+from quorate.lint.finding import Finding, Severity
+from quorate.lint.manifests import GANG_SCHEDULERS, Gang, Group, Manifests
+from quorate.lint.objects import KubeObject, path_text, text
+from quorate.lint.pod_sources import PodSource
+from quorate.lint.rules.objects import value_at
+from quorate.lint.rules.pods import did_you_mean
+from quorate.lint.tree import Path
+
+DEFAULT = "default-scheduler"
+_PREFIXES = ("label ", "annotation ", "field ")
+
+
+def mixed_eras(manifests: Manifests) -> Iterator[Finding]:
+    """Pods that name a gang in one API's way, and a PodGroup of that name in another API."""
+    for gang in manifests.gangs:
+        near = gang.near
+        if near is None or gang.key.dialect == near.dialect.NAME:
+            continue
+        if near.spec.key.name != gang.key.name:
+            continue
+        said = _named_by(gang)
+        for source in gang.sources:
+            yield source.object.error(
+                "label-era-mixed",
+                membership_path(source),
+                f"the pods name {gang.key.name} by {said}, and {near.title} is one of "
+                f"{near.object.api_version}: the two never meet",
+                f"use {near.dialect.NAMED_BY}: {gang.key.name} on the pods{_or_group(gang)}",
+            )
+    yield from _incomplete_labels_beside_a_group(manifests)
+
+
+def _incomplete_labels_beside_a_group(manifests: Manifests) -> Iterator[Finding]:
+    """The label of the first API alone, where a PodGroup of that name says min."""
+    groups = {(one.spec.key.namespace, one.spec.key.name): one for one in manifests.groups}
+    for source in manifests.sources:
+        name = source.facts.labels.get(labels.NAME_LABEL, "")
+        near = groups.get((source.namespace, name))
+        if source.resolution.membership is None and near is not None:
+            yield source.object.error(
+                "label-era-mixed",
+                (*source.path, "metadata", "labels", labels.NAME_LABEL),
+                f"label {labels.NAME_LABEL} does not look for a PodGroup, and {near.title} is one "
+                f"of {near.object.api_version}",
+                f"use {near.dialect.NAMED_BY}: {name} on the pods",
+            )
+
+
+def _named_by(gang: Gang) -> str:
+    dialect = by_name(gang.key.dialect)
+    return dialect.NAMED_BY if dialect else gang.key.dialect
+
+
+def _or_group(gang: Gang) -> str:
+    dialect = by_name(gang.key.dialect)
+    if dialect is None or dialect.RESOURCE is None:
+        return ", or remove the PodGroup"
+    return f", or make the PodGroup one of {dialect.RESOURCE.group}/{dialect.RESOURCE.version}"
+
+
+def missing_group(manifests: Manifests) -> Iterator[Finding]:
+    """Pods that name a PodGroup which is not in the files, or is in another namespace."""
+    for gang in manifests.gangs:
+        dialect = by_name(gang.key.dialect)
+        if gang.group is not None or dialect is None or dialect.RESOURCE is None:
+            continue
+        near = gang.near
+        if near is None or (near.dialect is dialect and near.spec.key.name != gang.key.name):
+            meant = f" (did you mean {near.object.name}?)" if near else ""
+            yield gang.sources[0].object.warning(
+                "podgroup-missing",
+                membership_path(gang.sources[0]),
+                f"PodGroup {gang.key.name} ({dialect.RESOURCE.group}/{dialect.RESOURCE.version}) "
+                f"is in none of the files{meant}; until it exists the pods wait",
+                f"add it, or make sure that the cluster has it in namespace {gang.key.namespace}",
+            )
+        elif near.dialect is dialect:
+            for source in gang.sources:
+                yield _elsewhere(source, near, manifests)
+
+
+def _elsewhere(source: PodSource, near: Group, manifests: Manifests) -> Finding:
+    written = source.object.namespace or near.object.namespace
+    both = bool(source.object.namespace and near.object.namespace)
+    sure = both or manifests.options.namespace_given
+    there, here = near.spec.key.namespace, source.namespace
+    return source.object.finding(
+        "namespaces-differ",
+        Severity.ERROR if sure else Severity.WARNING,
+        membership_path(source),
+        f"{near.title} is in namespace {there} and the pods are in {here}"
+        + ("" if sure else f" unless they are applied with -n {written}")
+        + ": a gang is of one namespace",
+        f"write the same metadata.namespace in both {near.object.kind} and {source.title}",
+    )
+
+
+def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
+    """A gang that needs more members than the files make: it would wait for ever."""
+    for gang in manifests.gangs:
+        least, count = gang.min_count, gang.count
+        if least is None or count is None or count >= least:
+            continue
+        made = Counter[str]()
+        for source in gang.sources:
+            made[source.title] += source.count or 0
+        makes = " and ".join(f"{title} makes {number}" for title, number in made.items())
+        in_all = f", {count} in all" if len(made) > 1 else ""
+        one, path = min_place(gang)
+        if gang.group is not None:
+            what = f"{gang.title} needs {least} members ({path_text(path)})"
+            lower = f"lower {path[-1]} to {count}"
+        else:
+            what = f"gang {gang.key.name} needs {least} members (label {labels.MIN_LABEL})"
+            lower = f'lower that label to "{count}"'
+        yield one.error(
+            "min-above-replicas",
+            path,
+            f"{what}, and {makes}{in_all}",
+            f"{_more(gang, least)}, or {lower}" if count else _more(gang, least),
+        )
+
+
+def _more(gang: Gang, least: int) -> str:
+    first = gang.sources[0]
+    if len(gang.sources) > 1 or not first.count_path:
+        return f"make {least} pods"
+    field = str(first.count_path[-1])
+    if first.object.kind == "LeaderWorkerSet" or not first.count:
+        return f"raise {field} of {first.title}"
+    times = first.count
+    if (
+        value_at(first.object.value, first.count_path) != times
+    ):  # one of several factors, as in a JobSet
+        return f"raise {field} of {first.title} until it makes {least} pods"
+    return f"set {field} of {first.title} to {least}"
+
+
+def min_available(manifests: Manifests) -> Iterator[Finding]:
+    """Templates of one gang whose min-available labels differ: the scheduler holds such a gang."""
+    for gang in manifests.gangs:
+        if gang.key.dialect != labels.NAME:
+            continue
+        first = gang.sources[0]
+        wanted = first.facts.labels.get(labels.MIN_LABEL)
+        for source in gang.sources[1:]:
+            written = source.facts.labels.get(labels.MIN_LABEL)
+            if _min(source) != _min(first):
+                yield source.object.error(
+                    "min-available-disagrees",
+                    (*source.path, "metadata", "labels", labels.MIN_LABEL),
+                    f"{first.title} says {wanted} and {source.title} says {written} for gang "
+                    f"{gang.key.name}: it would be held",
+                    f"give all members the same {labels.MIN_LABEL}",
+                )
+
+
+def _min(source: PodSource) -> int | None:
+    membership = source.resolution.membership
+    return membership.min_count if membership else None
+
+
+def schedulers(manifests: Manifests) -> Iterator[Finding]:
+    """A gang whose pods name several schedulers, or one that places no gangs."""
+    known = manifests.options.gang_schedulers
+    for gang in manifests.gangs:
+        first = gang.sources[0]
+        for source in gang.sources:
+            path = _scheduler_path(source)
+            if source.scheduler != first.scheduler:
+                yield source.object.error(
+                    "scheduler-names-differ",
+                    path,
+                    f"{first.title} uses schedulerName {first.scheduler} and {source.title} uses "
+                    f"{source.scheduler}, in one gang: no scheduler would see all of it",
+                    f"use one, such as {_one_of(first, source, known)}, for all members",
+                )
+            if source.scheduler in known or gang.key.dialect == native.NAME:
+                continue
+            if source.scheduler == DEFAULT:
+                yield source.object.error(
+                    "default-scheduler",
+                    path,
+                    f"the pods of gang {gang.key.name} use the {DEFAULT}, which starts each alone",
+                    f"write spec.schedulerName: {known[0]}",
+                )
+            else:
+                close = did_you_mean(source.scheduler, (*known, *GANG_SCHEDULERS))
+                yield source.object.warning(
+                    "scheduler-unknown",
+                    path,
+                    f"quorate does not own schedulerName {source.scheduler} unless it is "
+                    f"configured to{close}",
+                    f"use {known[0]}, or tell lint: --scheduler-name {source.scheduler}",
+                )
+
+
+def _one_of(first: PodSource, source: PodSource, known: tuple[str, ...]) -> str:
+    return next((one.scheduler for one in (first, source) if one.scheduler in known), known[0])
+
+
+def _scheduler_path(source: PodSource) -> Path:
+    path: Path = (*source.path, "spec")
+    return (*path, "schedulerName") if source.spec.get("schedulerName") else path
+
+
+def priorities(manifests: Manifests) -> Iterator[Finding]:
+    """Members of different priority: the scheduler holds such a gang."""
+    values = {
+        one.name: one.value.get("value")
+        for one in manifests.objects
+        if one.kind == "PriorityClass" and one.group == "scheduling.k8s.io"
+    }
+    for gang in manifests.gangs:
+        first = gang.sources[0]
+        for source in gang.sources[1:]:
+            one, other = _priority(first), _priority(source)
+            if one == other or (values.get(one) is not None and values[one] == values.get(other)):
+                continue
+            yield source.object.error(
+                "priorities-differ",
+                (*source.path, "spec"),
+                f"{first.title} has {_priority_words(one)} and {source.title} has "
+                f"{_priority_words(other)}, in one gang: it would be held",
+                "give all members the same priorityClassName",
+            )
+
+
+def _priority(source: PodSource) -> str:
+    written = text(source.spec.get("priorityClassName"))
+    number = source.spec.get("priority")
+    return written or (str(number) if type(number) is int and number else "")
+
+
+def _priority_words(name: str) -> str:
+    return f"priority {name}" if name else "no priority class"
+
+
+def min_resources(manifests: Manifests) -> Iterator[Finding]:
+    """A minResources gate that asks for more than the pods do: shut where the gang would fit."""
+    for gang in manifests.gangs:
+        if gang.group is None or not gang.group.spec.min_resources or gang.count is None:
+            continue
+        asked = Counter[str]()
+        for source in gang.sources:
+            asked["pods"] += source.count or 0
+            for name, amount in source.pod.shape.requests:
+                asked[name] += amount * (source.count or 0)
+        for name, wanted in gang.group.spec.min_resources:
+            if wanted > asked[name]:
+                yield gang.group.object.warning(
+                    "min-resources-above-pods",
+                    ("spec", "minResources", name),
+                    f"minResources ask for {format_amount(name, wanted)} {name}, and all pods of "
+                    f"the gang in these files for {format_amount(name, asked[name])}",
+                    f"lower it to {format_amount(name, asked[name])}, or leave it out",
+                )
+
+
+def membership_path(source: PodSource) -> Path:
+    """Return the field by which a pod names its gang."""
+    membership = source.resolution.membership
+    for dialect in DIALECTS:
+        if membership is None or membership.key.dialect != dialect.NAME:
+            continue
+        place, key = next(
+            (prefix.strip(), dialect.NAMED_BY.removeprefix(prefix))
+            for prefix in _PREFIXES
+            if dialect.NAMED_BY.startswith(prefix)
+        )
+        if place == "field":
+            return (*source.path, *key.split("."))
+        return (*source.path, "metadata", f"{place}s", key)
+    return source.path
+
+
+def min_place(gang: Gang) -> tuple[KubeObject, Path]:
+    """Return the object and the field that say the gang's min."""
+    if gang.group is None:
+        first = gang.sources[0]
+        return first.object, (*first.path, "metadata", "labels", labels.MIN_LABEL)
+    if gang.group.dialect.NAME == native.NAME:
+        return gang.group.object, ("spec", "schedulingPolicy", "gang", "minCount")
+    return gang.group.object, ("spec", "minMember")

@@ -1,0 +1,132 @@
+"""Rules about one pod template at a time: can the scheduler read it, and what gang does it name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from quorate.core.policy import DEFAULT_SCHEDULER_NAMES
+from quorate.core.reasons import Reason
+from quorate.dialects import DIALECTS, labels
+from quorate.dialects.fields import shown
+from quorate.lint.finding import Finding
+from quorate.lint.manifests import Manifests
+from quorate.lint.pod_sources import PodSource
+from quorate.lint.tree import Path
+
+_KEYS_OF_GANGS = {
+    key
+    for dialect in DIALECTS
+    for key in (dialect.NAMED_BY.rpartition(" ")[2],)
+    if dialect.NAMED_BY.startswith(("label", "annotation"))
+}
+
+
+def unreadable(manifests: Manifests) -> Iterator[Finding]:
+    """A pod of which the scheduler cannot read a field, such as a request that is no quantity."""
+    for source in manifests.sources:
+        if source.pod.defect and source.pod.defect_reason == Reason.POD_INVALID.value:
+            yield source.object.error(
+                "pod-invalid",
+                _field(source, source.pod.defect),
+                f"the pod cannot be placed: {source.pod.defect}",
+                "mend that field",
+            )
+
+
+def _field(source: PodSource, defect: str) -> Path:
+    """Return the field that a defect names (``spec.containers[0]...: what``), as far as it is."""
+    where = defect.partition(":")[0]
+    return (*source.path, "spec") if where.startswith("spec") else source.path
+
+
+def unsupported(manifests: Manifests) -> Iterator[Finding]:
+    """A pod of quorate's that needs a rule which quorate does not know: it would be held."""
+    ours = manifests.options.scheduler_names or DEFAULT_SCHEDULER_NAMES
+    for source in manifests.sources:
+        rules = source.pod.shape.unsupported
+        if rules and source.scheduler in ours:
+            yield source.object.error(
+                "rule-not-supported",
+                (*source.path, "spec"),
+                f"the pods need the rule {' and '.join(rules)}, which quorate does not know yet: "
+                "they would be held, not placed wrongly",
+                "do without it, or give the pods another schedulerName",
+            )
+
+
+def unknown_labels(manifests: Manifests) -> Iterator[Finding]:
+    """A label or annotation that looks like a gang's name and that no scheduler reads."""
+    for source in manifests.sources:
+        defect = source.resolution.defect
+        if defect:
+            what, _, remedy = defect.partition("; ")
+            yield source.object.error(
+                "unknown-gang-label", _path_of_key(source, what), what, remedy or "remove it"
+            )
+
+
+def _path_of_key(source: PodSource, what: str) -> Path:
+    """Return the path of the label or annotation that a sentence begins with."""
+    place, _, rest = what.partition(" ")
+    return (*source.path, "metadata", f"{place}s", rest.partition(" ")[0])
+
+
+def incomplete_labels(manifests: Manifests) -> Iterator[Finding]:
+    """Labels of the first API that name no gang after all: each pod would start alone."""
+    for source in manifests.sources:
+        pairs = source.facts.labels
+        if warning := labels.warning(source.facts):
+            about_min = warning.startswith(f"label {labels.MIN_LABEL} is ")
+            yield source.object.error(
+                "min-available-invalid" if about_min else "gang-label-incomplete",
+                _label(source),
+                warning,
+                f'give the pods both {labels.NAME_LABEL} and {labels.MIN_LABEL}: "4", or neither',
+            )
+        elif labels.membership(source.facts) is None and pairs.get(labels.NAME_LABEL):
+            yield source.object.warning(
+                "min-available-invalid",
+                _label(source),
+                f'label {labels.MIN_LABEL} is "{pairs.get(labels.MIN_LABEL)}": the pods are no '
+                "gang, each starts alone",
+                "write 1 or more for a gang, or remove both labels",
+            )
+    yield from _empty_names(manifests)
+
+
+def _label(source: PodSource) -> Path:
+    key = labels.MIN_LABEL if labels.MIN_LABEL in source.facts.labels else labels.NAME_LABEL
+    return (*source.path, "metadata", "labels", key)
+
+
+def _empty_names(manifests: Manifests) -> Iterator[Finding]:
+    for source in manifests.sources:
+        for place, pairs in (
+            ("labels", source.facts.labels),
+            ("annotations", source.facts.annotations),
+        ):
+            for key in sorted(_KEYS_OF_GANGS & pairs.keys()):
+                if not pairs[key] and key != labels.NAME_LABEL:
+                    yield source.object.error(
+                        "gang-label-incomplete",
+                        (*source.path, "metadata", place, key),
+                        f"{place[:-1]} {key} is empty: each pod starts alone",
+                        "write the gang's name, or remove it",
+                    )
+
+
+def several_dialects(manifests: Manifests) -> Iterator[Finding]:
+    """A pod that names gangs in two ways: only one of them counts."""
+    for source in manifests.sources:
+        if source.resolution.membership is not None and source.resolution.warning:
+            what, _, remedy = source.resolution.warning.rpartition("; ")
+            yield source.object.warning(
+                "several-dialects", (*source.path, "metadata"), what, remedy
+            )
+
+
+def did_you_mean(name: str, known: tuple[str, ...]) -> str:
+    """Return ``; did you mean X?`` when one of ``known`` is close, else nothing."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return f"; did you mean {shown(close[0])}?" if close else ""

@@ -1,0 +1,357 @@
+"""Goal: each rule finds what it is for, and is silent on the manifest that is right.
+
+Method: for each name of a finding, one bad and one good set of objects, through the whole of lint.
+"""
+
+import pytest
+
+from quorate.lint.rules import NAMES, RULES
+from tests.unit.lint.world import (
+    ANNOTATION,
+    MIN_LABEL,
+    NAME_LABEL,
+    SIGS,
+    SIGS_LABEL,
+    VOLCANO,
+    X_LABEL,
+    group,
+    job,
+    labelled,
+    lint,
+    native_group,
+    pod,
+    rules,
+    template,
+)
+
+GOOD = [group(2), job(2)]
+PVC = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+EMPTY_DIR = [{"name": "v", "emptyDir": {}}]
+VOLCANO_NAME = {ANNOTATION: "g"}
+LONG = "a" * 64
+
+# rule: (severity, what it finds fault with, what it does not)
+CASES = {
+    "duplicate-object": ("error", [*GOOD, job(2)], [*GOOD, job(2, "k")]),
+    "label-not-a-string": ("error", [job(2, labels=labelled(2))], [job(2, labels=labelled("2"))]),
+    "label-invalid": (
+        "error",
+        [job(2, labels={"team": "a b"})],
+        [job(2, labels={"team": "a-b", "empty": ""})],
+    ),
+    "replicas-invalid": ("error", [group(2), job("2")], GOOD),
+    "pod-invalid": (
+        "error",
+        [group(2), job(2, requests={"cpu": "4x"})],
+        [group(2), job(2, requests={"cpu": "4"})],
+    ),
+    "rule-not-supported": (
+        "error",
+        [group(2), job(2, volumes=PVC)],
+        [group(2), job(2, volumes=EMPTY_DIR)],
+    ),
+    "unknown-gang-label": ("error", [job(2, labels={"pod-group.scheduling.x-k8s.io": "g"})], GOOD),
+    "gang-label-incomplete": (
+        "error",
+        [job(2, labels=labelled(None))],
+        [job(2, labels=labelled())],
+    ),
+    "min-available-invalid": (
+        "error",
+        [job(2, labels=labelled("two"))],
+        [job(2, labels=labelled("2"))],
+    ),
+    "several-dialects": (
+        "warning",
+        [group(2), job(2, labels={X_LABEL: "g", SIGS_LABEL: "g"})],
+        GOOD,
+    ),
+    "podgroup-api-unknown": ("error", [group(2, api="scheduling.x-k8s.io/v1beta1")], GOOD),
+    "podgroup-field-unknown": ("error", [group(None, minMembers=2), job(2)], GOOD),
+    "podgroup-invalid": (
+        "error",
+        [group(2, minResources={"cpu": "x"}), job(2)],
+        [group(2, minResources={"pods": "2"}), job(2)],
+    ),
+    "min-invalid": ("error", [group("2"), job(2)], GOOD),
+    "min-not-positive": ("error", [group(0), job(2)], GOOD),
+    "timeout-out-of-range": (
+        "warning",
+        [group(2, scheduleTimeoutSeconds=901), job(2)],
+        [group(2, scheduleTimeoutSeconds=900), job(2)],
+    ),
+    "podgroup-without-pods": ("warning", [group(2, "other"), *GOOD], GOOD),
+    "label-era-mixed": ("error", [group(2, api=SIGS), job(2)], GOOD),
+    "podgroup-missing": ("warning", [job(2)], GOOD),
+    "namespaces-differ": (
+        "error",
+        [group(2, namespace="a"), job(2, namespace="b")],
+        [group(2, namespace="a"), job(2, namespace="a")],
+    ),
+    "min-above-replicas": ("error", [group(3), job(2)], [group(2), job(3)]),
+    "min-available-disagrees": (
+        "error",
+        [job(2, labels=labelled("2")), job(2, "k", labels=labelled("3"))],
+        [job(2, labels=labelled("4")), job(2, "k", labels=labelled("4"))],
+    ),
+    "scheduler-names-differ": (
+        "error",
+        [group(4), job(2), job(2, "k", schedulerName="volcano")],
+        [group(4), job(2), job(2, "k")],
+    ),
+    "default-scheduler": ("error", [group(2), job(2, schedulerName="default-scheduler")], GOOD),
+    "scheduler-unknown": ("warning", [group(2), job(2, schedulerName="quorat")], GOOD),
+    "priorities-differ": (
+        "error",
+        [group(4), job(2, priorityClassName="high"), job(2, "k")],
+        [group(4), job(2, priorityClassName="high"), job(2, "k", priorityClassName="high")],
+    ),
+    "min-resources-above-pods": (
+        "warning",
+        [group(2, minResources={"cpu": "9"}), job(2, requests={"cpu": "4"})],
+        [group(2, minResources={"cpu": "8"}), job(2, requests={"cpu": "4"})],
+    ),
+}
+ELSEWHERE = {
+    "duplicate-key": "test_tree",
+    "no-node-fits": "test_shape_rules",
+    "gang-above-shape": "test_shape_rules",
+    "min-resources-above-shape": "test_shape_rules",
+}
+
+
+def test_every_rule_has_a_case_and_a_name_of_its_own():
+    assert len(NAMES) == len(set(NAMES))
+    assert set(CASES) | set(ELSEWHERE) == set(NAMES)
+    assert all(rule.about and rule.check.__doc__ for rule in RULES)
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_the_bad_manifest_is_found_fault_with(rule):
+    severity, bad, _ = CASES[rule]
+    found = [finding for finding in lint(*bad).findings if finding.rule == rule]
+    assert found
+    assert {str(finding.severity) for finding in found} == {severity}
+    for finding in found:
+        assert finding.message
+        assert finding.remedy
+        assert finding.line > 1 or finding.path == "apiVersion"
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_the_good_manifest_is_not(rule):
+    assert rules(lint(*CASES[rule][2])) == set()
+
+
+def one(*objects, rule, **options):
+    found = [f for f in lint(*objects, **options).findings if f.rule == rule]
+    assert len(found) == 1, found
+    return found[0]
+
+
+# Labels and eras
+
+
+@pytest.mark.parametrize(
+    ("labels", "api", "wanted"),
+    [
+        ({SIGS_LABEL: "g"}, None, "label scheduling.x-k8s.io/pod-group: g"),
+        ({X_LABEL: "g"}, SIGS, "label pod-group.scheduling.sigs.k8s.io: g"),
+        ({X_LABEL: "g"}, VOLCANO, "annotation scheduling.k8s.io/group-name: g"),
+        (labelled("2"), None, "label scheduling.x-k8s.io/pod-group: g"),
+        ({NAME_LABEL: "g"}, None, "label scheduling.x-k8s.io/pod-group: g"),
+    ],
+)
+def test_a_mixed_era_names_both_and_says_what_to_write(labels, api, wanted):
+    made = group(2, **({"api": api} if api else {}))
+    found = one(made, job(2, labels=labels), rule="label-era-mixed")
+    assert wanted in found.remedy
+    assert made["apiVersion"] in found.message
+    assert found.path.startswith("spec.template.metadata.labels[")
+
+
+def test_a_near_miss_is_said_in_the_schedulers_own_words():
+    labels = {"pod-group.scheduling.sigs.k8s.io/pod-group": "g"}
+    found = one(job(2, labels=labels), rule="unknown-gang-label")
+    assert "is read by no scheduler" in found.message
+    assert found.path == "spec.template.metadata.labels[pod-group.scheduling.sigs.k8s.io/pod-group]"
+
+
+@pytest.mark.parametrize(
+    ("least", "rule", "severity"),
+    [
+        ("two", "min-available-invalid", "error"),
+        ("1.5", "min-available-invalid", "error"),
+        ("99999999999", "min-available-invalid", "error"),
+        ("0", "min-available-invalid", "warning"),
+        ("-1", "min-available-invalid", "warning"),
+        (None, "gang-label-incomplete", "error"),
+        ("", "gang-label-incomplete", "error"),
+    ],
+)
+def test_labels_that_make_no_gang(least, rule, severity):
+    assert one(job(2, labels=labelled(least)), rule=rule).severity == severity
+
+
+def test_a_number_in_a_label_is_told_once_and_read_as_it_was_meant():
+    report = lint(job(2, labels=labelled(4)))
+    assert rules(report) == {"label-not-a-string", "min-above-replicas"}
+    first = report.findings[0]
+    assert 'write it in quotes: "4"' in first.remedy
+
+
+@pytest.mark.parametrize("key", [X_LABEL, SIGS_LABEL])
+def test_an_empty_name_is_no_gang(key):
+    assert rules(lint(job(2, labels={key: ""}))) == {"gang-label-incomplete"}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"team": LONG},
+        {"team": "-a"},
+        {"team": "ä"},
+        {LONG: "a"},
+        {"Upper/x": "a"},
+        {"a/b/c": "a"},
+        {"": "a"},
+    ],
+)
+def test_labels_that_the_api_server_refuses(labels):
+    """The real server 1.36 answers 422 to each of these."""
+    assert "label-invalid" in rules(lint(job(2, labels=labels)))
+
+
+def test_a_selector_that_does_not_select_its_own_template():
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": template(labels={})},
+    }
+    assert one(deployment, rule="label-invalid").path == "spec.selector.matchLabels.app"
+
+
+# Gangs
+
+
+def test_min_above_replicas_names_both_and_says_how_to_mend_it():
+    found = one(group(4), job(2), rule="min-above-replicas")
+    assert found.message == "PodGroup g needs 4 members (spec.minMember), and Job j makes 2"
+    assert found.remedy == "set parallelism of Job j to 4, or lower minMember to 2"
+
+
+def test_min_above_replicas_adds_up_all_templates():
+    assert rules(lint(group(4), job(2), job(2, "k"))) == set()
+    found = one(group(5), job(2), job(2, "k"), rule="min-above-replicas")
+    assert found.message.endswith("Job j makes 2 and Job k makes 2, 4 in all")
+
+
+@pytest.mark.parametrize(
+    ("objects", "path"),
+    [
+        (
+            [job(2, labels=labelled("3"))],
+            f"spec.template.metadata.labels[{MIN_LABEL}]",
+        ),
+        (
+            [native_group(3), job(2, labels={}, schedulingGroup={"podGroupName": "g"})],
+            "spec.schedulingPolicy.gang.minCount",
+        ),
+        (
+            [group(3, api=VOLCANO), job(2, labels={}, annotations=VOLCANO_NAME)],
+            "spec.minMember",
+        ),
+        ([group(2, api=SIGS), pod(labels={SIGS_LABEL: "g"})], "spec.minMember"),
+    ],
+)
+def test_min_above_replicas_in_every_dialect(objects, path):
+    assert one(*objects, rule="min-above-replicas").path == path
+
+
+@pytest.mark.parametrize("min_member", [0, -1, None])
+def test_a_min_that_makes_no_gang_is_worst_where_the_api_refuses_it(min_member):
+    refused = {0: "error", -1: "error", None: "warning"}
+    report = lint(group(min_member), job(2))
+    assert [str(f.severity) for f in report.findings] == [refused[min_member]]
+    volcano = lint(group(min_member, api=VOLCANO), job(2, labels={}, annotations=VOLCANO_NAME))
+    assert [str(f.severity) for f in volcano.findings] == [
+        {0: "warning", -1: "error", None: "warning"}[min_member]
+    ]
+
+
+def test_a_misspelt_min_is_one_finding_with_the_name_that_was_meant():
+    for field in ("minMembers", "minmember", "minAvailable", "minCount"):
+        report = lint(group(None, **{field: 2}), job(2))
+        assert [f.rule for f in report.findings] == ["podgroup-field-unknown"], field
+        assert report.findings[0].remedy == "did you mean minMember?"
+    made = native_group(2)
+    made["spec"]["minMember"] = 2
+    found = one(made, rule="podgroup-field-unknown")
+    assert "spec.schedulingPolicy.gang.minCount" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("api", "severity", "remedy"),
+    [
+        ("scheduling.x-k8s.io/v1beta1", "error", "scheduling.x-k8s.io/v1alpha1"),
+        ("scheduling.sigs.k8s.io/v1", "error", "scheduling.sigs.k8s.io/v1alpha1"),
+        ("scheduling.xk8s.io/v1alpha1", "error", "scheduling.x-k8s.io/v1alpha1"),
+        ("scheduling.volcano.sh/v1alpha2", "error", "scheduling.volcano.sh/v1beta1"),
+        ("scheduling.incubator.k8s.io/v1alpha1", "error", "scheduling.volcano.sh/v1beta1"),
+        ("scheduling.run.ai/v2alpha2", "warning", "for quorate"),
+        ("scheduling.k8s.io/v1beta1", "warning", "for quorate"),
+    ],
+)
+def test_apis_of_podgroups_that_nobody_serves_any_more_or_that_are_others(api, severity, remedy):
+    found = one(group(2, api=api), rule="podgroup-api-unknown")
+    assert (str(found.severity), remedy in found.remedy) == (severity, True)
+
+
+def test_a_podgroup_in_another_namespace_is_sure_only_where_both_are_written():
+    found = one(group(2, namespace="a"), job(2), rule="namespaces-differ")
+    assert found.severity == "warning"
+    assert "-n a" in found.message
+    assert (
+        rules(lint(group(2, namespace="a"), job(2), namespace="a", namespace_given=True)) == set()
+    )
+    there = {"namespace": "b", "namespace_given": True}
+    assert (
+        one(group(2, namespace="a"), job(2), rule="namespaces-differ", **there).severity == "error"
+    )
+
+
+def test_a_missing_podgroup_may_be_a_typo():
+    report = lint(group(2, "trian"), job(2, labels={X_LABEL: "train"}))
+    found = next(f for f in report.findings if f.rule == "podgroup-missing")
+    assert "did you mean trian?" in found.message
+
+
+def test_priority_classes_of_one_value_agree():
+    classes = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": 7,
+        }
+        for name in ("a", "b")
+    ]
+    jobs = [job(2, priorityClassName="a"), job(2, "k", priorityClassName="b")]
+    assert rules(lint(group(4), *jobs)) == {"priorities-differ"}
+    assert rules(lint(group(4), *jobs, *classes)) == set()
+
+
+def test_the_default_scheduler_is_right_for_native_gangs_and_where_the_caller_says_so():
+    native = job(
+        2, labels={}, schedulerName="default-scheduler", schedulingGroup={"podGroupName": "g"}
+    )
+    assert rules(lint(native_group(2), native)) == set()
+    made = [group(2), job(2, schedulerName="default-scheduler")]
+    assert rules(lint(*made, scheduler_names=("default-scheduler",))) == set()
+
+
+def test_a_pod_without_a_scheduler_name_is_the_default_schedulers():
+    made = job(2)
+    del made["spec"]["template"]["spec"]["schedulerName"]
+    assert one(group(2), made, rule="default-scheduler").path == "spec.template.spec"

@@ -1,0 +1,128 @@
+"""Goal: with a shape, lint says which pods and gangs could never start there, and only those.
+
+Method: shapes of one or two nodes; the words come from the scheduler's own core.
+"""
+
+import pytest
+
+from tests.unit.lint.world import group, job, labelled, lint, native_group, node, pod, rules
+
+SMALL = [node("n1"), node("n2", labels={"zone": "a"}, gpu="4")]
+GPU = "nvidia.com/gpu"
+
+
+def on_shape(*objects, nodes=SMALL, **options):
+    return lint(*objects, nodes=nodes, shape_name="small", **options)
+
+
+def one(report, rule):
+    (found,) = report.findings
+    assert found.rule == rule
+    assert found.severity == "error"
+    return found
+
+
+def test_without_a_shape_nothing_is_too_large():
+    assert rules(lint(group(2), job(2, requests={"cpu": "900"}))) == set()
+
+
+def test_a_pod_that_fits_and_a_gang_that_fits():
+    assert rules(on_shape(group(4), job(4, requests={"cpu": "4"}))) == set()
+
+
+def test_a_pod_larger_than_any_node_names_the_resource_and_the_nearest_node():
+    report = on_shape(group(2), job(2, requests={GPU: "8"}))
+    found = one(report, "no-node-fits")
+    assert "8 nvidia.com/gpu; the largest matching node has 4" in found.message
+    assert found.remedy == "nearest: node n2 lacks 4 nvidia.com/gpu"
+    assert found.path == "spec.template.spec"
+
+
+def test_limits_are_requests_as_the_api_server_makes_them():
+    one(on_shape(pod(labels={}, limits={GPU: "8"})), "no-node-fits")
+    made = pod(labels={}, requests={"cpu": "1"}, limits={"cpu": "900"})
+    assert rules(on_shape(made)) == set()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"nodeSelector": {"zone": "b"}}, "node affinity/selector"),
+        (
+            {
+                "affinity": {
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [
+                                {
+                                    "matchExpressions": [
+                                        {"key": "zone", "operator": "In", "values": ["b"]}
+                                    ]
+                                }
+                            ]
+                        }
+                    }
+                }
+            },
+            "node affinity/selector",
+        ),
+    ],
+)
+def test_a_pod_that_no_node_takes_for_what_nodes_are(spec, words):
+    assert words in one(on_shape(pod(labels={}, **spec)), "no-node-fits").message
+
+
+def test_taints_keep_pods_away_unless_tolerated():
+    tainted = [node("n1", taints=[{"key": "gpu", "effect": "NoSchedule"}])]
+    found = one(on_shape(pod(labels={}), nodes=tainted), "no-node-fits")
+    assert "untolerated taint" in found.message
+    tolerant = pod(labels={}, tolerations=[{"key": "gpu", "operator": "Exists"}])
+    assert rules(on_shape(tolerant, nodes=tainted)) == set()
+
+
+def test_a_gang_larger_than_the_empty_shape():
+    found = one(on_shape(group(5), job(5, requests={"cpu": "4"})), "gang-above-shape")
+    assert found.path == "spec.minMember"
+    assert "the 5 members that must start together and 4 fit" not in found.message
+    assert "5 members must start together and 4 fit" in found.message
+
+
+def test_only_min_members_have_to_fit_at_once():
+    assert rules(on_shape(group(4), job(40, requests={"cpu": "4"}))) == set()
+    assert rules(on_shape(native_group(4), job(9, labels={}, requests={"cpu": "4"},
+                          schedulingGroup={"podGroupName": "g"}))) == set()  # fmt: skip
+
+
+def test_a_gang_of_two_kinds_of_pods_is_placed_jointly():
+    small, large = job(2, requests={"cpu": "3"}), job(2, "k", requests={"cpu": "5"})
+    assert rules(on_shape(group(4), small, large)) == set()
+    three = job(3, "k", requests={"cpu": "5"})
+    assert rules(on_shape(group(5), small, three)) == {"gang-above-shape"}
+
+
+def test_more_members_than_the_shape_takes_pods_at_all():
+    report = on_shape(job(1_000_000_000, labels=labelled("1000000000")))
+    assert "its 2 nodes take 20 pods in all" in one(report, "gang-above-shape").message
+
+
+def test_min_resources_above_the_shape():
+    made = group(2, minResources={"cpu": "17"})
+    report = on_shape(made, job(2, requests={"cpu": "1"}), ignore=["min-resources-above-pods"])
+    found = one(report, "min-resources-above-shape")
+    assert "17 cpu (16 free)" in found.message
+    fine = group(2, minResources={"cpu": "2"})
+    assert rules(on_shape(fine, job(2, requests={"cpu": "1"}))) == set()
+
+
+def test_one_gang_does_not_take_the_room_of_another():
+    gangs = [
+        job(4, name, labels=labelled("4", name), requests={"cpu": "4"}) for name in ("a", "b", "c")
+    ]
+    assert rules(on_shape(*gangs)) == set()
+
+
+def test_pods_of_any_scheduler_are_checked_and_gates_do_not_matter():
+    made = pod(labels={}, schedulerName="default-scheduler", requests={"cpu": "9"})
+    one(on_shape(made), "no-node-fits")
+    gated = job(2, requests={"cpu": "4"}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
+    assert rules(on_shape(group(2), gated)) == set()

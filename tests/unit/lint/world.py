@@ -1,0 +1,100 @@
+"""Manifests in one line each, for the tables of the rules."""
+
+import yaml
+
+from quorate.lint.check import Report, Text, check
+from quorate.lint.manifests import Options
+
+X_K8S, SIGS = "scheduling.x-k8s.io/v1alpha1", "scheduling.sigs.k8s.io/v1alpha1"
+VOLCANO, NATIVE = "scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/v1alpha2"
+X_LABEL = "scheduling.x-k8s.io/pod-group"
+SIGS_LABEL = "pod-group.scheduling.sigs.k8s.io"
+NAME_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
+MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
+ANNOTATION = "scheduling.k8s.io/group-name"
+
+
+def meta(name, namespace=None, **more):
+    return {"name": name, **({"namespace": namespace} if namespace else {}), **more}
+
+
+def group(min_member=2, name="g", *, api=X_K8S, namespace=None, **spec):
+    """A PodGroup; ``min_member`` None leaves the field out."""
+    own = {} if min_member is None else {"minMember": min_member}
+    return {
+        "apiVersion": api,
+        "kind": "PodGroup",
+        "metadata": meta(name, namespace),
+        "spec": {**own, **spec},
+    }
+
+
+def native_group(min_count=2, name="g"):
+    spec = {"schedulingPolicy": {"gang": {"minCount": min_count}}}
+    return {"apiVersion": NATIVE, "kind": "PodGroup", "metadata": meta(name), "spec": spec}
+
+
+def template(labels=None, annotations=None, *, requests=None, limits=None, **spec):
+    """A pod template that names gang g in the current way, unless told otherwise."""
+    resources = {"requests": requests or {}, **({"limits": limits} if limits else {})}
+    return {
+        "metadata": {
+            "labels": {X_LABEL: "g"} if labels is None else labels,
+            "annotations": annotations or {},
+        },
+        "spec": {
+            "schedulerName": "quorate",
+            "containers": [{"name": "c", "image": "c", "resources": resources}],
+            **spec,
+        },
+    }
+
+
+def job(count=2, name="j", *, namespace=None, **of_template):
+    """A Job of ``count`` pods at once."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": meta(name, namespace),
+        "spec": {
+            "parallelism": count,
+            "completions": count,
+            "template": template(**of_template),
+        },
+    }
+
+
+def labelled(least="2", name="g", **more):
+    """Labels of the first API; None leaves one out."""
+    pairs = {NAME_LABEL: name, MIN_LABEL: least, **more}
+    return {key: value for key, value in pairs.items() if value is not None}
+
+
+def pod(name="p", **of_template):
+    made = template(**of_template)
+    made["metadata"]["name"] = name
+    return {"apiVersion": "v1", "kind": "Pod", **made}
+
+
+def node(name="n1", *, labels=None, taints=(), **allocatable):
+    amounts = {"cpu": "8", "memory": "64Gi", "pods": "10", **allocatable}
+    return {
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {"taints": list(taints)},
+        "status": {"allocatable": {key.replace("gpu", "nvidia.com/gpu"): value
+                                   for key, value in amounts.items()}},
+    }  # fmt: skip
+
+
+def lint(*objects, ignore=(), **options) -> Report:
+    """Check objects as one YAML file of several documents."""
+    return lint_text(yaml.safe_dump_all(objects, sort_keys=False), ignore=ignore, **options)
+
+
+def lint_text(text, *, ignore=(), file="f.yaml", **options) -> Report:
+    return check([Text(file, text)], Options(**options), ignore)
+
+
+def rules(report: Report) -> set[str]:
+    assert not report.unreadable
+    return {finding.rule for finding in report.findings}
