@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check format test test-fast demo bench bench-core controlplane cluster clean
+.PHONY: help install lock check format test test-fast differential demo bench bench-core bench-embedded controlplane cluster record clean
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,14 +40,20 @@ format: $(STAMP) ## Format and sort imports
 test: $(STAMP) ## All checks and all tests, on the real control plane where Go is found
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m tools.controlplane build --if-possible
-	@$(BIN)/pytest -q -n 2 tests/unit tests/property
-	@$(BIN)/pytest -v -n 0 tests/e2e
+	@$(MAKE) --no-print-directory test-fast
+	@$(BIN)/pytest -v -n 0 tests/clients tests/up
+	@$(BIN)/pytest -v -n 0 tests/differential
+	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
 
-test-fast: $(STAMP) ## Unit and property tests only
+test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster
 	@$(BIN)/pytest -q -n 2 tests/unit tests/property
+	@$(BIN)/pytest -q -n 4 tests/e2e --cluster embedded
 
-demo: $(STAMP) controlplane ## Play CoreWeave's two examples on a real control plane
-	@$(BIN)/python -m tools.demo
+differential: $(STAMP) controlplane ## Compare N sequences of requests with the real API server
+	@QUORATE_DIFFERENTIAL_EXAMPLES=$(or $(N),200) $(BIN)/pytest -q -n 0 tests/differential
+
+demo: $(STAMP) ## See what gangs do, in a minute, on an embedded cluster (ARGS=--keep, ARGS=--help)
+	@$(BIN)/python -m tools.demo $(ARGS)
 
 bench: $(STAMP) controlplane ## Compare with the ceiling and with peers on one real API server
 	@$(BIN)/python -m bench.core_bench
@@ -56,11 +62,17 @@ bench: $(STAMP) controlplane ## Compare with the ceiling and with peers on one r
 bench-core: $(STAMP) ## Measure the core without I/O
 	@$(BIN)/python -m bench.core_bench
 
+bench-embedded: $(STAMP) ## Measure the embedded cluster
+	@$(BIN)/python -m bench.embedded_bench
+
 controlplane: $(STAMP) ## Build the real control plane once, into a cache outside the repo
 	@$(BIN)/python -m tools.controlplane build
 
 cluster: $(STAMP) controlplane ## Start a real control plane with kwok nodes, until Ctrl-C
 	@$(BIN)/python -m tools.controlplane up --nodes 10
+
+record: $(STAMP) controlplane ## Record the API of the real control plane for the embedded one
+	@$(BIN)/python -m tools.openapi
 
 clean: ## Remove .venv and caches of this checkout
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

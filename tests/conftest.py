@@ -5,6 +5,15 @@ import os
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cluster",
+        choices=["real", "embedded"],
+        default=None,
+        help="a real control plane (tests/e2e by itself), or quorate up (tests/clients by itself)",
+    )
+
+
 def in_ci() -> bool:
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")
 

@@ -1,5 +1,6 @@
-"""One real control plane for the whole suite, and quorate beside it with exactly its shipped RBAC.
+"""One cluster for the whole suite, and quorate beside it with exactly its shipped RBAC.
 
+``--cluster real`` is a real control plane, ``--cluster embedded`` is ``quorate up --no-scheduler``.
 Each test has nodes and namespaces of its own and leaves none behind.
 """
 
@@ -12,21 +13,22 @@ import pytest
 from tests.conftest import skip_or_fail
 from tests.e2e.running import Quorate, install_beside, manifests, uninstall
 from tests.e2e.world import World, wait_for
-from tools.controlplane import ApiError, Cluster
+from tools.controlplane import Access, ApiError, Cluster
 from tools.controlplane.versions import missing_binaries
+from tools.embedded import Embedded
 
 VOLCANO = Path(__file__).with_name("manifests") / "volcano.yaml"
 VOLCANO_CRDS = ("podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory) -> Iterator[Cluster]:
-    missing = missing_binaries()
+def cluster(request, tmp_path_factory) -> Iterator[Access]:
+    kind = request.config.getoption("--cluster") or "real"
+    missing = missing_binaries() if kind == "real" else missing_binaries(["kubectl"])
     if missing:
-        skip_or_fail(
-            f"the real control plane is not built ({', '.join(missing)}): make controlplane"
-        )
-    with Cluster.start(tmp_path_factory.mktemp("cluster")) as started:
+        skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
+    starts = {"real": Cluster, "embedded": Embedded}[kind].start
+    with starts(tmp_path_factory.mktemp("cluster")) as started:
         parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
         started.kubectl("apply", "-f", "-", input=manifests(*parts))
         for crd in ("podgroups.scheduling.x-k8s.io", "podgroups.scheduling.sigs.k8s.io"):
@@ -103,17 +105,17 @@ def volcano(cluster, quorate) -> Iterator[None]:
     remove_volcano(cluster)
 
 
-def install_volcano(cluster: Cluster) -> None:
+def install_volcano(cluster: Access) -> None:
     cluster.kubectl("apply", "-f", str(VOLCANO))
     for crd in VOLCANO_CRDS:
         cluster.kubectl("wait", "--for=condition=Established", f"crd/{crd}")
 
 
-def remove_volcano(cluster: Cluster) -> None:
+def remove_volcano(cluster: Access) -> None:
     cluster.kubectl("delete", "crd", *VOLCANO_CRDS)
 
 
-def _exists(cluster: Cluster, path: str) -> bool:
+def _exists(cluster: Access, path: str) -> bool:
     try:
         cluster.api("GET", path)
     except ApiError as error:

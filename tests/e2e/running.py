@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import yaml
 
 from tests.e2e.world import wait_for
-from tools.controlplane import Cluster
+from tools.controlplane import Access
 
 CONFIG = {
     "apiVersion": "quorate.dev/v1alpha1",
@@ -52,7 +52,7 @@ def manifests(*args: str) -> str:
     return done.stdout
 
 
-def install_beside(cluster: Cluster, namespace: str) -> None:
+def install_beside(cluster: Access, namespace: str) -> None:
     """Give a second scheduler the shipped RBAC in a namespace of its own, with its own lease.
 
     What is cluster-wide and the same for both is left as it is; the binding has another name.
@@ -65,7 +65,7 @@ def install_beside(cluster: Cluster, namespace: str) -> None:
     cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(wanted))
 
 
-def uninstall(cluster: Cluster, namespace: str) -> None:
+def uninstall(cluster: Access, namespace: str) -> None:
     cluster.kubectl("delete", "clusterrolebinding", f"quorate-{namespace}")
     cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
@@ -75,7 +75,7 @@ class Quorate:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: Access,
         folder: Path,
         config: dict | None = None,
         namespace: str = "quorate-system",

@@ -40,7 +40,7 @@ def test_scheduler_plugins_phases_and_counts(world, dialect):
     shape, api = SHAPES[dialect], SHAPES[dialect].api
     world.nodes(1, allocatable={"cpu": "2"})
     world.apply(shape.group("pg1", 3, scheduleTimeoutSeconds=0))
-    done_soon = {"annotations": {"kwok.x-k8s.io/complete-after": "2s"}}
+    done_soon = {"annotations": {"quorate.dev/complete-after": "2s"}}
     first, *others = shape.pods("pg1", 3, **done_soon)
     world.create_pod(first)
     world.wait_status("pg1", api, phase="Pending")
@@ -88,7 +88,7 @@ def test_volcano_phases_conditions_and_counts(world):
     world.nodes(1, allocatable={"cpu": "2"})
     shape = SHAPES["volcano"]
     world.apply(shape.group("job", 3))
-    done_soon = {"annotations": {"kwok.x-k8s.io/complete-after": "2s"}}
+    done_soon = {"annotations": {"quorate.dev/complete-after": "2s"}}
     world.create_pods(shape.pods("job", 3, **done_soon))
     waiting = wait_for(
         lambda: condition(world.group("job", VOLCANO).get("status", {}), "Unschedulable"),

@@ -96,7 +96,7 @@ def test_a_terminating_member_does_not_count(world):
 
 def test_bound_members_count_whatever_their_phase(world):
     world.nodes(1)
-    world.create_pods(world.gang("g", 2, annotations={"kwok.x-k8s.io/complete-after": "100ms"}))
+    world.create_pods(world.gang("g", 2, annotations={"quorate.dev/complete-after": "100ms"}))
     wait_for(
         lambda: [p["status"]["phase"] for p in world.pods()] == ["Succeeded"] * 2, "both are done"
     )

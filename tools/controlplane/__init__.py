@@ -5,8 +5,9 @@ are fake but whose API is not (``Cluster``). Called by tests/e2e, bench and peop
 ``python -m tools.controlplane build`` and ``python -m tools.controlplane up``.
 """
 
+from tools.controlplane.access import Access, KubectlError
 from tools.controlplane.client import ApiClient, ApiError
-from tools.controlplane.cluster import Cluster, KubectlError
+from tools.controlplane.cluster import Cluster
 from tools.controlplane.process import ComponentError
 
-__all__ = ["ApiClient", "ApiError", "Cluster", "ComponentError", "KubectlError"]
+__all__ = ["Access", "ApiClient", "ApiError", "Cluster", "ComponentError", "KubectlError"]

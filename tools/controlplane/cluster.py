@@ -8,20 +8,19 @@ tests/e2e, bench and ``up``::
 """
 
 import json
-import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
-from tools.controlplane import credentials, flags, nodes, versions
+from tools.controlplane import credentials, flags, versions
+from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient, ApiError
 from tools.controlplane.process import Component, ComponentError, free_port, wait_until
 
@@ -29,16 +28,12 @@ READY_TIMEOUT_S = 60
 STOP_GRACE_S = 5
 
 
-class KubectlError(RuntimeError):
-    """kubectl failed; the text holds its command line and what it said."""
-
-
 def say(message: str) -> None:
     """Print progress to standard error."""
     print(f"controlplane: {message}", file=sys.stderr, flush=True)
 
 
-class Cluster:
+class Cluster(Access):
     """A control plane and its clients. Make one with ``Cluster.start``; a context manager.
 
     Start it from a thread that outlives it: the kernel ends the components with that thread.
@@ -65,7 +60,6 @@ class Cluster:
         self.admin_token = self._credentials.tokens["admin"]  #: bearer token in system:masters
         self.client = self.client_for(self.admin_token)  #: as admin; safe between threads
         self.kubeconfig = self._kubeconfig_of("admin")  #: path of the admin's kubeconfig
-        self.kubectl_path = versions.binary("kubectl")
 
     @classmethod
     def start(
@@ -75,10 +69,12 @@ class Cluster:
         nodes: int = 0,
         allocatable: Mapping[str, str] | None = None,
         progress: Callable[[str], None] = say,
+        controllers: bool = True,
     ) -> Self:
         """Start a control plane and wait until it is ready for pods.
 
-        Without ``data_dir`` its files are temporary. A folder that is given stays, and a cluster
+        Without ``controllers`` only etcd and the API server run: nothing acts on objects. Without
+        ``data_dir`` its files are temporary. A folder that is given stays, and a cluster
         started on it again finds its objects; the log of each component is ``<component>.log``.
         """
         start_s = time.monotonic()
@@ -86,7 +82,7 @@ class Cluster:
         cluster = cls(data_dir, progress)
         try:
             cluster._handle_sigterm()
-            cluster._start_all()
+            cluster._start_all(controllers=controllers)
             if nodes:
                 cluster.create_nodes(nodes, allocatable=allocatable)
         except BaseException:
@@ -166,103 +162,19 @@ class Cluster:
         """Give the process id of a component, such as ``kube-apiserver``, to measure it."""
         return self._components[component].pid
 
-    # Users
-
-    def client_for(self, token: str) -> ApiClient:
-        """Give a client of the API server that uses this bearer token."""
-        return ApiClient(self.server, self.ca, token)
-
     def kubeconfig_for(self, token: str, *, name: str = "user") -> Path:
         """Write a kubeconfig with this bearer token and give its path; ``name`` is in the path."""
         return self._credentials.write_kubeconfig(name, self.server, token)
 
-    def service_account_token(self, namespace: str, name: str) -> str:
-        """Give a new token of a ServiceAccount that exists; it lasts for a day."""
-        return self.kubectl(
-            "create", "token", name, f"--namespace={namespace}", "--duration=24h"
-        ).strip()
-
-    # Requests
-
-    def kubectl(
-        self,
-        *args: str,
-        input: str | None = None,
-        check: bool = True,
-        kubeconfig: Path | None = None,
-        timeout_s: float = 120,
-    ) -> str:
-        """Run kubectl, as admin unless a ``kubeconfig`` is given, and give what it prints."""
-        command = [str(self.kubectl_path), *args]
-        environment = {
-            **os.environ,
-            "HOME": str(self.data_dir),
-            "KUBECONFIG": str(kubeconfig or self.kubeconfig),
-        }
-        done = subprocess.run(
-            command,
-            input=input,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout_s,
-        )
-        if check and done.returncode != 0:
-            said = (done.stderr + done.stdout).strip()
-            raise KubectlError(f"kubectl {' '.join(args)}: code {done.returncode}\n{said}")
-        return done.stdout
-
-    def api(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | list[Any] | None = None,
-        *,
-        content_type: str = "application/json",
-        timeout_s: float = 30,
-    ) -> dict[str, Any]:
-        """Send one request as admin; raise ApiError for a status of 400 and above."""
-        return self.client.api(method, path, body, content_type=content_type, timeout_s=timeout_s)
-
-    # Nodes
-
-    def create_nodes(
-        self,
-        names: int | Iterable[str],
-        *,
-        allocatable: Mapping[str, str] | None = None,
-        labels: nodes.Labels | None = None,
-        taints: Sequence[Mapping[str, str]] = (),
-        prefix: str = "node-",
-    ) -> list[str]:
-        """Create nodes that are ready, and give their names.
-
-        ``names`` is a list, or a count: then they are ``prefix`` with 0, 1, ... ``allocatable`` is
-        merged over ``nodes.ALLOCATABLE``; ``labels`` may be a function of the node's index.
-        """
-        if isinstance(names, int):
-            names = [f"{prefix}{i}" for i in range(names)]
-        chosen = list(names)
-        start_s = time.monotonic()
-        nodes.create(
-            self.client, chosen, allocatable=allocatable or {}, labels=labels or {}, taints=taints
-        )
-        elapsed_s = time.monotonic() - start_s
-        if elapsed_s > 1:
-            self._progress(f"created {len(chosen)} nodes in {elapsed_s:.1f} s")
-        return chosen
-
-    def delete_all_nodes(self) -> None:
-        """Delete all nodes. Their pods stay until the pod garbage collector sees them (1 min)."""
-        self.api("DELETE", "/api/v1/nodes", timeout_s=120)
-
     # Inside
 
-    def _start_all(self) -> None:
+    def _start_all(self, *, controllers: bool) -> None:
         data = self.data_dir / "etcd"
         self._run("etcd", flags.etcd(data, self._etcd_port, self._etcd_peer_port))
         self.start_apiserver()  # retries until etcd answers
+        if not controllers:
+            self._wait("the default namespace", self._has_namespace)
+            return
         manager = self._kubeconfig_of("system:kube-controller-manager")
         self._run(
             "kube-controller-manager", flags.kube_controller_manager(self._credentials, manager)
@@ -291,8 +203,14 @@ class Cluster:
         return self.ca.exists() and self.client.is_ready()
 
     def _has_service_account(self) -> bool:
+        return self._has("/api/v1/namespaces/default/serviceaccounts/default")
+
+    def _has_namespace(self) -> bool:
+        return self._has("/api/v1/namespaces/default")
+
+    def _has(self, path: str) -> bool:
         try:
-            self.api("GET", "/api/v1/namespaces/default/serviceaccounts/default")
+            self.api("GET", path)
         except ApiError as error:
             if error.status != 404:
                 raise

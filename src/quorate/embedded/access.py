@@ -1,0 +1,57 @@
+"""Who may enter a cluster: its administrator's token, and the kubeconfig that holds it.
+
+In: the cluster's folder. Out: files with mode 0600 in it, kept when they are there, so that a
+cluster that starts again on its data knows the same users.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ADMIN = "embedded-admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The administrator's bearer token, and the key that signs tokens of ServiceAccounts."""
+
+    admin_token: str
+    signing_key: bytes
+
+
+def secrets_in(folder: Path) -> Secrets:
+    """Read the folder's secrets, or make them."""
+    path = folder / "secrets.json"
+    if not path.exists():
+        made = {"adminToken": secrets.token_hex(16), "signingKey": secrets.token_hex(32)}
+        write_private(path, json.dumps(made))
+    found = json.loads(path.read_text())
+    return Secrets(found["adminToken"], bytes.fromhex(found["signingKey"]))
+
+
+def kubeconfig(server: str, ca: Path, token: str, *, user: str = ADMIN) -> str:
+    """Return a kubeconfig as JSON, which is YAML too; it holds the CA itself."""
+    cluster = {
+        "server": server,
+        "certificate-authority-data": base64.b64encode(ca.read_bytes()).decode(),
+    }
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "quorate", "cluster": cluster}],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": "quorate", "context": {"cluster": "quorate", "user": user}}],
+        "current-context": "quorate",
+    }
+    return json.dumps(config, indent=2) + "\n"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read."""
+    path.touch(mode=0o600)
+    path.write_text(text)

@@ -1,0 +1,1 @@
+"""The API as calls: create, get, list, update, patch, delete, bind, evict."""

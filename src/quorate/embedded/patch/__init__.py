@@ -1,0 +1,1 @@
+"""JSON, merge, strategic-merge and apply patches: pure functions over plain dictionaries."""

@@ -1,0 +1,1 @@
+"""What the server knows of each resource, and the rules of single kinds."""

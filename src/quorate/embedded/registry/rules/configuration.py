@@ -1,0 +1,170 @@
+"""ConfigMaps, Secrets, service accounts, quotas, limit ranges and pod templates.
+
+Source: kubernetes ``pkg/apis/core`` (defaults, validation) of 1.36.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from quorate.embedded.causes import duplicate, forbidden, immutable, invalid, required, too_long
+from quorate.embedded.errors import Cause
+from quorate.embedded.names import config_key, invalid_text, label_key
+from quorate.embedded.objects import Object
+from quorate.embedded.registry.quantities import canonical_list, nano_units
+from quorate.embedded.registry.rules.base import Rules
+from quorate.embedded.registry.rules.common import set_default, spec_of, text_of, with_status
+from quorate.embedded.registry.rules.pod_defaults import default_template
+from quorate.embedded.registry.rules.pod_spec import template_causes
+
+_BYTES_MAX = 1024 * 1024
+_FROZEN = "field is immutable when `immutable` is set"
+_NEEDED_KEYS = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_BASIC_AUTH = ("username", "password")
+_TOKEN = "kubernetes.io/service-account-token"
+_ACCOUNT = "kubernetes.io/service-account.name"
+
+
+def _keys_causes(obj: Object, *fields: str) -> list[Cause]:
+    causes: list[Cause] = []
+    size = 0
+    for field in fields:
+        for key, value in (obj.get(field) or {}).items():
+            causes += invalid_text(f"{field}[{key}]", key, config_key)
+            size += len(value.encode())
+    if size > _BYTES_MAX:
+        causes.append(too_long("", _BYTES_MAX))
+    return causes
+
+
+def _map_causes(obj: Object) -> list[Cause]:
+    causes = _keys_causes(obj, "data", "binaryData")
+    binary = obj.get("binaryData") or {}
+    return causes + [
+        invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+        for key in obj.get("data") or ()
+        if key in binary
+    ]
+
+
+def _frozen_causes(obj: Object, old: Object, *fields: str) -> list[Cause]:
+    if not old.get("immutable"):
+        return []
+    causes = [] if obj.get("immutable") else [forbidden("immutable", _FROZEN)]
+    return causes + [
+        forbidden(field, _FROZEN) for field in fields if obj.get(field) != old.get(field)
+    ]
+
+
+def _map_update_causes(obj: Object, old: Object) -> list[Cause]:
+    return _frozen_causes(obj, old, "data", "binaryData")
+
+
+def _default_secret(obj: Object) -> None:
+    """Set the type, and put ``stringData``, which is only ever sent, into ``data``."""
+    set_default(obj, "type", "Opaque")
+    plain = obj.pop("stringData", None)
+    if plain:
+        coded = {key: base64.b64encode(text.encode()).decode() for key, text in plain.items()}
+        obj["data"] = {**(obj.get("data") or {}), **coded}
+
+
+def _secret_causes(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    data = obj.get("data") or {}
+    size = 0
+    for key, text in data.items():
+        causes += invalid_text(f"data[{key}]", key, config_key)
+        try:
+            size += len(base64.b64decode(text, validate=True))
+        except (binascii.Error, ValueError):
+            causes.append(invalid(f"data[{key}]", text, "must be base64"))
+    if size > _BYTES_MAX:
+        causes.append(too_long("data", _BYTES_MAX))
+    kind = obj["type"]
+    causes += [required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
+    if kind == "kubernetes.io/basic-auth" and not any(key in data for key in _BASIC_AUTH):
+        causes += [required(f"data[{key}]") for key in _BASIC_AUTH]
+    if kind == _TOKEN and not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT):
+        causes.append(required(f"metadata.annotations[{_ACCOUNT}]"))
+    return causes
+
+
+def _secret_update_causes(obj: Object, old: Object) -> list[Cause]:
+    causes = immutable("type", obj.get("type"), old.get("type"))
+    return causes + _frozen_causes(obj, old, "data")
+
+
+def _default_quota(obj: Object) -> None:
+    canonical_list(spec_of(obj).get("hard") or {})
+
+
+def _default_limits(obj: Object) -> None:
+    """Complete the limits of containers: from max to default to defaultRequest, and from min."""
+    for item in spec_of(obj).get("limits") or ():
+        for field in ("max", "min", "default", "defaultRequest"):
+            canonical_list(item.get(field) or {})
+        if item.get("type") != "Container":
+            continue
+        limit: dict[str, Any] = {**(item.get("max") or {}), **(item.get("default") or {})}
+        request = {**(item.get("min") or {}), **limit, **(item.get("defaultRequest") or {})}
+        for field, value in (("default", limit), ("defaultRequest", request)):
+            if value:
+                item[field] = value
+
+
+def _limits_causes(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, item in enumerate(obj["spec"].get("limits") or ()):
+        at, kind = f"spec.limits[{index}]", item.get("type", "")
+        causes += invalid_text(f"{at}.type", kind, label_key)
+        if kind in seen:
+            causes.append(duplicate(f"{at}.type", kind))
+        seen.add(kind)
+        least, most = item.get("min") or {}, item.get("max") or {}
+        if kind == "Pod":
+            why = "may not be specified when `type` is 'Pod'"
+            causes += [forbidden(f"{at}.{f}", why) for f in _OF_CONTAINERS if item.get(f)]
+        if kind == "PersistentVolumeClaim" and "storage" not in {**least, **most}:
+            why = "either minimum or maximum storage value is required, but neither was provided"
+            causes.append(required(f"{at}.limits", why))
+        for key, value in least.items():
+            if key in most and nano_units(value) > nano_units(most[key]):
+                why = f"min value {value} is greater than max value {most[key]}"
+                causes.append(invalid(f"{at}.min[{key}]", value, why))
+    return causes
+
+
+_OF_CONTAINERS = ("default", "defaultRequest")
+
+
+def _default_pod_template(obj: Object) -> None:
+    set_default(obj, "template", {})
+    default_template(obj["template"])
+
+
+def _pod_template_causes(obj: Object) -> list[Cause]:
+    return template_causes(obj["template"], "template")
+
+
+CONFIG_MAPS = Rules(validate=_map_causes, validate_update=_map_update_causes)
+SECRETS = Rules(
+    defaults=_default_secret,
+    validate=_secret_causes,
+    validate_update=_secret_update_causes,
+    selectable={"type": text_of("type")},
+)
+SERVICE_ACCOUNTS = Rules()
+QUOTAS = Rules(defaults=_default_quota, prepare_create=with_status({}))
+LIMIT_RANGES = Rules(defaults=_default_limits, validate=_limits_causes)
+POD_TEMPLATES = Rules(
+    defaults=_default_pod_template, validate=_pod_template_causes, has_generation=True
+)

@@ -1,0 +1,1 @@
+"""The structure of objects, as the recorded OpenAPI document and CRDs give it."""

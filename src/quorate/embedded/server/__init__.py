@@ -1,0 +1,1 @@
+"""HTTP and TLS: paths, bodies, watch streams, discovery, Tables."""

@@ -1,0 +1,144 @@
+"""``quorate up`` as a user meets it: starting, stopping, keeping, and what can be wrong."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.world import wait_for
+from tools.embedded import Embedded
+
+UP = [sys.executable, "-m", "quorate.cli", "up"]
+
+
+def up(*args: str, timeout: float = 30) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [*UP, *args], capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def started(tmp_path: Path, *args: str) -> tuple[subprocess.Popen, Path]:
+    """Start a cluster whose temporary files are in ``tmp_path``; give it and its kubeconfig."""
+    kubeconfig = tmp_path / "kubeconfig"
+    command = [*UP, "--write-kubeconfig", str(kubeconfig), *args]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    wait_for(lambda: kubeconfig.exists() or process.poll() is not None, "it is up")
+    return process, kubeconfig
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number):
+    process, kubeconfig = started(tmp_path, "--nodes", "4")
+    assert json.loads(kubeconfig.read_text())["users"][0]["user"]["token"]
+    process.send_signal(number)
+    out, err = process.communicate(timeout=15)
+    assert (process.returncode, err) == (0, "")
+    assert "export KUBECONFIG=" in out
+    assert "4 nodes" in out
+    assert "quorate why" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_port_in_use_is_one_line(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = up("--port", str(port))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"Error: port {port} is in use: choose another with --port, or 0 for any that is free\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--shape", "no-such-shape"], "no-such-shape"),
+        (["--nodes", "-1"], "--nodes"),
+        (["--run-time", "soon"], "--run-time soon"),
+        (["--config", "no-such-file.yaml"], "no-such-file.yaml"),
+        (["--data", "/proc/quorate"], "/proc/quorate"),
+    ],
+)
+def test_a_bad_call_is_one_line_that_names_what_is_wrong(args, said):
+    done = up(*args)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_presets_are_listed():
+    done = up("--shape", "list")
+    assert done.returncode == 0
+    assert "coreweave-h100" in done.stdout
+
+
+def test_a_folder_serves_one_cluster_at_a_time(tmp_path):
+    with Embedded.start(tmp_path):
+        done = up("--data", str(tmp_path))
+    assert done.returncode == 2
+    assert str(tmp_path) in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_it_holds_survives_kill_9(tmp_path):
+    with Embedded.start(tmp_path, nodes=2) as cluster:
+        body = {"metadata": {"name": "kept"}, "data": {"k": "v"}}
+        path = "/api/v1/namespaces/default/configmaps"
+        made = cluster.api("POST", path, body)
+        cluster.restart_apiserver(kill=True)
+        assert cluster.api("GET", f"{path}/kept") == made
+        assert len(cluster.api("GET", "/api/v1/nodes")["items"]) == 2
+        later = cluster.api("POST", path, {"metadata": {"name": "later"}})
+    versions = [int(one["metadata"]["resourceVersion"]) for one in (made, later)]
+    assert versions[0] < versions[1]
+
+
+def test_a_corrupt_folder_is_named_and_left_as_it_is(tmp_path):
+    with Embedded.start(tmp_path):
+        pass
+    file = tmp_path / "state.sqlite3"
+    broken = file.read_bytes()[:5000] + b"rubbish" * 1000
+    file.write_bytes(broken)
+    done = up("--data", str(tmp_path))
+    assert done.returncode == 2
+    assert str(file) in done.stderr
+    assert file.read_bytes() == broken
+
+
+def test_quorate_schedules_in_it_and_pods_run(tmp_path):
+    with Embedded.start(tmp_path, scheduler=True, nodes=2) as cluster:
+        labels = {
+            "pod-group.scheduling.sigs.k8s.io/name": "g",
+            "pod-group.scheduling.sigs.k8s.io/min-available": "3",
+        }
+        spec = {"schedulerName": "quorate", "containers": [{"name": "c", "image": "i"}]}
+        path = "/api/v1/namespaces/default/pods"
+
+        def create(index: int) -> None:
+            metadata = {"name": f"g-{index}", "labels": labels}
+            cluster.api("POST", path, {"metadata": metadata, "spec": spec})
+
+        def phases() -> list[str]:
+            return [pod["status"]["phase"] for pod in cluster.api("GET", path)["items"]]
+
+        create(0)
+        create(1)
+        time.sleep(0.5)
+        assert phases() == ["Pending", "Pending"]
+        create(2)
+        wait_for(lambda: phases() == ["Running"] * 3, "all three run")

@@ -1,0 +1,131 @@
+"""What tests and tools do to a running cluster, whichever it is: requests, kubectl, users, nodes.
+
+In: a server URL, its CA, the administrator token. Called as the base of ``Cluster`` (real) and
+of ``tools.embedded.Embedded``.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.controlplane import nodes, versions
+from tools.controlplane.client import ApiClient
+
+
+class KubectlError(RuntimeError):
+    """kubectl failed; the text holds its command line and what it said."""
+
+
+class Access:
+    """A cluster as its clients see it. Subclasses set the attributes and start what answers."""
+
+    server: str  #: URL of the API server
+    ca: Path  #: PEM file that verifies the API server
+    admin_token: str  #: bearer token in system:masters
+    client: ApiClient  #: as admin; safe between threads
+    kubeconfig: Path  #: the admin's kubeconfig
+    data_dir: Path  #: where its files are
+    _progress: Callable[[str], None]
+
+    # Users
+
+    def client_for(self, token: str) -> ApiClient:
+        """Give a client of the API server that uses this bearer token."""
+        return ApiClient(self.server, self.ca, token)
+
+    def kubeconfig_for(self, token: str, *, name: str = "user") -> Path:
+        """Write a kubeconfig with this bearer token and give its path; ``name`` is in the path."""
+        raise NotImplementedError
+
+    def service_account_token(self, namespace: str, name: str) -> str:
+        """Give a new token of a ServiceAccount that exists; it lasts for a day."""
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 86400},
+        }
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        return str(self.api("POST", path, body)["status"]["token"])
+
+    # Requests
+
+    @property
+    def kubectl_path(self) -> Path:
+        """The kubectl that is built from the same version."""
+        return versions.binary("kubectl")
+
+    def kubectl(
+        self,
+        *args: str,
+        input: str | None = None,
+        check: bool = True,
+        kubeconfig: Path | None = None,
+        timeout_s: float = 120,
+    ) -> str:
+        """Run kubectl, as admin unless a ``kubeconfig`` is given, and give what it prints."""
+        command = [str(self.kubectl_path), *args]
+        environment = {
+            **os.environ,
+            "HOME": str(self.data_dir),
+            "KUBECONFIG": str(kubeconfig or self.kubeconfig),
+        }
+        done = subprocess.run(
+            command,
+            input=input,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+        )
+        if check and done.returncode != 0:
+            said = (done.stderr + done.stdout).strip()
+            raise KubectlError(f"kubectl {' '.join(args)}: code {done.returncode}\n{said}")
+        return done.stdout
+
+    def api(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | list[Any] | None = None,
+        *,
+        content_type: str = "application/json",
+        timeout_s: float = 30,
+    ) -> dict[str, Any]:
+        """Send one request as admin; raise ApiError for a status of 400 and above."""
+        return self.client.api(method, path, body, content_type=content_type, timeout_s=timeout_s)
+
+    # Nodes
+
+    def create_nodes(
+        self,
+        names: int | Iterable[str],
+        *,
+        allocatable: Mapping[str, str] | None = None,
+        labels: nodes.Labels | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+        prefix: str = "node-",
+    ) -> list[str]:
+        """Create nodes that are ready, and give their names.
+
+        ``names`` is a list, or a count: then they are ``prefix`` with 0, 1, ... ``allocatable`` is
+        merged over ``nodes.ALLOCATABLE``; ``labels`` may be a function of the node's index.
+        """
+        if isinstance(names, int):
+            names = [f"{prefix}{i}" for i in range(names)]
+        chosen = list(names)
+        start_s = time.monotonic()
+        nodes.create(
+            self.client, chosen, allocatable=allocatable or {}, labels=labels or {}, taints=taints
+        )
+        elapsed_s = time.monotonic() - start_s
+        if elapsed_s > 1:
+            self._progress(f"created {len(chosen)} nodes in {elapsed_s:.1f} s")
+        return chosen
+
+    def delete_all_nodes(self) -> None:
+        """Delete all nodes. Their pods stay until the pod garbage collector sees them (1 min)."""
+        self.api("DELETE", "/api/v1/nodes", timeout_s=120)

@@ -1,0 +1,181 @@
+"""``quorate up`` as a process, with the same methods as the real control plane has.
+
+In: a folder. Out: an API server on loopback, without a scheduler unless asked for. Called by
+tests/e2e, bench and tests of clients::
+
+    with Embedded.start(tmp_path, nodes=4) as cluster:
+        cluster.api("GET", "/api/v1/nodes")
+"""
+
+import base64
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tools.controlplane.access import Access
+from tools.controlplane.client import ApiClient
+from tools.controlplane.process import ComponentError
+
+READY_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 15.0
+
+
+def say(message: str) -> None:
+    """Print progress to standard error."""
+    print(f"embedded: {message}", file=sys.stderr, flush=True)
+
+
+class Embedded(Access):
+    """An embedded cluster and its clients. Make one with ``Embedded.start``; a context manager."""
+
+    def __init__(
+        self,
+        data_dir: Path | None,
+        progress: Callable[[str], None],
+        extra: Sequence[str],
+        *,
+        durable: bool,
+    ) -> None:
+        """Prepare; ``Embedded.start`` is what callers want."""
+        self._temporary = data_dir is None
+        self.data_dir = Path(data_dir or tempfile.mkdtemp(prefix="quorate-embedded-")).resolve()
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self._progress = progress
+        self._extra = list(extra)
+        self._durable = durable
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self.kubeconfig = self.data_dir / "kubeconfig"
+        self.ca = self.data_dir / "ca.crt"
+        self.log_file = self.data_dir / "up.log"
+
+    @classmethod
+    def start(
+        cls,
+        data_dir: Path | None = None,
+        *,
+        nodes: int = 0,
+        allocatable: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] = say,
+        scheduler: bool = False,
+        extra: Sequence[str] = (),
+        durable: bool = True,
+    ) -> Self:
+        """Start ``quorate up`` and wait until it answers; ``extra`` goes to its command line.
+
+        What is not ``durable`` is in memory only, and does not survive ``restart_apiserver``.
+        """
+        start_s = time.monotonic()
+        options = [*extra, *([] if scheduler else ["--no-scheduler"])]
+        cluster = cls(data_dir, progress, options, durable=durable)
+        try:
+            cluster.start_apiserver()
+            if nodes:
+                cluster.create_nodes(nodes, allocatable=allocatable)
+        except BaseException:
+            cluster._temporary = False  # the error names its log
+            cluster.stop()
+            raise
+        progress(f"ready in {time.monotonic() - start_s:.1f} s: {cluster.server}")
+        return cluster
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start_apiserver(self) -> None:
+        """Start the process, on the same port as before, and wait until it is ready."""
+        self.kubeconfig.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "quorate.cli", "up"]
+        command += (
+            ["--data", str(self.data_dir)]
+            if self._durable
+            else ["--write-kubeconfig", str(self.kubeconfig)]
+        )
+        command += ["--port", str(self._port), "--nodes", "0", *self._extra]
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._wait()
+
+    def stop_apiserver(self, *, kill: bool = False) -> None:
+        """Stop the process; with ``kill`` at once, as in a crash."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+        if hasattr(self, "client"):
+            self.client.forget_connections()
+
+    def restart_apiserver(self, *, kill: bool = False) -> None:
+        """Stop the process and start it again on what it kept."""
+        self.stop_apiserver(kill=kill)
+        self.start_apiserver()
+
+    def stop(self) -> None:
+        """Stop the process, and remove temporary files."""
+        self.stop_apiserver(kill=self._temporary)
+        if hasattr(self, "client"):
+            self.client.close()
+        if self._temporary:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+
+    @property
+    def pid(self) -> int:
+        """The process id, to measure it."""
+        assert self._process is not None, "the cluster is stopped"
+        return self._process.pid
+
+    def log(self) -> str:
+        """Return what the process printed."""
+        return self.log_file.read_text()
+
+    def kubeconfig_for(self, token: str, *, name: str = "user") -> Path:
+        """Write a kubeconfig with this bearer token and give its path; ``name`` is in the path."""
+        config = json.loads(self.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        path = self.data_dir / f"kubeconfig-{name}"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(config))
+        return path
+
+    def _wait(self) -> None:
+        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        while not (self.kubeconfig.exists() and self._answers()):
+            assert self._process is not None, "it was just started"
+            if self._process.poll() is not None or time.monotonic() > deadline_s:
+                raise ComponentError(f"quorate up is not ready; {self.log_file}:\n{self.log()}")
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        try:
+            config = json.loads(self.kubeconfig.read_text())
+        except ValueError:
+            return False  # half written
+        cluster = config["clusters"][0]["cluster"]
+        if not hasattr(self, "client") or self.server != cluster["server"]:
+            self.server = cluster["server"]
+            self._port = int(self.server.rpartition(":")[2])
+            self.ca.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+            self.admin_token = config["users"][0]["user"]["token"]
+            self.client = ApiClient(self.server, self.ca, self.admin_token)
+        return self.client.is_ready()
