@@ -2,7 +2,11 @@
 
 import os
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("quorate", deadline=None)  # no test measures time
+hypothesis.settings.load_profile("quorate")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -234,28 +234,6 @@ def clear_lease(world) -> None:
     world.cluster.api("DELETE", path)
 
 
-def test_a_successor_finishes_what_a_crash_left_in_part(apart, beside):
-    """Two of four are bound, by Bindings of an attempt that nobody carries on."""
-    (node,) = apart.nodes(1, allocatable={"cpu": "4"})
-    apart.create_pods(apart.gang("g", 4))
-    for name in ("g-0", "g-1"):
-        bind_as_a_dead_leader(apart, name, node)
-    beside()
-    apart.wait_bound(4)
-    assert not apart.events("GangRolledBack")
-
-
-def bind_as_a_dead_leader(world, name: str, node: str) -> None:
-    attempt = {"quorate.dev/attempt": "dead-1", "quorate.dev/attempt-size": "4"}
-    body = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name, "annotations": attempt},
-        "target": {"kind": "Node", "name": node},
-    }
-    world.cluster.api("POST", f"/api/v1/namespaces/{world.namespace}/pods/{name}/binding", body)
-
-
 def test_a_scheduler_that_is_stopped_leaves_nothing_behind(apart, beside):
     scheduler = beside()
     wait_for(scheduler.leads, "it leads")

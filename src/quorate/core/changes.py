@@ -79,6 +79,8 @@ class BindFailure(StrEnum):
     """The API server said no (admission, RBAC, gates, terminating)."""
     TIMEOUT = "timeout"
     """No answer within the attempt's time, and the pod is not bound."""
+    NOT_SENT = "not sent"
+    """An earlier bind of the attempt failed, so that this one, which seals it, was not sent."""
     UNVERIFIED = "unverified"
     """The plan did not pass verification against the newest state: nothing was sent."""
 

@@ -29,6 +29,9 @@ from quorate.core.reasons import (
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
 
+_GATES_MAX = 5
+"""How many names a sentence lists; a pod may have as many gates as fit into an object."""
+
 
 class ApiWords(NamedTuple):
     """How a person names a dialect's object and the key by which pods name it."""
@@ -291,7 +294,9 @@ def _single_words(entry: PodEntry) -> str:
         return "the pod is being deleted"
     if entry.where is Where.ENDED:
         return "the pod has ended without a node"
-    return f"the pod waits for its scheduling gates: {', '.join(entry.pod.gates)}"
+    gates = entry.pod.gates
+    more = f" and {len(gates) - _GATES_MAX} more" if len(gates) > _GATES_MAX else ""
+    return f"the pod waits for its scheduling gates: {', '.join(gates[:_GATES_MAX])}{more}"
 
 
 def _unsupported(pod: Pod) -> str:
@@ -347,6 +352,10 @@ def _members(gang: GangEntry) -> Members:
 
 
 def _warnings(gang: GangEntry) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(entry.pod.warning for entry in gang.members.values() if entry.pod.warning)
+    said = dict.fromkeys(e.pod.warning for e in gang.members.values() if e.pod.warning)
+    refused = sorted(
+        f"node {entry.pod.node} refused pod {entry.pod.name}: {entry.pod.refusal}"
+        for entry in gang.members.values()
+        if entry.where is Where.REFUSED
     )
+    return (*said, *refused)

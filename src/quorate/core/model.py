@@ -129,7 +129,9 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``defect`` says why the pod cannot be read or must not be placed as it is (malformed, or a label
     that looks like a gang's but is nobody's); ``warning`` is said aloud but holds nothing back.
-    ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size.
+    ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
+    ``started`` marks the members that were bound when all others of a quorum were, or later.
+    ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
     ``anti_terms`` select pods that may not share a domain with this one (required anti-affinity).
     """
 
@@ -152,6 +154,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     warning: str = ""
     attempt: str = ""
     attempt_size: int = 0
+    started: bool = False
+    refusal: str = ""
     anti_terms: tuple[LabelSelector, ...] = ()
 
     @property

@@ -20,6 +20,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     packing: Literal["most-allocated", "least-allocated"] = "most-allocated"
     attempt_timeout_s: float = 60.0
     attempt_timeout_s_max: float = 900.0
+    recovery_s: float = 3.0
+    """What a dead leader left half done is finished within this time, or undone."""
+    avoid_s: float = 300.0
+    """A node whose kubelet refused a pod gets no other pod of that gang for so long."""
     backoff_s: float = 1.0
     backoff_s_max: float = 60.0
     binds_per_plan_max: int = 100_000

@@ -13,11 +13,11 @@ import numpy as np
 
 from quorate.core.changes import BindFailed, BindFailure, Change
 from quorate.core.explain import ApiWords, Explainer
-from quorate.core.model import GangKey
+from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Bind, Eviction, GangBinds, Plan
+from quorate.core.plan.plan import GangBinds, Plan
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -25,7 +25,7 @@ from quorate.core.queue.gate import held_by
 from quorate.core.queue.queue import Queue
 from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Attempt, GangEntry, Where
+from quorate.core.state.gangs import GangEntry
 
 
 class Scheduler:
@@ -38,9 +38,7 @@ class Scheduler:
         self.cluster = Cluster(policy.scheduler_names)
         self._queue = Queue()
         self._masks = AttributeMasks()
-        self._attempts: dict[GangKey, GangEntry] = {}
-        self._attempts_made = 0
-        self._identity = identity
+        self._attempts = Attempts(policy, identity)
         self._apis = apis or {}
 
     def observe(self, changes: Iterable[Change]) -> None:
@@ -52,8 +50,13 @@ class Scheduler:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
         touched, grown, nodes_differ = cluster.take_news()
-        self._note_failures(touched, now_s)
-        evictions = self._end_attempts(now_s)
+        changed = [cluster.gangs[key] for key in touched if key in cluster.gangs]
+        self._note_refusals(changed, now_s)
+        for gang in changed:
+            self._attempts.resume(gang, now_s)
+        ended, evictions = self._attempts.end_due(now_s)
+        self._attempts.note_failures([*changed, *ended], now_s)
+        touched.update(gang.key for gang in ended)
         queue.make_ready(touched)
         queue.time_passed(now_s)
         if grown:
@@ -76,16 +79,20 @@ class Scheduler:
                 queue.ready.add(gang.key)
                 continue
             cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room())
+            gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
+            first = max(0, gang.need - 1)
             binds = cycle.place(gang)
             if binds:
-                gangs.append(self._begin(gang, binds, now_s))
+                gangs.append(self._attempts.begin(gang, binds, first, now_s))
                 binds_left -= len(binds)
             if gang.waits:
                 queue.block(gang.key, gang.waiting)
+                if gang.avoid:
+                    queue.alarms[gang.key] = min(gang.avoid.values())
         touched |= cluster.take_news()[0]
         return Plan(
             gangs=tuple(gangs),
-            evictions=evictions,
+            evictions=tuple(evictions),
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if queue.ready else self._wake_at_s(),
         )
@@ -141,72 +148,15 @@ class Scheduler:
             if not shortage(gang, room, self.cluster.resources)
         )
 
-    def _begin(self, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
-        """Open an attempt, or add to the one that is open."""
-        if gang.attempt is None:
-            self._attempts_made += 1
-            asked_s = gang.spec.timeout_s if gang.spec else None
-            gang.attempt = Attempt(
-                f"{self._identity}-{self._attempts_made}", now_s + self.policy.timeout_s(asked_s)
-            )
-            self._attempts[gang.key] = gang
-        gang.attempt.open.update(bind.uid for bind in binds)
-        return GangBinds(
-            key=gang.key,
-            attempt=gang.attempt.id,
-            size=gang.bound + gang.assumed,
-            deadline_s=max(gang.attempt.deadline_s, now_s + self.policy.backoff_s),
-            binds=binds,
-        )
-
-    def _note_failures(self, touched: set[GangKey], now_s: float) -> None:
-        """Back off from gangs whose binds failed: at once the first time, then ever longer."""
-        for key in touched:
-            gang = self.cluster.gangs.get(key)
-            if gang is None:
-                continue
-            if gang.failed:
-                gang.failed = False
-                doublings = min(gang.failures - 1, 30)
-                wait_s = self.policy.backoff_s * 2**doublings if gang.failures else 0.0
-                gang.not_before_s = now_s + min(wait_s, self.policy.backoff_s_max)
-                gang.failures += 1
-            elif gang.attempt is None and gang.started:
-                gang.failures = 0
-
-    def _end_attempts(self, now_s: float) -> tuple[Eviction, ...]:
-        """Roll back the attempts whose time is over: evict what is bound of a gang below min."""
-        evictions: list[Eviction] = []
-        for key, gang in list(self._attempts.items()):
-            attempt = gang.attempt
-            if attempt is None:
-                del self._attempts[key]
-            elif now_s >= attempt.deadline_s and not attempt.open:
-                gang.attempt = None
-                del self._attempts[key]
-                self.cluster.touched.add(key)
-                if not gang.started:
-                    gang.failed = True
-                    self._note_failures({key}, now_s)
-                    evictions += self._evict(gang)
-        return tuple(evictions)
-
-    def _evict(self, gang: GangEntry) -> list[Eviction]:
-        message = (
-            f"Gang {gang.key} did not come together in time: "
-            f"{gang.bound} of {gang.min_count} members were bound"
-        )
-        evictions = []
-        for entry in gang.members.values():
-            if entry.where is Where.BOUND and not entry.evicting and not entry.pod.finished:
-                entry.evicting = True
-                gang.evicting += 1
-                pod = entry.pod
-                evictions.append(Eviction(pod.uid, pod.namespace, pod.name, gang.key, message))
-        return evictions
+    def _note_refusals(self, gangs: list[GangEntry], now_s: float) -> None:
+        """Remember the nodes whose kubelets refused a member."""
+        until_s = now_s + self.policy.avoid_s
+        for gang in gangs:
+            for node in gang.refused_by:
+                gang.avoid[node] = until_s
+            gang.refused_by.clear()
 
     def _wake_at_s(self) -> float | None:
-        due = list(self._queue.backing_off.values())
-        attempts = [gang.attempt for gang in self._attempts.values() if gang.attempt]
-        due += [a.deadline_s for a in attempts if not a.open]  # else the last outcome wakes
-        return min(due, default=None)
+        due = [*self._queue.backing_off.values(), *self._queue.alarms.values()]
+        attempt_s = self._attempts.wake_at_s()
+        return min(due if attempt_s is None else [*due, attempt_s], default=None)

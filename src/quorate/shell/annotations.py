@@ -5,3 +5,5 @@ Written by ``shell.commit``, read by ``shell.watch``, which do not know one anot
 
 ATTEMPT = "quorate.dev/attempt"
 ATTEMPT_SIZE = "quorate.dev/attempt-size"
+STARTED = "quorate.dev/started"
+"""On the members that were bound when all others of a quorum were, and on every later one."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 
 from quorate.core.changes import BindFailed, BindFailure, PodBound
@@ -72,7 +73,63 @@ async def test_a_binding_carries_the_uid_and_the_attempt():
     assert body["metadata"]["annotations"] == {
         "quorate.dev/attempt": "a-1",
         "quorate.dev/attempt-size": "1",
+        "quorate.dev/started": "true",
     }
+
+
+def bind(index: int) -> Bind:
+    return Bind(f"uid-{index}", "team", f"job-{index}", "n0")
+
+
+def of_four(**more) -> GangBinds:
+    return msgspec.structs.replace(gang(*(bind(i) for i in range(4))), **more)
+
+
+def sent(server) -> list[tuple[str, bool]]:
+    """Return the pods that were bound, in order, and whether each was marked as started."""
+    found = []
+    for request, body in zip(server.requests, server.bodies, strict=True):
+        annotations = json.loads(body)["metadata"]["annotations"]
+        found.append((request.path.split("/")[-2], "quorate.dev/started" in annotations))
+    return found
+
+
+async def test_what_makes_a_gang_quorate_is_sent_last_and_marked():
+    async with binding(*[CREATED] * 4) as (binder, outcomes, server):
+        binder.submit(of_four(first=3))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert len(outcomes) == 4
+        assert sorted(sent(server)[:3]) == [("job-0", False), ("job-1", False), ("job-2", False)]
+        assert sent(server)[3] == ("job-3", True)
+
+
+async def test_what_would_make_a_gang_quorate_is_not_sent_after_a_failure():
+    async with binding(CREATED, refusal(403, "Forbidden"), CREATED) as (binder, outcomes, server):
+        binder.submit(of_four(first=3))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert len(server.requests) == 3
+        last = outcomes[-1]
+        assert (last.uid, last.failure) == ("uid-3", BindFailure.NOT_SENT)
+
+
+async def test_a_repair_that_comes_in_time_saves_the_attempt():
+    async with binding(*[CREATED] * 4) as (binder, outcomes, server):
+        binder.submit(of_four(first=2, binds=(bind(0), bind(1), bind(2))))
+        binder.submit(of_four(first=0, binds=(bind(3),)))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert {type(outcome) for outcome in outcomes} == {PodBound}
+        assert sorted(sent(server)[2:]) == [("job-2", True), ("job-3", True)]
+
+
+async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():
+    async with binding(*[CREATED] * 4) as (binder, _outcomes, server):
+        binder.submit(of_four(started=True))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert {marked for _, marked in sent(server)} == {True}
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ class Cycle:
         demand = demand_of(gang, self.cluster)
         if demand in self.hopeless:
             return ()
+        if gang.avoid:
+            return self._place_elsewhere(gang, demand)
         gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
         if gang.is_short:
             return ()
@@ -56,6 +58,19 @@ class Cycle:
         if isinstance(found, DoesNotFit):
             self.hopeless.add(demand)
             return ()
+        self.room = found.room
+        return self._assume(gang, found)
+
+    def _place_elsewhere(self, gang: GangEntry, demand: Demand) -> tuple[Bind, ...]:
+        """Place a gang on other nodes than those whose kubelets refused it."""
+        rows = self.cluster.nodes.rows
+        avoided = [rows[node] for node in gang.avoid if node in rows]
+        room = self.room.copy()
+        room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
+        found = place_gang(demand, room, self.policy.packing, self.policy.search_steps_max)
+        if isinstance(found, DoesNotFit):
+            return ()
+        found.room.free[avoided] = self.room.free[avoided]
         self.room = found.room
         return self._assume(gang, found)
 

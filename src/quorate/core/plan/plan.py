@@ -20,6 +20,9 @@ class GangBinds(msgspec.Struct, frozen=True, kw_only=True):
     """The binds of one attempt of one gang: all are sent, and none may be left out.
 
     ``attempt`` and ``size`` go into the Bindings' annotations; ``deadline_s`` is when retries end.
+    The ``first`` binds are sent at once. The rest make the gang quorate, so they wait until all
+    earlier ones have succeeded, and mark their pods: who finds a mark knows that the gang started.
+    Of a gang that has ``started`` every bind is sent at once, and marks its pod.
     """
 
     key: GangKey
@@ -27,6 +30,8 @@ class GangBinds(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     deadline_s: float
     binds: tuple[Bind, ...]
+    first: int = 0
+    started: bool = False
 
 
 class Eviction(msgspec.Struct, frozen=True):

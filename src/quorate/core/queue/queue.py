@@ -21,12 +21,15 @@ class Queue:
         self.ready: set[GangKey] = set()
         self.blocked = Blocked()
         self.backing_off: dict[GangKey, float] = {}
+        self.alarms: dict[GangKey, float] = {}
+        """When to try a blocked gang again even if no room grows: a node is not avoided any more."""
 
     def make_ready(self, keys: Iterable[GangKey]) -> None:
         """Try these gangs at the next decision: something happened that could help them."""
         for key in keys:
             self.blocked.discard(key)
             self.backing_off.pop(key, None)
+            self.alarms.pop(key, None)
             self.ready.add(key)
 
     def room_grew(self, could_help: Callable[[int], bool]) -> None:
@@ -35,7 +38,8 @@ class Queue:
 
     def time_passed(self, now_s: float) -> None:
         """Wake the gangs whose back-off is over."""
-        self.make_ready([key for key, due_s in self.backing_off.items() if due_s <= now_s])
+        for due in (self.backing_off, self.alarms):
+            self.make_ready([key for key, due_s in due.items() if due_s <= now_s])
 
     def take_ready(self, gangs: dict[GangKey, GangEntry]) -> list[GangEntry]:
         """Return the ready gangs that still exist, in order, and leave none ready."""

@@ -22,6 +22,10 @@ class Blocked:
         """Iterate over the blocked gangs, the longest blocked first."""
         return iter(self._classes_of)
 
+    def __contains__(self, key: GangKey) -> bool:
+        """Whether the gang is blocked."""
+        return key in self._classes_of
+
     def __len__(self) -> int:
         """Return how many gangs are blocked."""
         return len(self._classes_of)

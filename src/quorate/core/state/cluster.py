@@ -141,12 +141,16 @@ class Cluster:
             self._enter(entry, self._place_of(pod, None), pod.node)
         elif entry.pod != pod:
             where, node = self._place_of(pod, entry), pod.node or entry.node
+            was_refused = entry.where is Where.REFUSED
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             gang_before, entry.pod = entry.gang, pod
             entry.pod_class = self.classes.of(pod.shape)
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
+            if where is Where.REFUSED and not was_refused and entry.gang is not None:
+                entry.gang.note_refusal(entry)
+                self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
             if gang_before is not None and gang_before is not entry.gang:
@@ -157,6 +161,8 @@ class Cluster:
 
     def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
         """Decide where a pod is. A pod that has a node never loses it again."""
+        if pod.refusal:
+            return Where.REFUSED
         if pod.node or (entry is not None and entry.where is Where.BOUND):
             return Where.BOUND
         if pod.finished:
@@ -317,8 +323,9 @@ class Cluster:
         if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
             self._move(entry, Where.BOUND, change.node)
         elif entry.where is Where.ASSUMED and entry.node == change.node:
-            entry.gang.failed = True
-            entry.gang.last_failure = change.message
+            if change.failure is not BindFailure.NOT_SENT:
+                entry.gang.failed = True
+                entry.gang.last_failure = change.message
             self._move(entry, self._place_of(entry.pod, None), "")
         self._settle(entry.gang, change.uid)
 

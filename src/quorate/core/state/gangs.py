@@ -7,7 +7,7 @@ costs what the first one cost.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -33,6 +33,8 @@ class Where(IntEnum):
     """Finished without ever having had a node."""
     FOREIGN = 7
     """Another scheduler's, without a node."""
+    REFUSED = 8
+    """Its node's kubelet refused it: it never ran and never will, so it counts for nothing."""
 
 
 _Opinion = tuple[int, str, int | None]
@@ -90,6 +92,14 @@ class GangEntry:
         self.first_created_s = float("inf")
         self.once_quorate = False
         self.attempt: Attempt | None = None
+        self.founding = ""
+        """Id of the attempt that made it quorate, while we remember it."""
+        self.reopened = False
+        """Whether kubelets undid the quorum of the founding attempt: it has to come together anew."""
+        self.refused_by: list[str] = []
+        """Nodes that refused a member since the last decision."""
+        self.avoid: dict[str, float] = {}
+        """Nodes that refused a member, and until when (epoch seconds) no other one goes there."""
         self.evicting = 0
         """Bound members that are being evicted: they count no more."""
         self.failed = False
@@ -184,8 +194,8 @@ class GangEntry:
         if said is not None and (where in _UNDECIDED or not self.minima):
             self.label_min = said
         stays = self.bound - self.evicting
-        if where is Where.BOUND and stays >= self.min_count and self._quorum_is_known:
-            self.once_quorate = True
+        if where is Where.BOUND and stays >= self.min_count and self.quorum_is_known:
+            self._become_quorate()
 
     def detach(self, entry: PodEntry) -> None:
         """Stop counting ``entry``."""
@@ -217,19 +227,39 @@ class GangEntry:
         for opinion, times in Counter(_opinion(entry.pod) for entry in entries).items():
             self._count_opinion(opinion, -times)
 
+    def give_up(self, entries: Iterable[PodEntry]) -> None:
+        """Count these bound members no more: they are being evicted."""
+        for entry in entries:
+            if not entry.evicting:
+                entry.evicting = True
+                self.evicting += 1
+
+    def note_refusal(self, entry: PodEntry) -> None:
+        """A kubelet refused a member that we bound; its gang may not be quorate any more."""
+        self.refused_by.append(entry.pod.node)
+        lacks = self.bound - self.evicting < self.min_count
+        if lacks and self.once_quorate and entry.pod.attempt == self.founding != "":
+            self.once_quorate, self.reopened = False, True
+
     def after_loss(self) -> None:
         """A gang that has lost its last bound member has to become quorate afresh."""
         if self.bound == 0:
-            self.once_quorate = False
+            self.once_quorate, self.reopened = False, False
 
     def set_spec(self, spec: GangSpec | None) -> None:
         """Take the object's newest version; None when it is gone."""
         self.spec = spec
         if spec is not None and 0 < spec.min_count <= self.bound - self.evicting:
+            self._become_quorate()
+
+    def _become_quorate(self) -> None:
+        if not self.once_quorate:
             self.once_quorate = True
+            self.founding = self.attempt.id if self.attempt is not None else ""
 
     @property
-    def _quorum_is_known(self) -> bool:
+    def quorum_is_known(self) -> bool:
+        """Whether min is known: by the object, or by the pods themselves."""
         return self.spec is not None or self.key.dialect in ("labels", "pod")
 
     def _count_opinion(self, opinion: _Opinion, times: int) -> None:

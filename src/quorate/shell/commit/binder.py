@@ -1,7 +1,9 @@
 """Bind gangs. In: ``GangBinds``. Out: one outcome for each bind, as a change, sooner or later.
 
-Called by ``shell.app`` with plans that passed verification. All binds of a gang are sent at once,
-over a bounded number of connections, each with its pod's uid. Nothing else is written before them.
+Called by ``shell.app`` with plans that passed verification. The binds of a gang are sent at once,
+over a bounded number of connections, each with its pod's uid; nothing else is written before them.
+Those that make it quorate wait until the others have succeeded, and mark their pods as started: so
+a successor can tell a gang that was bound in part from one that has lost members since.
 A bind is not idempotent and has no transaction: an answer that was lost is found out by reading
 the pod back. Only the holder of the lease sends.
 """
@@ -10,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -18,7 +21,7 @@ import structlog
 
 from quorate.core.changes import BindFailed, BindFailure, PodBound
 from quorate.core.plan.plan import Bind, GangBinds
-from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE
+from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
@@ -41,6 +44,16 @@ _TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 class _Job(NamedTuple):
     bind: Bind
     gang: GangBinds
+    seals: bool  # marks its pod as started
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What is under way of one attempt of a gang that has not started yet."""
+
+    under_way: int = 0
+    held: list[_Job] = field(default_factory=list)
+    failed: bool = False  # since it last had nothing under way
 
 
 class _Metadata(msgspec.Struct):
@@ -78,6 +91,7 @@ class Binder:
         self._may_bind = may_bind
         self._clock = clock
         self._jobs: deque[_Job] = deque()
+        self._attempts: dict[str, _Attempt] = {}
         self._workers: set[asyncio.Task[None]] = set()
         self.idle = asyncio.Event()
         """Set while no bind is under way: others who write wait for it."""
@@ -89,12 +103,48 @@ class Binder:
         """Start to bind a gang; returns at once."""
         if self.idle.is_set():
             self._busy_since_s = self._clock.monotonic_s()
-        self._jobs.extend(_Job(bind, gang) for bind in gang.binds)
         self.idle.clear()
+        if gang.started:
+            self._start(_Job(bind, gang, seals=True) for bind in gang.binds)
+            return
+        attempt = self._attempts.setdefault(gang.attempt, _Attempt())
+        attempt.under_way += gang.first
+        attempt.failed = False  # these are the answer to what failed
+        attempt.held += [_Job(bind, gang, seals=True) for bind in gang.binds[gang.first :]]
+        self._start(_Job(bind, gang, seals=False) for bind in gang.binds[: gang.first])
+        self._release(gang.attempt, attempt)
+
+    def _start(self, jobs: Iterable[_Job]) -> None:
+        self._jobs.extend(jobs)
         for _ in range(min(len(self._jobs), self._concurrency - len(self._workers))):
             worker = asyncio.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._ended)
+
+    def _release(self, key: str, attempt: _Attempt) -> None:
+        """Send what was held once nothing else is under way; after a failure, give it back."""
+        if attempt.under_way:
+            return
+        held, attempt.held = attempt.held, []
+        failed, attempt.failed = attempt.failed, False
+        if not held:
+            self._attempts.pop(key, None)
+        elif failed:
+            del self._attempts[key]
+            for job in held:
+                bind = job.bind
+                self._on_change(BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT))
+        else:
+            attempt.under_way = len(held)
+            self._start(held)
+
+    def _settled(self, job: _Job, outcome: PodBound | BindFailed) -> None:
+        self._on_change(outcome)
+        attempt = self._attempts.get(job.gang.attempt)
+        if attempt is not None and not job.gang.started:
+            attempt.under_way -= 1
+            attempt.failed |= isinstance(outcome, BindFailed)
+            self._release(job.gang.attempt, attempt)
 
     async def close(self) -> None:
         """Send nothing more; wait for the answers that are due."""
@@ -120,7 +170,7 @@ class Binder:
                 continue  # a successor decides about this pod, from what it finds
             outcome = await self._bind(job)
             if outcome is not None:
-                self._on_change(outcome)
+                self._settled(job, outcome)
 
     async def _bind(self, job: _Job) -> PodBound | BindFailed | None:
         """Bind one pod, again after passing troubles, until the attempt's time is over."""
@@ -175,7 +225,10 @@ class Binder:
 
 
 def _binding(job: _Job) -> dict[str, object]:
-    bind, gang = job
+    bind, gang, seals = job
+    annotations = {ATTEMPT: gang.attempt, ATTEMPT_SIZE: str(gang.size)}
+    if seals:
+        annotations[STARTED] = "true"
     return {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -183,10 +236,7 @@ def _binding(job: _Job) -> dict[str, object]:
             "name": bind.name,
             "namespace": bind.namespace,
             "uid": bind.uid,
-            "annotations": {
-                ATTEMPT: gang.attempt,
-                ATTEMPT_SIZE: str(gang.size),
-            },
+            "annotations": annotations,
         },
         "target": {"kind": "Node", "name": bind.node},
     }

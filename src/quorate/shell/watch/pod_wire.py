@@ -115,6 +115,7 @@ class Status(Struct, gc=False, rename="camel"):
     """``status``."""
 
     phase: str | None = None
+    reason: str | None = None
     conditions: Raw = EMPTY
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None

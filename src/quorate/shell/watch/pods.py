@@ -20,7 +20,7 @@ from quorate.core.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
-from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE
+from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
 from quorate.shell.watch import pod_shape
 from quorate.shell.watch.pod_wire import (
     Metadata,
@@ -43,6 +43,19 @@ _TEXTS = msgspec.json.Decoder(dict[str, str])
 K = TypeVar("K")
 V = TypeVar("V")
 _COUNT = re.compile(r"[0-9]{1,10}")
+_REFUSALS = frozenset(
+    {
+        "InvalidNodeInfo",
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "TaintToleration",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+    }
+)
 
 
 class PodDecoder:
@@ -109,6 +122,8 @@ class PodDecoder:
             warning=said.warning,
             attempt=annotations.get(ATTEMPT, ""),
             attempt_size=_attempt_size(annotations),
+            started=STARTED in annotations,
+            refusal=_refusal(status) if node and status is not None else "",
             anti_terms=self._keeps_away(spec.affinity, meta.namespace) if node else (),
         )
 
@@ -181,6 +196,7 @@ class PodDecoder:
             defect_reason=Reason.POD_INVALID.value,
             attempt=annotations.get(ATTEMPT, ""),
             attempt_size=_attempt_size(annotations),
+            started=STARTED in annotations,
         )
 
 
@@ -261,6 +277,17 @@ def _attempt_size(annotations: Mapping[str, str]) -> int:
     if written is None or not _COUNT.fullmatch(written):
         return 0
     return min(int(written), INT32_MAX)
+
+
+def _refusal(status: Status) -> str:
+    """Return the reason of a kubelet that would not run the pod; empty for any other failure.
+
+    Source: the admission handlers of pkg/kubelet in Kubernetes 1.36.
+    """
+    reason = status.reason
+    if status.phase != "Failed" or not reason:
+        return ""
+    return reason if reason.startswith("OutOf") or reason in _REFUSALS else ""
 
 
 def _parts(raw: Raw | bytes | None) -> dict[str, Raw]:
