@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check format test test-fast differential demo bench bench-core bench-embedded controlplane cluster record clean
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded controlplane cluster record clean
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,12 +27,16 @@ lock: ## Write requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --extra test --universal --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
 
-check: $(STAMP) ## Format, lint, types, walls and tidiness, in seconds
+check: $(STAMP) ## Format, lint, types, walls, audit and tidiness, in seconds
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache | tail -n 4
+	@$(MAKE) --no-print-directory audit
 	@$(BIN)/pytest -q -n 0 tests/test_tidy.py
+
+audit: $(STAMP) ## Check pins, hashes, licences and known vulnerabilities of what we depend on
+	@$(BIN)/python -m tools.audit
 
 format: $(STAMP) ## Format and sort imports
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --quiet --fix-only .
@@ -41,7 +45,7 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m tools.controlplane build --if-possible
 	@$(MAKE) --no-print-directory test-fast
-	@$(BIN)/pytest -v -n 0 tests/clients tests/up
+	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
 	@$(BIN)/pytest -v -n 0 tests/differential
 	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
 

@@ -51,7 +51,7 @@ def why(access: Access, name: str, form: str) -> int:
         access = access._replace(namespace=namespace)
 
     def choose(scheduler: Scheduler, where: str) -> list[GangKey]:
-        return _named(scheduler, where, bare)
+        return named(scheduler, where, bare)
 
     def show(seen: Seen, found: list[Explanation]) -> int:
         if not found:
@@ -133,7 +133,8 @@ async def _survey(
         return Seen(scheduler, keys, await holder, clock.now_s(), where)
 
 
-def _named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
+def named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
+    """Return the gangs of that name, else those of pods of that name; namespace ``""`` is all."""
     found = [
         key
         for key in scheduler.cluster.gangs

@@ -1,4 +1,4 @@
-"""The command line: ``quorate up | run | why | gangs | lint | manifests | version``.
+"""The command line: ``quorate up | run | why | gangs | lint | record | ... | version``.
 
 Options are read here; each command's work is in its own module, imported when it is called, because
 numpy and aiohttp take longer to import than ``quorate version`` may take. Errors are one line that
@@ -34,15 +34,21 @@ from quorate.cli.options import (
     NoScheduler,
     Output,
     Port,
+    ProcessId,
+    RecordingFile,
+    RecordTo,
     RunTimeOption,
     Seed,
     ShapeName,
+    Until,
     UpConfig,
+    WhyThen,
     WriteKubeconfig,
 )
 
-_EXIT_CODES = """[bold]Exit codes:[/bold] 0 all is well; 1 nothing was found, or lint found errors;
-2 the call, a file or the cluster is at fault; 130 stopped by Ctrl-C."""
+_EXIT_CODES = """[bold]Exit codes:[/bold] 0 all is well; 1 nothing was found, lint found
+errors, or a replay differs; 2 the call, a file or the cluster is at fault; 130 stopped by
+Ctrl-C."""
 
 app = typer.Typer(
     name="quorate",
@@ -222,6 +228,32 @@ def lint(
 
     call = command.Call(files, namespace, shape, scheduler_name or [], ignore or [], strict, output)
     raise typer.Exit(command.lint(call))
+
+
+@app.command(
+    epilog=_examples(
+        "quorate record",
+        "quorate record 4711 --output trouble.recording",
+        "kubectl -n quorate-system exec deploy/quorate -- quorate record --output - > q.recording",
+    )
+)
+def record(pid: ProcessId = None, to: RecordTo = None, config: ConfigFile = None) -> None:
+    """Take the recording of a scheduler that runs on this machine, or in this container."""
+    from quorate.cli import record as command
+
+    raise typer.Exit(command.record(pid, to, config))
+
+
+@app.command(
+    epilog=_examples(
+        "quorate replay q.recording", "quorate replay q.recording --until 120 --why team/train"
+    )
+)
+def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> None:
+    """Give a recording to a new core, and compare its plans with the recorded ones."""
+    from quorate.cli import replay as command
+
+    raise typer.Exit(command.replay(file, until, why))
 
 
 @app.command(

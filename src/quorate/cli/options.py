@@ -119,3 +119,44 @@ NoControllers = Annotated[
     bool,
     typer.Option("--no-controllers", help="No controllers: for a kube-controller-manager."),
 ]
+
+# Of ``quorate record`` and ``quorate replay``
+
+ProcessId = Annotated[
+    int | None,
+    typer.Argument(
+        metavar="PID", help="The scheduler's process; else the only one.", show_default=False
+    ),
+]
+RecordTo = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Where to put it, - for standard output; else quorate-PID.recording, here.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+RecordingFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A recording.", show_default=False)
+]
+Until = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Stop after decision N, counted from the start of the scheduler.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+WhyThen = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GANG",
+        help="Say why this gang stands where it stands, as of the last decision.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]

@@ -13,11 +13,12 @@ import numpy as np
 
 from quorate.core.changes import BindFailed, BindFailure, Change
 from quorate.core.explain import ApiWords, Explainer
+from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import GangBinds, Plan
+from quorate.core.plan.plan import Eviction, GangBinds, Plan
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -49,22 +50,7 @@ class Scheduler:
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
-        touched, grown, nodes_differ = cluster.take_news()
-        changed = [cluster.gangs[key] for key in touched if key in cluster.gangs]
-        self._note_refusals(changed, now_s)
-        for gang in changed:
-            self._attempts.resume(gang, now_s)
-        ended, evictions = self._attempts.end_due(now_s)
-        self._attempts.note_failures([*changed, *ended], now_s)
-        touched.update(gang.key for gang in ended)
-        queue.make_ready(touched)
-        queue.time_passed(now_s)
-        if grown:
-            self._wake(sorted(grown))
-            touched.update(cluster.not_admitted())
-        if nodes_differ:
-            touched.update(queue.blocked)
-
+        touched, evictions = self._take_news(now_s)
         gangs: list[GangBinds] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
@@ -96,6 +82,26 @@ class Scheduler:
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if queue.ready else self._wake_at_s(),
         )
+
+    def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
+        """Wake whom the news can help; return who differs, and evictions of attempts that ended."""
+        cluster, queue = self.cluster, self._queue
+        touched, grown, nodes_differ = cluster.take_news()
+        changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
+        self._note_refusals(changed, now_s)
+        for gang in changed:
+            self._attempts.resume(gang, now_s)
+        ended, evictions = self._attempts.end_due(now_s)
+        self._attempts.note_failures([*changed, *ended], now_s)
+        touched.update(gang.key for gang in ended)
+        queue.make_ready(touched)
+        queue.time_passed(now_s)
+        if grown:
+            self._wake(sorted(grown))
+            touched.update(cluster.not_admitted())
+        if nodes_differ:
+            touched.update(queue.blocked)
+        return touched, evictions
 
     def verified(self, plan: Plan) -> tuple[Plan, list[str]]:
         """Return the plan without the gangs that fail verification, and what was wrong with them.

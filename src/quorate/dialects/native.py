@@ -77,6 +77,8 @@ def status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
     )
     if settled or nothing_to_say or (view.uid and meta.uid and view.uid != meta.uid):
         return None
+    # Servers drop a 0, and this would be written for ever where they count no generations.
+    generation = {"observedGeneration": meta.generation} if meta.generation else {}
     wanted = conditions.put(
         found,
         _CONDITION,
@@ -84,7 +86,7 @@ def status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
         now_s,
         reason="Scheduled" if scheduled else "Unschedulable",
         message="" if scheduled else view.sentence[:_MESSAGE_MAX],
-        observedGeneration=meta.generation,
+        **generation,
     )
     if wanted == now.get("conditions"):
         return None

@@ -14,6 +14,7 @@ import os
 import random
 import socket
 import uuid
+from collections.abc import Callable
 
 import structlog
 
@@ -26,13 +27,16 @@ from quorate.shell.clock import Clock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.config import Config
-from quorate.shell.health import HealthServer
+from quorate.shell.health import HealthError, HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leader import Elector, LeaseTimes
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.owners import OwnerLookup
+from quorate.shell.report.record_file import written_when_asked
+from quorate.shell.report.recorder import Recorder
 from quorate.shell.report.reporter import Reporter
+from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.report.volcano_queues import ensure_queues
 from quorate.shell.watch.feed import Feed
 
@@ -45,24 +49,36 @@ _GC_THRESHOLDS = (20_000, 20, 50)
 """A burst of a thousand pods makes many objects that live on: look for cycles less often."""
 
 
-class App:
-    """One replica: it always watches, and decides only while it leads."""
+Connect = Callable[[int], KubeClient]
+"""Makes a client of the API server with so many connections for writes."""
 
-    def __init__(self, config: Config, credentials: Credentials, clock: Clock) -> None:
+
+class App:
+    """One replica: it always watches, and decides only while it leads.
+
+    ``identity`` names it in the Lease; what follows its last ``_`` begins its attempts' ids. Both
+    must be unique to this process.
+    """
+
+    def __init__(self, config: Config, connect: Connect, clock: Clock, identity: str) -> None:
         self._config = config
         self._clock = clock
-        self._identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
-        chance = random.Random(self._identity).random
-        self._binds = KubeClient(credentials, write_connections_max=config.bind_concurrency)
-        self._reads = KubeClient(credentials, write_connections_max=8)
-        self._lease = KubeClient(credentials, write_connections_max=1)
+        self._identity = identity
+        chance = random.Random(identity).random
+        self._binds = connect(config.bind_concurrency)
+        self._reads = connect(8)
+        self._lease = connect(1)
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
         self._leads = False
         self._waiting_before = 0
         self._paced_until_s = 0.0
         self.metrics = Metrics()
-        self.scheduler = Scheduler(config.policy, api_words(), identity=uuid.uuid4().hex[:10])
+        attempts_by = identity.rpartition("_")[2]
+        self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
+        recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
+        self.recorder = Recorder(self.scheduler, api_words(), attempts_by, recorded_bytes)
+        self._self_check = SelfCheck(self.scheduler, self.metrics, clock)
         self._feed = Feed(
             self._reads,
             frozenset(config.policy.scheduler_names),
@@ -105,7 +121,7 @@ class App:
         )
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Schedule until ``stop`` is set, or until the lease is lost.
+        """Serve health and metrics, and schedule until ``stop`` is set.
 
         Raises HealthError: the health address cannot be used. Raises LeaseLostError.
         """
@@ -117,6 +133,17 @@ class App:
         )
         await health.start()
         log.info("started", identity=self._identity, health_port=health.port)
+        try:
+            await self.schedule(stop)
+        finally:
+            await health.close()
+        log.info("stopped")
+
+    async def schedule(self, stop: asyncio.Event) -> None:
+        """Schedule until ``stop`` is set, or until the lease is lost.
+
+        Raises LeaseLostError.
+        """
         stopping = asyncio.create_task(stop.wait())
         tasks = [
             asyncio.create_task(self._feed.run()),
@@ -130,8 +157,6 @@ class App:
                 task.result()
         finally:
             await self._shut_down([stopping, *tasks])
-            await health.close()
-        log.info("stopped")
 
     async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
         """Let binds that were sent have their answer, give the lease back, close everything."""
@@ -201,21 +226,27 @@ class App:
             self._news.clear()
             changes, self._inbox = self._inbox, []
             self._note(changes)
+            self._self_check.news(changes)
+            self.recorder.observed(changes)
             self.scheduler.observe(changes)
             if not self._feed.is_synced or not self._may_write():
                 continue
             if not frozen:
                 frozen = True
                 log.info("synced", **self._sizes())
-                gc.collect()
-                gc.freeze()  # what was listed lives on: do not walk over it again and again
-                gc.set_threshold(*_GC_THRESHOLDS)
+                self._freeze_memory()
             if "volcano" not in self._feed.served:
                 queues = self._without_queues(queues)
             elif queues is None:
                 queues = asyncio.create_task(ensure_queues(self._reads))
             self._expect_binds()
             wake_at_s = self._cycle()
+
+    def _freeze_memory(self) -> None:
+        """What was listed lives on: do not look through it for cycles again and again."""
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GC_THRESHOLDS)
 
     async def _keep_pace(self) -> None:
         """Let news gather for a moment while they keep coming: a cycle costs more than a change."""
@@ -243,8 +274,12 @@ class App:
     def _cycle(self) -> float | None:
         """Decide and carry out; return when time alone will call for the next decision."""
         with self.metrics.decide_s.time():
-            plan = self.scheduler.decide(self._clock.now_s())
+            now_s = self._clock.now_s()
+            self.recorder.deciding(now_s)
+            plan = self.scheduler.decide(now_s)
+            self.recorder.planned(plan)
             plan, problems = self.scheduler.verified(plan)
+            self.recorder.verified(plan, problems)
         self.metrics.cycles.inc()
         for problem in problems:
             self.metrics.unverified.inc()
@@ -324,6 +359,7 @@ class App:
             for path, reflector in self._feed.reflectors.items():
                 self.metrics.relists.labels(path).set(reflector.relists)
                 self.metrics.reconnects.labels(path).set(reflector.reconnects)
+                self.metrics.unreadable_events.labels(path).set(reflector.garbled)
                 trouble = "" if reflector.is_absent else str(reflector.last_error or "")
                 if trouble and troubles.get(path) != trouble:
                     log.warning("watch in trouble", path=path, problem=trouble)
@@ -331,6 +367,9 @@ class App:
             kinds = [kind for kind, _ in self._feed.quarantined]
             for kind in {"Pod", "Node", "PodGroup", *kinds}:
                 self.metrics.quarantined.labels(kind).set(kinds.count(kind))
+            self.metrics.recorder_bytes.set(self.recorder.size_bytes)
+            if self._may_write():
+                self._self_check.look()
 
 
 class LeaseLostError(Exception):
@@ -339,4 +378,12 @@ class LeaseLostError(Exception):
 
 async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> None:
     """Run a scheduler until ``stop`` is set. See ``App.run``."""
-    await App(config, credentials, SystemClock()).run(stop)
+
+    def connect(write_connections_max: int) -> KubeClient:
+        return KubeClient(credentials, write_connections_max=write_connections_max)
+
+    identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
+    app = App(config, connect, SystemClock(), identity)
+    expected = LeaseLostError, HealthError
+    async with written_when_asked(app.recorder, config.recorder.path, expected):
+        await app.run(stop)

@@ -36,7 +36,7 @@ API_VERSION = "quorate.dev/v1alpha1"
 KIND = "SchedulerConfiguration"
 FILE_BYTES_MAX = 1 << 20
 
-__all__ = ["Config", "ConfigError", "LeaderElection", "load", "parse"]
+__all__ = ["Config", "ConfigError", "LeaderElection", "RecorderConfig", "load", "parse"]
 
 
 class LeaderElection(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,11 +50,20 @@ class LeaderElection(msgspec.Struct, frozen=True, kw_only=True):
     retry_period_s: float = 2.0
 
 
+class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What is recorded for ``quorate replay``; an empty ``path`` is one in the temporary folder."""
+
+    enabled: bool = True
+    bytes_max: int = 64 << 20
+    path: str = ""
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """All that an operator can choose. ``policy`` is the core's part."""
 
     policy: Policy = Policy()
     leader_election: LeaderElection = LeaderElection()
+    recorder: RecorderConfig = RecorderConfig()
     health_host: str = "0.0.0.0"
     health_port: int = 10271
     bind_concurrency: int = 64
@@ -109,7 +118,8 @@ def _build(values: dict[str, Any]) -> Config:
     if "health_address" in values:
         values["health_host"], values["health_port"] = values.pop("health_address")
     election = LeaderElection(**values.pop("leader_election", {}))
-    return Config(policy=Policy(**policy), leader_election=election, **values)
+    recorder = RecorderConfig(**values.pop("recorder", {}))
+    return Config(policy=Policy(**policy), leader_election=election, recorder=recorder, **values)
 
 
 def _check_together(config: Config, reader: Reader) -> None:
@@ -166,6 +176,12 @@ def _address(value: str) -> tuple[str, int]:
     return plain or "0.0.0.0", int(port)
 
 
+def _absolute_path(value: str) -> str:
+    if not value.startswith("/") or "\0" in value or value.endswith("/"):
+        raise BadValueError("is no absolute path of a file", "Write one that begins with a slash.")
+    return value
+
+
 def _is_host(host: str, bracketed: bool) -> bool:
     if not host:
         return not bracketed
@@ -192,6 +208,12 @@ _ELECTION = {
     "retryPeriodSeconds": Field("retry_period_s", number(0.1, 3600)),
 }
 
+_RECORDER = {
+    "enabled": Field("enabled", boolean),
+    "maxBytes": Field("bytes_max", whole_number(1 << 20, 1 << 30)),
+    "path": Field("path", text(_absolute_path)),
+}
+
 _PACKING = {"mostAllocated": "most-allocated", "leastAllocated": "least-allocated"}
 
 _TOP = {
@@ -203,6 +225,7 @@ _TOP = {
     "backoffSeconds": Field("backoff_s", number(0.01, _DAY_S)),
     "backoffMaxSeconds": Field("backoff_s_max", number(0.01, _DAY_S)),
     "leaderElection": Field("leader_election", section(_ELECTION)),
+    "recorder": Field("recorder", section(_RECORDER)),
     "healthAddress": Field("health_address", text(_address)),
     "bindConcurrency": Field("bind_concurrency", whole_number(1, _BIND_CONCURRENCY_MAX)),
     "logLevel": Field("log_level", choice({n: n for n in ("debug", "info", "warning", "error")})),

@@ -1,11 +1,15 @@
 """Health and metrics over HTTP. In: a registry and a reason not to be ready. Out: three pages.
 
 Started by ``shell.app``; asked by kubelets and Prometheus. Nothing else is served: no debug pages,
-no listing, nothing that writes.
+no listing, nothing that writes. Whoever reaches the port can take little from us: a connection is
+for one request and for a few seconds, their number is bounded, and the newest come first, so that
+a kubelet is heard while somebody holds many.
 """
 
+import asyncio
 import errno
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
@@ -13,6 +17,12 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 _TEXT: Final = "text/plain; charset=utf-8"
 _PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+CONNECTIONS_MAX: Final = 64
+CONNECTION_S_MAX: Final = 15.0
+"""From its first byte to the last of its answer; Prometheus itself gives up after 10 s."""
+_HEAD_LINE_BYTES_MAX: Final = 4096
+_HEAD_LINES_MAX: Final = 64
+_BODY_S_MAX: Final = 1.0  # how long a body that nobody asked for is read, and thrown away
 
 
 class HealthError(Exception):
@@ -29,12 +39,17 @@ class HealthServer:
         *,
         registry: CollectorRegistry,
         unready_reason: Callable[[], str | None],
+        connection_s_max: float = CONNECTION_S_MAX,
     ) -> None:
-        """``unready_reason`` returns None when we are ready; port 0 means any free one."""
+        """``unready_reason`` returns None when we are ready; port 0 means any free one.
+
+        ``connection_s_max`` bounds the life of each connection.
+        """
         self._host = host
         self._port = port
         self._registry = registry
         self._unready_reason = unready_reason
+        self._connection_s_max = connection_s_max
         self._runner: web.ServerRunner | None = None
         self.port = port  # the real one, after ``start``
 
@@ -44,7 +59,7 @@ class HealthServer:
         Raises HealthError: the address cannot be used.
         """
         # A plain server, without a router: three paths do not need one.
-        runner = web.ServerRunner(web.Server(self._answer, access_log=None))
+        runner = web.ServerRunner(_BoundedServer(self._answer, self._connection_s_max))
         await runner.setup()
         try:
             await web.TCPSite(runner, self._host, self._port).start()
@@ -61,6 +76,16 @@ class HealthServer:
             self._runner = None
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
+        try:
+            answer = self._page(request)
+        except Exception:  # aiohttp would say so to a logger that we silence
+            logging.getLogger(__name__).exception("the page %s failed", request.path)
+            answer = _text(500, "this page failed; the log says why\n")
+        answer.headers["Server"] = "quorate"
+        answer.force_close()
+        return answer
+
+    def _page(self, request: web.BaseRequest) -> web.Response:
         if request.path not in _PATHS:
             return _text(404, "not found: only /healthz, /readyz and /metrics are here\n")
         if request.method not in {"GET", "HEAD"}:
@@ -86,6 +111,51 @@ class HealthServer:
         return (
             f"cannot serve health and metrics on {where}: {reason}; configure another host or port"
         )
+
+
+class _BoundedServer(web.Server):
+    """Ends connections that last too long, and the oldest when there are too many."""
+
+    def __init__(
+        self, answer: Callable[[web.BaseRequest], Awaitable[web.Response]], connection_s_max: float
+    ) -> None:
+        super().__init__(
+            answer,
+            access_log=None,
+            logger=_silent(),
+            max_line_size=_HEAD_LINE_BYTES_MAX,
+            max_field_size=_HEAD_LINE_BYTES_MAX,
+            max_headers=_HEAD_LINES_MAX,
+            lingering_time=_BODY_S_MAX,
+            auto_decompress=False,
+        )
+        self._connection_s_max = connection_s_max
+        self._open: dict[web.RequestHandler, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        loop = asyncio.get_running_loop()
+        end = loop.call_later(self._connection_s_max, transport.abort)
+        self._open[handler] = transport, end
+        if len(self._open) > CONNECTIONS_MAX:
+            oldest, end = self._open.pop(next(iter(self._open)))
+            end.cancel()
+            oldest.abort()
+
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
+        if handler in self._open:
+            _, end = self._open.pop(handler)
+            end.cancel()
+        super().connection_lost(handler, exc)
+
+
+def _silent() -> logging.Logger:
+    """Return a logger of nothing: a stranger's broken requests must not fill our log."""
+    logger = logging.getLogger(f"{__name__}.requests")
+    logger.disabled = True
+    return logger
 
 
 def _text(status: int, text: str) -> web.Response:

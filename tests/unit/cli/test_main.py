@@ -19,7 +19,7 @@ from quorate.cli.progress import PATIENCE_S, Progress
 from tests.unit.cli.api_server import ApiServer, command, kubeconfig, serving
 from tests.unit.shell.scripted_server import ManualClock
 
-COMMANDS = ("up", "run", "why", "gangs", "lint", "manifests", "version")
+COMMANDS = ("up", "run", "why", "gangs", "lint", "record", "replay", "manifests", "version")
 OF_CLUSTERS = ("run", "why", "gangs")
 
 
@@ -65,7 +65,7 @@ def test_each_command_has_examples_and_exit_codes(quorate, name):
 def test_the_same_options_everywhere(quorate, name):
     out = quorate(name, "--help")[1]
     assert ("--kubeconfig" in out, "--context" in out) == ((name in OF_CLUSTERS),) * 2
-    if name not in ("up", "run"):
+    if name not in ("up", "run", "record", "replay"):
         forms = "yaml|json" if name == "manifests" else "table|json|yaml|wide"
         assert re.search(rf"--output +-o +<{re.escape(forms)}>", out)
     if name in ("why", "gangs", "lint", "manifests"):

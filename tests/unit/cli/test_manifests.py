@@ -127,45 +127,6 @@ def test_the_level_has_a_seat_for_every_bind():
     assert level["lendablePercent"] == 0
 
 
-def rights(rules):
-    return {
-        (group, resource, verb)
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
-def test_the_cluster_role_grants_what_the_scheduler_does_and_no_more():
-    sigs, x_k8s = "scheduling.sigs.k8s.io", "scheduling.x-k8s.io"
-    volcano, native = "scheduling.volcano.sh", "scheduling.k8s.io"
-    read = ("get", "list", "watch")
-    expected = {
-        *((("", r, v)) for r in ("pods", "nodes") for v in read),
-        *((g, "podgroups", v) for g in (sigs, x_k8s, volcano, native) for v in read),
-        *((g, "podgroups/status", "patch") for g in (sigs, x_k8s, native)),
-        *((g, "podgroups", "patch") for g in (sigs, volcano)),
-        *((volcano, "queues", v) for v in (*read, "create")),
-        (volcano, "queues/status", "patch"),
-        ("", "pods/binding", "create"),
-        ("", "pods/status", "patch"),
-        ("", "pods/eviction", "create"),
-        *(("events.k8s.io", "events", v) for v in ("create", "patch")),
-        *(("apps", r, "get") for r in ("deployments", "replicasets", "statefulsets")),
-        ("batch", "jobs", "get"),
-    }
-    assert rights(one("ClusterRole", "quorate")["rules"]) == expected
-
-
-def test_the_role_reaches_its_own_lease_only():
-    lease = config.Config.default().leader_election.name
-    create, rest = one("Role", "quorate-leader-election")["rules"]
-    assert create["verbs"] == ["create"]
-    assert rest["resourceNames"] == [lease]
-    assert set(rest["verbs"]) == {"get", "update", "patch"}
-
-
 @pytest.mark.parametrize(
     ("group", "minimum"), [("scheduling.x-k8s.io", 1), ("scheduling.sigs.k8s.io", None)]
 )

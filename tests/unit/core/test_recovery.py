@@ -73,6 +73,15 @@ def test_what_another_scheduler_bound_is_never_undone():
     assert w.decide(after_s=60).evictions == ()
 
 
+def test_what_another_quorate_is_binding_is_its_own_business():
+    w = world(cpu=3)
+    gang = w.object("job", 4)
+    for index in range(2):
+        w.pod(f"job-{index}", gang, node="n0", scheduler="theirs", **OURS)
+    w.decide()
+    assert w.decide(after_s=60).evictions == ()
+
+
 def test_an_undoing_that_was_cut_short_is_finished_at_once():
     w = world(cpu=3)
     left_behind(w, 3)

@@ -147,12 +147,13 @@ def test_amend_writes_only_what_changed(world):
 
 
 def test_an_apply_patch_creates_and_owns(world):
-    patch = Patch("apply", {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}})
+    named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    patch = Patch("apply", {**named, "data": {"k": "v"}})
     resource = world.named("v1", "configmaps")
     made = world.api.patch(resource, "a", "x", patch, Writing(field_manager="me"))
     (entry,) = made["metadata"]["managedFields"]
     assert (entry["manager"], entry["operation"]) == ("me", "Apply")
-    other = Patch("apply", {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "w"}})
+    other = Patch("apply", {**named, "data": {"k": "w"}})
     refused(409, world.api.patch, resource, "a", "x", other, Writing(field_manager="you"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorate.core.policy import Policy
-from quorate.shell.config import Config, ConfigError, LeaderElection, load, parse
+from quorate.shell.config import Config, ConfigError, LeaderElection, RecorderConfig, load, parse
 
 HEAD = "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
 
@@ -37,6 +37,7 @@ def test_every_field_is_read():
         "  leaseDurationSeconds: 30\n"
         "  renewDeadlineSeconds: 20\n"
         "  retryPeriodSeconds: 4\n"
+        "recorder: {enabled: false, maxBytes: 1048576, path: /tmp/a}\n"
         "healthAddress: '[::1]:0'\n"
         "bindConcurrency: 8\n"
         "logLevel: debug\n"
@@ -58,6 +59,7 @@ def test_every_field_is_read():
             renew_deadline_s=20,
             retry_period_s=4,
         ),
+        recorder=RecorderConfig(enabled=False, bytes_max=1 << 20, path="/tmp/a"),
         health_host="::1",
         health_port=0,
         bind_concurrency=8,

@@ -54,6 +54,8 @@ class Attempts:
         """
         if gang.attempt is not None or gang.once_quorate or not gang.quorum_is_known:
             return
+        if not gang.ours:
+            return  # another quorate, with other scheduler names, may be binding it
         if not 0 < gang.bound - gang.evicting < gang.min_count:
             return
         bound = [entry for entry in gang.members.values() if entry.where is Where.BOUND]

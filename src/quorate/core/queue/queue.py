@@ -22,7 +22,7 @@ class Queue:
         self.blocked = Blocked()
         self.backing_off: dict[GangKey, float] = {}
         self.alarms: dict[GangKey, float] = {}
-        """When to try a blocked gang again even if no room grows: a node is not avoided any more."""
+        """When to try a blocked gang again though no room grows: a node is avoided no more."""
 
     def make_ready(self, keys: Iterable[GangKey]) -> None:
         """Try these gangs at the next decision: something happened that could help them."""

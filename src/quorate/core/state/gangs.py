@@ -95,7 +95,7 @@ class GangEntry:
         self.founding = ""
         """Id of the attempt that made it quorate, while we remember it."""
         self.reopened = False
-        """Whether kubelets undid the quorum of the founding attempt: it has to come together anew."""
+        """Whether kubelets undid the quorum of the founding attempt: the gang has to meet anew."""
         self.refused_by: list[str] = []
         """Nodes that refused a member since the last decision."""
         self.avoid: dict[str, float] = {}

@@ -1,7 +1,7 @@
 """What a kubelet writes about a node.
 
 In: a node as a plain object. Out: the same object with another status. Called by ``agents``.
-Source: k8s.io/kubernetes ``pkg/kubelet/nodestatus/setters.go`` of 1.36. Taints are the controllers'.
+Source: k8s.io/kubernetes ``pkg/kubelet/nodestatus/setters.go`` of 1.36. Taints are not its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is refused before an object is looked at: no namespace, or one that is going."""
+"""What is refused before an object is looked at, for the state of its namespace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Protocol
 from quorate.embedded import errors
 from quorate.embedded.objects import Object
 from quorate.embedded.schema.resource import Resource
+
+_KEPT = frozenset({"default", "kube-public", "kube-system"})
 
 
 class Finds(Protocol):
@@ -40,3 +42,9 @@ def admit_create(finds: Finds, resource: Resource, namespace: str, obj: Object) 
         }
         error.details["causes"] = [cause]
         raise error
+
+
+def admit_delete(resource: Resource, name: str) -> None:
+    """Refuse to delete a namespace of the cluster's own (403). Source: as of ``admit_create``."""
+    if resource.bucket == "namespaces" and name in _KEPT:
+        raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")

@@ -14,8 +14,8 @@ from typing import Literal
 
 from quorate.embedded import errors
 from quorate.embedded.api import lifecycle
-from quorate.embedded.api.admission import admit_create
-from quorate.embedded.api.checking import completed
+from quorate.embedded.api.admission import admit_create, admit_delete
+from quorate.embedded.api.checking import completed, custom_causes
 from quorate.embedded.api.parts import is_part, with_part
 from quorate.embedded.api.patching import patched
 from quorate.embedded.api.policies import Policies, Write
@@ -110,10 +110,11 @@ class Api:
         Raises ApiError (400, 404, 409, 422).
         """
         lifecycle.place(resource, namespace, obj, name=name)
-        may_create = resource.bucket in lifecycle.CREATED_BY_UPDATE and not subresource
+        may_create = resource.bucket in lifecycle.CREATED_BY_UPDATE
         if may_create and self.store.get(resource.bucket, namespace, name) is None:
             lifecycle.check_absent(resource, obj)
-            return self.create(resource, namespace, obj, how)
+            if not subresource:
+                return self.create(resource, namespace, obj, how)
         old = self.get(resource, namespace, name)
         if subresource == "scale":
             obj, subresource = scaled(resource, old, obj), ""
@@ -135,13 +136,15 @@ class Api:
         if stored is None and (patch.type != "apply" or subresource):
             raise errors.not_found(resource.group, resource.plural, name)
         old = None if stored is None else from_storage(resource, stored.object)
-        obj = patched(self, resource, old, patch, how, subresource=subresource, name=name)
+        about = {"subresource": subresource, "namespace": namespace, "name": name}
+        obj = patched(self, resource, old, patch, how, **about)
         if old is None:
+            obj["metadata"].pop("resourceVersion", None)
             return self._create(resource, namespace, obj, how, is_apply=True)
         if subresource == "scale":
             subresource = ""
         lifecycle.place(resource, namespace, obj, name=name)
-        lifecycle.check_preconditions(resource, old, obj)
+        lifecycle.check_preconditions(resource, old, obj, is_patch=True)
         return self._replace(resource, old, obj, how, subresource, is_apply=patch.type == "apply")
 
     def amend(
@@ -176,14 +179,17 @@ class Api:
 
         Returns the object as it was last. Raises ApiError (404, 409).
         """
+        admit_delete(resource, name)
         obj = self._stored(resource, namespace, name)
         lifecycle.check_deletion(resource, obj, deleting)
         self.admit("DELETE", resource, (namespace, name), None, obj, FROM_INSIDE)
-        marked = lifecycle.marked_for_deletion(resource, obj, deleting, self._now_s())
+        waits = lifecycle.marked_for_deletion(resource, obj, deleting, self._now_s())
         if deleting.dry_run:
-            return obj if marked is None else marked
-        if marked is not None:
-            return self._put(resource, marked, FROM_INSIDE)
+            return obj
+        if waits:
+            return self._put(resource, obj, FROM_INSIDE)
+        if "deletionTimestamp" in obj["metadata"]:  # watchers see it before it is gone
+            self.store.put(resource.bucket, obj)
         return self._remove(resource, namespace, name)
 
     def admit(
@@ -224,6 +230,7 @@ class Api:
         rules.prepare_create(obj, self)
         causes = lifecycle.metadata_causes_of(obj, resource, rules)
         causes += rules.validate(obj) + rules.validate_create(obj)
+        causes += custom_causes(obj, resource)
         lifecycle.refuse(resource, obj, causes)
         name = obj["metadata"].get("name", "")
         key = (obj["metadata"].get("namespace", ""), name)
@@ -266,7 +273,12 @@ class Api:
             obj = lifecycle.only_status(resource, old, obj)
             rules.prepare_status(obj, old)
             causes = lifecycle.metadata_update_causes_of(obj, old, resource, rules)
-            causes += rules.validate_status(obj, old)
+            causes += rules.validate_status(obj, old) + custom_causes(obj, resource)
+        elif subresource == "finalize":
+            lifecycle.keep_server_fields(resource, old, obj)
+            rules.defaults(obj)
+            causes = lifecycle.metadata_update_causes_of(obj, old, resource, rules)
+            causes += rules.validate(obj)
         elif is_part(subresource):
             obj = with_part(subresource, old, obj)
             rules.defaults(obj)
@@ -283,6 +295,7 @@ class Api:
                 *lifecycle.metadata_update_causes_of(obj, old, resource, rules),
                 *rules.validate(obj),
                 *rules.validate_update(obj, old),
+                *custom_causes(obj, resource),
             ]
         lifecycle.refuse(resource, old, causes)
         key = (old["metadata"].get("namespace", ""), old["metadata"]["name"])

@@ -34,10 +34,8 @@ def bind(api: Api, namespace: str, name: str, binding: Object, how: Writing = FR
 def _node_of(binding: Object, name: str) -> str:
     target = binding.get("target") or {}
     given = (binding.get("metadata") or {}).get("name")
-    if given and given != name:
-        raise errors.bad_request(
-            f"name in URL does not match name in Binding object: {name} and {given}"
-        )
+    if given != name:
+        raise errors.bad_request("name in URL does not match name in Binding object")
     causes = []
     if target.get("kind") not in (None, "", "Node"):
         kind = target["kind"]
@@ -88,9 +86,6 @@ def _assign(pod: Object, node: str, given: dict[str, Any], api: Api) -> None:
         "lastProbeTime": None,
         "lastTransitionTime": rfc3339(api.now_s()),
     }
-    if "generation" in metadata:
-        metadata["generation"] += 1
-        scheduled["observedGeneration"] = metadata["generation"]
     status["conditions"] = [*others, scheduled]
 
 

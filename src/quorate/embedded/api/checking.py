@@ -24,8 +24,8 @@ def checked(obj: Object, resource: Resource, how: Writing, raw: bytes | None = N
     """Return the object as a real server would decode it; it may be the same object, changed.
 
     ``raw`` is the JSON from which it came, when there is one: most bodies pass a quick check of
-    that. Raises ApiError: 400 for another kind, a wrong type, or (Strict) an unknown field; 422 for
-    what a CRD's schema forbids.
+    that. Raises ApiError (400) for another kind, a wrong type, or (Strict) an unknown field. What a
+    CRD's schema forbids is found later, by ``custom_causes``.
     """
     if not isinstance(obj, dict):
         raise errors.bad_request(f"the body of a {resource.kind} has to be an object")
@@ -50,6 +50,11 @@ def checked(obj: Object, resource: Resource, how: Writing, raw: bytes | None = N
         return _custom(obj, resource)
     typed: Object = pruned(obj, resource.shape)
     return typed
+
+
+def custom_causes(obj: Object, resource: Resource) -> list[errors.Cause]:
+    """Return what the schema of a CRD forbids; nothing for other kinds."""
+    return crd.causes(obj, resource.shape) if resource.crd else []
 
 
 def completed(obj: Object, resource: Resource) -> Object:
@@ -99,8 +104,4 @@ def _metadata_mismatches(obj: Object, resource: Resource) -> list[Mismatch]:
 
 def _custom(obj: Object, resource: Resource) -> Object:
     typed: Object = crd.with_defaults(crd.pruned(obj, resource.shape), resource.shape)
-    causes = crd.causes(typed, resource.shape)
-    if causes:
-        name = str((obj.get("metadata") or {}).get("name", ""))
-        raise errors.invalid(resource.group, resource.kind, name, causes)
     return typed

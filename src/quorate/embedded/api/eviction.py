@@ -22,7 +22,7 @@ def evict(
 ) -> None:
     """Delete a pod if its budgets allow it. Raises ApiError (400, 404, 409, 429, 500)."""
     given = (eviction.get("metadata") or {}).get("name")
-    if given and given != name:
+    if given != name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     pods = api.registry.named("v1", "pods")
     api.admit("CREATE", pods, (namespace, name), eviction, None, how, subresource="eviction")

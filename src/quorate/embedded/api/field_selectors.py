@@ -80,7 +80,9 @@ def _unescaped(value: str) -> str:
     return re.sub(r"\\.?|[,=]", plain, value, flags=re.DOTALL)
 
 
-def field_selector(text: str, selectable: Mapping[str, Getter], kind: str) -> FieldSelector:
+def field_selector(
+    text: str, selectable: Mapping[str, Getter], kind: str, *, namespaced: bool = True
+) -> FieldSelector:
     """Read the field selector of a request for one kind.
 
     ``selectable`` names the kind's fields besides metadata.name and metadata.namespace. Raises
@@ -88,6 +90,8 @@ def field_selector(text: str, selectable: Mapping[str, Getter], kind: str) -> Fi
     """
     terms = parse_fields(text)
     getters = {**_OF_ALL, **selectable}
+    if not namespaced:
+        del getters["metadata.namespace"]
     for term in terms:
         if term.field not in getters:
             raise _unsupported(term.field, selectable, kind)

@@ -25,7 +25,7 @@ _SERVER_FIELDS = (
     "selfLink",
 )
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")  # an update may not change them
-_STAYS_WHEN_GIVEN = ("deletionGracePeriodSeconds",)
+_STAYS_WHEN_GIVEN = ("uid", "deletionGracePeriodSeconds")
 _RBAC = "rbac.authorization.k8s.io"
 CREATED_BY_UPDATE = frozenset(
     {"services", "endpoints", "events", "limitranges", "leases.coordination.k8s.io"}
@@ -107,7 +107,8 @@ def begin(makes: Makes, resource: Resource, obj: Object, rules: Rules) -> None:
     """Set what a new object gets from the server: name, UID, time, generation. In place."""
     metadata = obj["metadata"]
     for field in _SERVER_FIELDS:
-        metadata.pop(field, None)
+        if field != "generation" or rules.has_generation:  # else it stays what the client said
+            metadata.pop(field, None)
     metadata["uid"] = makes.uid()
     metadata["creationTimestamp"] = rfc3339(makes.now_s())
     if rules.has_generation:
@@ -126,9 +127,10 @@ def keep_server_fields(resource: Resource, old: Object, obj: Object) -> None:
 def _keep_metadata(old: Object, obj: Object) -> None:
     kept, metadata = old["metadata"], obj["metadata"]
     for field in _SERVER_FIELDS:
-        if field in kept and (field not in _STAYS_WHEN_GIVEN or field not in metadata):
+        given = field in _STAYS_WHEN_GIVEN and metadata.get(field) not in (None, "")
+        if field in kept and not given:
             metadata[field] = kept[field]
-        elif field not in kept and field not in _DELETION:
+        elif field not in kept and field not in _DELETION and not given:
             metadata.pop(field, None)
     if "generateName" in kept:
         metadata.setdefault("generateName", kept["generateName"])
@@ -177,14 +179,19 @@ def count_generation(rules: Rules, old: Object, obj: Object) -> None:
         obj["metadata"]["generation"] = generation
 
 
-def check_preconditions(resource: Resource, old: Object, obj: Object) -> None:
+def check_preconditions(
+    resource: Resource, old: Object, obj: Object, *, is_patch: bool = False
+) -> None:
     """Refuse an update of another version (409) or of another object of that name (409)."""
     name = old["metadata"]["name"]
     given = obj["metadata"].get("resourceVersion")
+    if given and not given.isdigit():
+        text = f'strconv.ParseUint: parsing "{given}": invalid syntax'
+        raise errors.ApiError(500, "", text)
     if given and given not in ("0", old["metadata"]["resourceVersion"]):
         raise errors.conflict(resource.group, resource.plural, name, errors.MODIFIED)
     uid = obj["metadata"].get("uid")
-    if uid and uid != old["metadata"]["uid"]:
+    if uid and uid != old["metadata"]["uid"] and not is_patch:
         raise _wrong_uid(resource, name, uid, old["metadata"]["uid"])
 
 
@@ -211,12 +218,19 @@ def check_deletion(resource: Resource, obj: Object, deleting: Deleting) -> None:
         ("UID", deleting.uid, "uid", "deleted and then recreated"),
         ("ResourceVersion", deleting.resource_version, "resourceVersion", "modified"),
     ):
+        if wanted is not None and wanted != metadata[field] and resource.bucket == "namespaces":
+            why = (
+                f"Precondition failed: {what} in precondition: {wanted}, "
+                f"{what} in object meta: {metadata[field]}"
+            )
+            raise errors.conflict(resource.group, resource.plural, metadata["name"], why)
         if wanted is not None and wanted != metadata[field]:
             why = (
                 f"the {what} in the precondition ({wanted}) does not match the {what} in record "
                 f"({metadata[field]}). The object might have been {done}"
             )
-            raise errors.conflict(resource.group, resource.kind, metadata["name"], why)
+            group = "" if resource.bucket == "events" else resource.group  # of the internal type
+            raise errors.conflict(group, resource.kind, metadata["name"], why)
 
 
 def _wrong_uid(resource: Resource, name: str, wanted: str, found: str) -> errors.ApiError:
@@ -228,16 +242,18 @@ def _wrong_uid(resource: Resource, name: str, wanted: str, found: str) -> errors
     return errors.conflict(resource.group, resource.plural, name, why)
 
 
-def marked_for_deletion(
-    resource: Resource, obj: Object, deleting: Deleting, now_s: float
-) -> Object | None:
-    """Mark the object as terminating, in place, and return it; None when it may go at once."""
+def marked_for_deletion(resource: Resource, obj: Object, deleting: Deleting, now_s: float) -> bool:
+    """Mark the object as terminating, in place, and tell whether it waits for something then.
+
+    Pods are marked even when they may go at once: a real server writes them once more before.
+    """
     metadata = obj["metadata"]
     grace_s = _grace_s(resource, obj, deleting)
-    _set_finalizers(resource.bucket, metadata, deleting)
+    if resource.bucket != "events":  # nothing may depend on an Event
+        _set_finalizers(resource.bucket, metadata, deleting)
     waits = grace_s > 0 or metadata.get("finalizers") or _namespace_waits(resource, obj)
-    if not waits:
-        return None
+    if not waits and resource.bucket != "pods":
+        return False
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = rfc3339(now_s + grace_s)
         if resource.bucket != "namespaces":
@@ -251,7 +267,7 @@ def marked_for_deletion(
         metadata["deletionGracePeriodSeconds"] = grace_s
     if resource.bucket == "namespaces":
         obj.setdefault("status", {})["phase"] = "Terminating"
-    return obj
+    return bool(waits)
 
 
 def may_go(obj: Object) -> bool:
@@ -275,7 +291,8 @@ def _grace_s(resource: Resource, obj: Object, deleting: Deleting) -> int:
         return 0
     own = obj["spec"].get("terminationGracePeriodSeconds", _DEFAULT_POD_GRACE_S)
     asked = deleting.grace_period_s
-    return max(0, own if asked is None else asked)
+    grace_s: int = own if asked is None else asked
+    return grace_s if grace_s >= 0 else 1
 
 
 def _set_finalizers(bucket: str, metadata: dict[str, Any], deleting: Deleting) -> None:

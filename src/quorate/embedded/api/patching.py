@@ -12,7 +12,7 @@ from quorate.embedded.api.scale import scale_of, scale_resource, scaled
 from quorate.embedded.api.tracking import unwritable
 from quorate.embedded.api.writing import Patch, Writing
 from quorate.embedded.errors import Cause
-from quorate.embedded.objects import Object, namespace_of, rfc3339
+from quorate.embedded.objects import Object, name_of, namespace_of, rfc3339
 from quorate.embedded.patch.apply import apply
 from quorate.embedded.patch.json_patch import apply_json_patch
 from quorate.embedded.patch.merge_patch import apply_merge_patch
@@ -41,6 +41,7 @@ def patched(
     how: Writing,
     *,
     subresource: str,
+    namespace: str,
     name: str,
 ) -> Object:
     """Return the patched object, checked against its shape; ``old`` is left as it was.
@@ -54,9 +55,12 @@ def patched(
         assert old is not None, "only an object that is there has a scale"
         return scaled(resource, old, _patched_scale(resource, old, patch, how, name))
     if patch.type == "apply":
-        return _applied(clock, resource, old, patch, how, subresource, name)
+        return _applied(clock, resource, old, patch, how, subresource, namespace, name)
     assert old is not None, "only an apply patch may create"
-    return _checked(_apply(old, patch, resource.shape), resource, how)
+    found = _apply(old, patch, resource.shape)
+    if patch.type == "strategic" and isinstance(found, dict):  # it is applied to a typed object
+        found = {**found, "apiVersion": old["apiVersion"], "kind": old["kind"]}
+    return _checked(found, resource, how)
 
 
 def _patched_scale(
@@ -76,6 +80,8 @@ def _patched_scale(
 
 def _checked(obj: Object, resource: Resource, how: Writing) -> Object:
     """Check what a patch led to: what does not decode is the patch's fault, so 422 and not 400."""
+    if resource.crd and isinstance(obj, dict):
+        _refuse_other_kind(obj, resource)
     try:
         return checked(obj, resource, how)
     except errors.ApiError as error:
@@ -84,6 +90,15 @@ def _checked(obj: Object, resource: Resource, how: Writing) -> Object:
         why = error.message.rpartition(f"cannot be handled as a {resource.kind}: ")[2]
         shown = json.dumps(obj, separators=(",", ":"))
         raise errors.invalid("", "", "", [causes.invalid("patch", shown, why)]) from None
+
+
+def _refuse_other_kind(obj: Object, resource: Resource) -> None:
+    kind, found = str(obj.get("kind") or ""), list[Cause]()
+    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if obj.get(field) and obj[field] != wanted:
+            found.append(causes.invalid(field, obj[field], f"must be {wanted}"))
+    if found and kind:
+        raise errors.invalid(resource.group, kind, name_of(obj), found)
 
 
 def _apply(live: Object, patch: Patch, shape: object) -> Object:
@@ -101,6 +116,7 @@ def _applied(
     patch: Patch,
     how: Writing,
     subresource: str,
+    namespace: str,
     name: str,
 ) -> Object:
     if not how.field_manager:
@@ -110,10 +126,9 @@ def _applied(
         raise errors.invalid("meta.k8s.io", "PatchOptions", "", [cause])
     if not isinstance(patch.body, dict):
         raise errors.bad_request("the body of an apply patch has to be an object")
-    named = {**patch.body, "metadata": {"name": name, **(patch.body.get("metadata") or {})}}
     together = apply(
         old,
-        named,
+        patch.body,
         resource.shape,
         manager=how.field_manager,
         force=how.force,
@@ -123,4 +138,12 @@ def _applied(
         ignored=unwritable(resource, subresource),
         kind=resource.kind,
     )
-    return checked(together, resource, how)
+    try:
+        found = checked(together, resource, how)
+    except errors.ApiError as error:
+        if error.code != 400 or "strict decoding" in error.message:
+            raise
+        raise errors.ApiError(500, "", error.message) from None
+    if old is None:
+        place(resource, namespace, found, name=name)
+    return found

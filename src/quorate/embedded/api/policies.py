@@ -132,10 +132,11 @@ class Policies:
 
     def _refuse(self, one: _Bound, write: Write, validation: Mapping[str, Any], why: str) -> None:
         names = one.policy["metadata"]["name"], one.binding["metadata"]["name"]
-        text = f"ValidatingAdmissionPolicy '{names[0]}' with binding '{names[1]}' denied request: {why}"
+        who = f"ValidatingAdmissionPolicy '{names[0]}' with binding '{names[1]}'"
+        text = f"{who} denied request: {why}"
         actions = one.binding["spec"].get("validationActions") or ()
         if "Warn" in actions:
-            write.warn(f"Validation failed for {text.replace('denied request: ', '')}")
+            write.warn(f"Validation failed for {who}: {why}")
         if "Deny" not in actions:
             return
         error = errors.forbidden(write.resource.group, write.resource.plural, write.name, text)

@@ -7,7 +7,8 @@ from typing import Any
 
 from quorate.embedded import errors
 from quorate.embedded.api.selectors import selector_of
-from quorate.embedded.errors import Cause
+from quorate.embedded.causes import negative
+from quorate.embedded.names import label_causes
 from quorate.embedded.objects import Object
 from quorate.embedded.schema.document import Document
 from quorate.embedded.schema.resource import Resource
@@ -51,13 +52,11 @@ def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
     """Return a copy of the object with the Scale's replicas. Raises ApiError (409, 422)."""
     name = obj["metadata"]["name"]
     replicas = (scale.get("spec") or {}).get("replicas", 0) or 0
-    if not isinstance(replicas, int) or replicas < 0:
-        cause = Cause(
-            "FieldValueInvalid",
-            f"Invalid value: {replicas}: must be greater than or equal to 0",
-            "spec.replicas",
-        )
-        raise errors.invalid("autoscaling", "Scale", name, [cause])
+    causes = negative("spec.replicas", replicas)
+    if not resource.crd:
+        causes += label_causes((scale.get("metadata") or {}).get("labels") or {}, "metadata.labels")
+    if causes:
+        raise errors.invalid("autoscaling", "Scale", name, causes)
     version = scale.get("metadata", {}).get("resourceVersion")
     if version and version != obj["metadata"]["resourceVersion"]:
         raise errors.conflict(resource.group, resource.plural, name, errors.MODIFIED)

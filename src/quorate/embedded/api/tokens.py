@@ -185,7 +185,7 @@ def requested(
     reference = spec.get("boundObjectRef")
     bound = _bound(account, reference, find) if reference else None
     token = tokens.issue(account, lasts_s=duration_s, audiences=audiences, bound=bound)
-    metadata = {"name": name_of(account), "namespace": namespace_of(account)}
+    metadata = {**meta(request), "name": name_of(account), "namespace": namespace_of(account)}
     metadata["uid"] = meta(account).get("uid", "")
     metadata["creationTimestamp"] = rfc3339(now_s)
     return {

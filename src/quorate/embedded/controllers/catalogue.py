@@ -16,6 +16,7 @@ from quorate.embedded.controllers.pod_garbage import PodGarbage
 from quorate.embedded.controllers.pod_groups import PodGroupProtection
 from quorate.embedded.controllers.replicas import ReplicaSets, ReplicationControllers
 from quorate.embedded.controllers.stateful_sets import StatefulSets
+from quorate.embedded.controllers.volume_protection import VolumeProtection
 
 
 def every_controller(shared: Shared, ca_pem: str) -> list[Controller]:
@@ -32,6 +33,7 @@ def every_controller(shared: Shared, ca_pem: str) -> list[Controller]:
         CronJobs(shared),
         DisruptionBudgets(shared),
         PodGroupProtection(shared),
+        VolumeProtection(shared),
         NodeLifecycle(shared),
         TaintEviction(shared),
         PodGarbage(shared),

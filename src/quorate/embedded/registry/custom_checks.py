@@ -74,7 +74,7 @@ def _version_causes(versions: list[Fields] | None) -> list[Cause]:
         name = version.get("name", "")
         for why in dns_1035_label(name):
             found.append(invalid(f"spec.versions[{i}].name", name, why))
-            if i == 0:
+            if i == 0 and name:
                 found.append(invalid("spec.version", name, why))
         if version.get("deprecationWarning") is not None and not version.get("deprecated"):
             field = f"spec.versions[{i}].deprecationWarning"

@@ -51,9 +51,25 @@ def metadata_causes(obj: Object, resource: Resource, name_is: str) -> list[Cause
         causes += _owner_causes(metadata["ownerReferences"])
     if metadata.get("finalizers"):
         causes += _finalizer_causes(metadata["finalizers"])
-        if not resource.crd:
+        if not (resource.crd or _takes_any_finalizer(resource)):
             causes += finalizer_causes(metadata["finalizers"], "metadata.finalizers")
     return causes
+
+
+def _takes_any_finalizer(resource: Resource) -> bool:
+    """Tell whether a kind is checked by the general rules only, not by those of core kinds."""
+    if resource.bucket == "events":
+        return not resource.group
+    return resource.bucket in _ANY_FINALIZER
+
+
+_ANY_FINALIZER = frozenset(
+    {
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+    }
+)
 
 
 def _name_causes(metadata: Mapping[str, Any], check: Callable[[str], Messages]) -> list[Cause]:

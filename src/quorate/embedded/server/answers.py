@@ -113,21 +113,30 @@ def many(
     if wanted.form is Form.METADATA:
         items = [partial(from_storage(resource, entry.object)) for entry in entries]
         kind, api_version = "PartialObjectMetadataList", _META
-        body = b",".join(encode(item) for item in items)
-    else:
-        kind, api_version = resource.list_kind or f"{resource.kind}List", resource.api_version
-        cut = 0 if resource.crd else head_bytes(resource)
-        raws = (outward(resource, entry) for entry in entries)
-        body = b",".join(b"{" + raw[cut:] if cut else raw for raw in raws)
+        about = {"kind": kind, "apiVersion": api_version, "metadata": list_metadata}
+        return encode({**about, "items": items or None})
+    kind, api_version = resource.list_kind or f"{resource.kind}List", resource.api_version
+    if resource.crd:  # as a real server writes it for custom resources only
+        list_metadata = {"continue": "", **list_metadata}
+    cut = 0 if resource.crd else head_bytes(resource)
+    raws = (outward(resource, entry) for entry in entries)
+    body = b",".join(b"{" + raw[cut:] if cut else raw for raw in raws)
     head = encode({"kind": kind, "apiVersion": api_version, "metadata": list_metadata})
     return head[:-1] + b',"items":[' + body + b"]}"
 
 
-def watch_body(resource: Resource, obj: Object, wanted: Wanted, now_s: float) -> bytes:
-    """Return the object of a watch event, for forms that are not the stored one."""
-    if wanted.form is Form.TABLE:
-        return encode(_table(resource, [obj], wanted, now_s, {}))
-    return encode(partial(obj) if wanted.form is Form.METADATA else obj)
+def watch_body(
+    resource: Resource, obj: Object, wanted: Wanted, now_s: float, *, is_first: bool
+) -> bytes:
+    """Return the object of a watch event, for forms that are not the stored one.
+
+    Of a stream of Tables only the first has columns.
+    """
+    if wanted.form is not Form.TABLE:
+        return encode(partial(obj) if wanted.form is Form.METADATA else obj)
+    version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+    found = _table(resource, [obj], wanted, now_s, version)
+    return encode(found if is_first else {**found, "columnDefinitions": None})
 
 
 def _table(

@@ -45,8 +45,6 @@ def page_of(
     ]
     revision = store.revision if token is None else token.rv
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-    if resource.crd:
-        metadata["continue"] = ""  # as a real server writes it for custom resources only
     if limit and len(entries) > limit:
         last = entries[limit - 1]
         metadata["continue"] = _text(_Continue(revision, last.namespace, last.name))

@@ -50,7 +50,12 @@ def selection_of(resource: Resource, namespace: str, query: MultiMapping[str]) -
     """Read ``labelSelector`` and ``fieldSelector``. Raises ApiError (400)."""
     text = query.get("labelSelector", "")
     labels = parse_labels(text) if text else None
-    fields = field_selector(query.get("fieldSelector", ""), _selectable(resource), resource.kind)
+    fields = field_selector(
+        query.get("fieldSelector", ""),
+        _selectable(resource),
+        resource.kind,
+        namespaced=_selects_namespace(resource),
+    )
     name = fields.exact(_NAME) or ""
     only_name = bool(name) and len(fields.terms) == 1
     return Selection(namespace, labels, None if fields.empty or only_name else fields, name)
@@ -76,3 +81,9 @@ def _getter(path: str) -> Getter:
         return "" if found is None else str(found)
 
     return value_of
+
+
+def _selects_namespace(resource: Resource) -> bool:
+    """Tell whether metadata.namespace can be selected by, as it can for most kinds without one."""
+    known = ("namespaces", "nodes", "persistentvolumes")
+    return resource.namespaced or not (resource.crd or resource.bucket in known)

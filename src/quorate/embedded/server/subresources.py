@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from aiohttp import web
@@ -9,11 +10,14 @@ from aiohttp import web
 from quorate.embedded import errors
 from quorate.embedded.api.api import Api
 from quorate.embedded.api.binding import bind
+from quorate.embedded.api.checking import checked
 from quorate.embedded.api.eviction import evict
 from quorate.embedded.api.scale import scale_of
 from quorate.embedded.api.tokens import Tokens, requested
 from quorate.embedded.api.writing import Writing
 from quorate.embedded.objects import Object
+from quorate.embedded.schema.document import Document
+from quorate.embedded.schema.resource import Resource
 from quorate.embedded.server import answers
 from quorate.embedded.server.requests import Target
 
@@ -57,7 +61,17 @@ def create(api: Api, tokens: Tokens, target: Target, body: Object, how: Writing)
     action = _CREATES.get((bucket, target.subresource))
     if action is None:
         raise errors.method_not_allowed(target.resource.group, target.resource.plural, "create")
-    return action(api, tokens, target, body, how)
+    return action(api, tokens, target, checked(body, _resource_of(target), how), how)
+
+
+def _resource_of(target: Target) -> Resource:
+    """Return what is sent to a subresource, such as a Binding, as a resource of its own."""
+    sent = target.resource.subresources[target.subresource]
+    group = (sent.group or "core").partition(".")[0]
+    shape = Document.load().shape(f"io.k8s.api.{group}.{sent.version}.{sent.kind}")
+    return dataclasses.replace(
+        target.resource, group=sent.group, version=sent.version, kind=sent.kind, shape=shape
+    )
 
 
 def _bind(api: Api, _: Tokens, target: Target, body: Object, how: Writing) -> web.Response:

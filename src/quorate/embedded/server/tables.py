@@ -48,6 +48,7 @@ def table(
     columns = resource.columns or (_NAME, _AGE)
     cells = CELLS.get(resource.bucket) or _cells_by_columns(columns)
     rows = [_row(resource, obj, cells, now_s, include_object) for obj in objects]
+    plain = len(columns) > 1 and columns[1]["name"] == "Created At"  # of kinds without columns
     return {
         "kind": "Table",
         "apiVersion": _META,
@@ -55,7 +56,7 @@ def table(
         "columnDefinitions": [
             {key: value for key, value in column.items() if key != "jsonPath"} for column in columns
         ],
-        "rows": rows,
+        "rows": rows or (None if plain else []),
     }
 
 

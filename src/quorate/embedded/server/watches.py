@@ -47,6 +47,7 @@ class Watch:
         self._too_slow = False
         self._ended = False
         self._bookmarks = False
+        self._has_begun = False
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Write events until the client goes, the time is over, or the server stops."""
@@ -96,7 +97,10 @@ class Watch:
         type_ = self._type_for(event)
         if type_ is None:
             return
-        line = self._line_of(type_, event.entry)
+        entry = event.entry
+        if type_ == "DELETED" and event.type != "DELETED":  # it left the selection: show it in it
+            entry = _under_revision(event)
+        line = self._line_of(type_, entry)
         self._lines.append(line)
         self._bytes += len(line)
         self._too_slow = self._bytes > BACKLOG_BYTES_MAX
@@ -158,7 +162,10 @@ class Watch:
         if self._as_stored:
             return _line(type_, entry.raw)
         found = from_storage(self.resource, entry.object)
-        return _line(type_, watch_body(self.resource, found, self._wanted, self._now_s))
+        about = (self.resource, found, self._wanted, self._now_s)
+        body = watch_body(*about, is_first=not self._has_begun)
+        self._has_begun = True
+        return _line(type_, body)
 
     def _bookmark(self, *, ends_initial: bool = False) -> bytes:
         metadata: dict[str, object] = {"resourceVersion": str(self._store.revision)}
@@ -171,6 +178,14 @@ class Watch:
             api_version, kind = "meta.k8s.io/v1", "Table"
         obj = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
         return _line("BOOKMARK", encode(obj))
+
+
+def _under_revision(event: Event) -> Entry:
+    """Return what was before an event, under the event's revision."""
+    assert event.before is not None, "what leaves a selection was in it"
+    obj = event.before.object
+    obj["metadata"]["resourceVersion"] = str(event.entry.revision)
+    return Entry(obj, encode(obj), event.entry.revision)
 
 
 def _line(type_: str, raw: bytes) -> bytes:

@@ -24,7 +24,7 @@ from yarl import URL
 
 from quorate import __version__
 from quorate.shell.kube.credentials import Credentials
-from quorate.shell.kube.errors import ApiError, Unreachable, error_from_response
+from quorate.shell.kube.errors import ApiError, TooLarge, Unreachable, error_from_response
 from quorate.shell.kube.fast import ConnectionPool
 from quorate.shell.kube.paths import with_params
 
@@ -39,6 +39,8 @@ _PATCH_TYPES: Final[dict[PatchKind, str]] = {
     "json": "application/json-patch+json",
 }
 _READ_CONNECTIONS_MAX: Final = 16
+READ_BYTES_MAX: Final = 256 * 1024 * 1024
+"""The most that one answer may have; ``watching`` asks for smaller pages beyond it."""
 _STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
 _NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
 _ENCODER: Final = msgspec.json.Encoder()
@@ -153,7 +155,7 @@ class KubeClient:
             raise _unreachable(self._name, error) from error
         try:
             if response.status != 200:
-                raise self._refusal(response.status, await response.read(), response.headers)
+                raise self._refusal(response.status, await _body(response), response.headers)
             yield ByteStream(response.content, self._name)
         finally:
             response.close()  # the rest of a stream is of no use, nor is its connection
@@ -200,9 +202,7 @@ class KubeClient:
         )
         if 200 <= response.status < 300:
             return response.body
-        if response.status == 401:
-            self._credentials.invalidate()
-        raise error_from_response(response.status, response.body, response.retry_after)
+        raise self._error(response.status, response.body, response.retry_after)
 
     async def _request_by_aiohttp(
         self, method: str, target: str, body: bytes, content_type: str | None
@@ -220,7 +220,7 @@ class KubeClient:
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             ) as response:
-                answer = await response.read()
+                answer = await _body(response)
         except _NETWORK_ERRORS as error:
             raise _unreachable(self._name, error) from error
         if 200 <= response.status < 300:
@@ -228,9 +228,12 @@ class KubeClient:
         raise self._refusal(response.status, answer, response.headers)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
+        return self._error(status, body, headers.get("Retry-After"))
+
+    def _error(self, status: int, body: bytes, retry_after: str | bytes | None) -> ApiError:
         if status == 401:
             self._credentials.invalidate()
-        return error_from_response(status, body, headers.get("Retry-After"))
+        return error_from_response(status, self._credentials.redacted(body), retry_after)
 
     def _common_header_lines(self, headers: Mapping[str, str]) -> bytes:
         """Return the header lines that all writes share, and the empty line after them."""
@@ -269,6 +272,22 @@ class KubeClient:
             timeout=aiohttp.ClientTimeout(total=self._timeout_s),
             read_bufsize=_STREAM_BUFFER_BYTES if connections_max == 0 else 2**18,
         )
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """Return all of it. Raises TooLarge: it has more than ``READ_BYTES_MAX``."""
+    chunks, size_bytes = [], response.content_length or 0
+    if size_bytes <= READ_BYTES_MAX:
+        size_bytes = 0
+        async for chunk in response.content.iter_any():
+            size_bytes += len(chunk)
+            chunks.append(chunk)
+            if size_bytes > READ_BYTES_MAX:
+                break
+        else:
+            return b"".join(chunks)
+    response.close()  # the rest is not read, nor is its connection of use
+    raise TooLarge(f"an answer of more than {READ_BYTES_MAX // 2**20} MiB")
 
 
 def _is_safe_target(target: str) -> bool:

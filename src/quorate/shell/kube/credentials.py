@@ -8,6 +8,7 @@ second.
 import logging
 import math
 import os
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -18,6 +19,8 @@ from quorate.shell.clock import Clock
 RELOAD_INTERVAL_S: Final = 60.0
 # A server that answers 401 to everything must not make us run a plugin for every request.
 _RELOAD_INTERVAL_S_MIN: Final = 10.0
+_SECRET_CHARS_MIN: Final = 8  # what is shorter is a word of a test, and may be in any sentence
+_WHOLE_ENTRY: Final = re.compile(r"/?\{.*\}", re.DOTALL)
 _SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -94,6 +97,11 @@ class Credentials:
         self._refused = True
         earliest_s = self._loaded_at_s + _RELOAD_INTERVAL_S_MIN
         self._reload_at_s = min(self._reload_at_s, max(earliest_s, self._clock.monotonic_s()))
+
+    def redacted(self, text: bytes) -> bytes:
+        """Return what a server said, without our token, which some proxies repeat in errors."""
+        secret = self._headers.get("Authorization", "").rpartition(" ")[2].encode()
+        return text.replace(secret, b"(redacted)") if len(secret) >= _SECRET_CHARS_MIN else text
 
     def _take(self, configuration: _Configuration) -> None:
         token = str(configuration.api_key.get("BearerToken") or "").strip()
@@ -268,10 +276,18 @@ def _tls_context(configuration: _Configuration) -> ssl.SSLContext:
     if not configuration.verify_ssl:  # only if the kubeconfig says insecure-skip-tls-verify
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+        logging.getLogger(__name__).warning(
+            "insecure-skip-tls-verify: whoever answers at %s gets the token; give the cluster a "
+            "certificate-authority in the kubeconfig instead",
+            configuration.host,
+        )
     return context
 
 
 def _describe(error: BaseException) -> str:
-    """Return the error as one line without a full stop."""
-    text = " ".join(str(error).split()).rstrip(".")
+    """Return the error as one line without a full stop.
+
+    kubernetes_asyncio names an entry of a kubeconfig by all that is in it, tokens included.
+    """
+    text = " ".join(_WHOLE_ENTRY.sub("", str(error)).split()).rstrip(".")
     return text or type(error).__name__

@@ -6,7 +6,9 @@ network or of HTTP leaves ``shell.kube``: the cause is chained, never shown inst
 
 import msgspec
 
-_MESSAGE_CHARS_MAX = 500
+_MESSAGE_CHARS_MAX = 2000
+_RETRY_AFTER_S_MAX = 60.0
+"""Bounds of what a server, or an admission webhook behind it, makes us keep and wait."""
 
 
 class ApiError(Exception):
@@ -50,6 +52,13 @@ class ServerError(ApiError):
     """5xx: the server failed; whether the request was carried out is unknown."""
 
 
+class TooLarge(ApiError):  # noqa: N818
+    """The answer has more bytes than we take; it was not read to its end."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(200, "TooLarge", message)
+
+
 class Unreachable(ApiError):  # noqa: N818
     """No complete answer came. ``maybe_processed`` is False only if nothing was ever sent."""
 
@@ -88,27 +97,37 @@ def error_from_response(
     """
     try:
         decoded = _STATUS_DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        text = bytes(body).decode("utf-8", "replace").strip()
-        decoded = _Status(message=text[:_MESSAGE_CHARS_MAX])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = bytes(body)[: 4 * _MESSAGE_CHARS_MAX].decode("utf-8", "replace").strip()
+        decoded = _Status(message=text)
     wait_s = _parse_retry_after(retry_after)
     if wait_s is None and decoded.details is not None:
         wait_s = decoded.details.retryAfterSeconds
     kind = _TYPE_BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
-    return kind(status, decoded.reason or "Unknown", decoded.message or "no message", wait_s)
+    message = _clipped(decoded.message or "no message")
+    return kind(status, (decoded.reason or "Unknown")[:100], message, _bounded(wait_s))
 
 
 def error_from_event(status_object: msgspec.Raw) -> ApiError:
     """Return the error that an ERROR event of a watch carries (its object is a Status)."""
     try:
         code = _STATUS_DECODER.decode(status_object).code
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         code = None
     return error_from_response(code or 500, status_object)
 
 
 def _parse_retry_after(value: str | bytes | None) -> float | None:
     """Read seconds; the form with a date is not used by Kubernetes and counts as absent."""
-    if value is None or not value.isdigit():
+    if value is None or not value.isascii() or not value.isdigit():
         return None
-    return float(value)
+    return float(value[:10])
+
+
+def _bounded(wait_s: float | None) -> float | None:
+    return None if wait_s is None else min(max(wait_s, 0.0), _RETRY_AFTER_S_MAX)
+
+
+def _clipped(message: str) -> str:
+    whole = len(message) <= _MESSAGE_CHARS_MAX
+    return message if whole else f"{message[: _MESSAGE_CHARS_MAX - 4]} ..."

@@ -17,11 +17,14 @@ from quorate.shell.kube.errors import (
     Gone,
     NotFound,
     ServerError,
+    TooLarge,
     Unreachable,
     error_from_event,
 )
 
-LINE_BYTES_MAX: Final = 256 * 1024 * 1024
+LINE_BYTES_MAX: Final = 32 * 1024 * 1024
+"""The longest event: ten times what kube-apiserver takes as the body of a request."""
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SHORT_WATCH_S: Final = 1.0
 
 
@@ -111,28 +114,41 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 class LineSplitter:
     """Lines from chunks of bytes that were cut anywhere; the time is linear in the bytes."""
 
-    __slots__ = ("_parts", "_parts_bytes")
+    __slots__ = ("_parts", "_parts_bytes", "_skips", "skipped")
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []  # of a line that is not whole yet
         self._parts_bytes = 0
+        self._skips = False  # to the end of this line: too much of it was there already
+        self.skipped = 0
+        """Lines of more than ``LINE_BYTES_MAX``, none of which was returned."""
 
     def split(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that ``chunk`` completes, without their ends and without empty ones.
-
-        Raises ServerError: the line never ends.
-        """
+        """Return the lines that ``chunk`` completes, without their ends and without empty ones."""
         whole, newline, rest = chunk.rpartition(b"\n")
         if not newline:
-            self._parts.append(chunk)
-            self._parts_bytes += len(chunk)
-            if self._parts_bytes > LINE_BYTES_MAX:
-                raise ServerError(200, "Invalid", f"a line of more than {LINE_BYTES_MAX} bytes")
+            self._keep(chunk)
             return []
+        if self._skips:
+            self._skips = False
+            self._parts = []
+            _, _, whole = whole.partition(b"\n")
         self._parts.append(whole)
         lines = b"".join(self._parts).split(b"\n")
-        self._parts, self._parts_bytes = [rest], len(rest)
+        self._parts, self._parts_bytes = [], 0
+        self._keep(rest)
         return [line for line in lines if line]
+
+    def _keep(self, part: bytes) -> None:
+        """Keep the beginning of a line, unless it is too long already."""
+        if self._skips:
+            return
+        self._parts.append(part)
+        self._parts_bytes += len(part)
+        if self._parts_bytes > LINE_BYTES_MAX:
+            self._parts, self._parts_bytes = [], 0
+            self._skips = True
+            self.skipped += 1
 
 
 class Reflector:
@@ -172,6 +188,7 @@ class Reflector:
         self._chance = chance
         self._params = dict(params or {})
         self._pace = pace
+        self._page_size = pace.page_size
         self._resource_version = ""  # "": the next thing to do is to list
         self._is_resuming = False
         self._failures_in_a_row = 0
@@ -209,7 +226,7 @@ class Reflector:
         """Deliver one consistent list, however many pages it takes."""
         items: list[bytes] = []
         self.listed = 0
-        params: dict[str, str | int] = {**self._params, "limit": self._pace.page_size}
+        params: dict[str, str | int] = {**self._params, "limit": self._page_size}
         while True:
             try:
                 body = await self._client.get(self._path, params)
@@ -220,6 +237,14 @@ class Reflector:
                 # cannot expire, rather than race the server's compaction again.
                 items, params = [], dict(self._params)
                 self.relists += 1
+                continue
+            except TooLarge:
+                # Its objects are large: few at a time, from now on and from the beginning, as the
+                # pages of one list have to be asked for alike.
+                if self._page_size == 1:
+                    raise
+                self._page_size = max(1, self._page_size // 8)
+                items, params = [], {**self._params, "limit": self._page_size}
                 continue
             page = _decode_page(body)
             items += [bytes(item) for item in page.items or ()]
@@ -256,7 +281,10 @@ class Reflector:
             splitter = LineSplitter()
             try:
                 while chunk := await stream.read():
+                    skipped = splitter.skipped
                     self._take(splitter.split(chunk))
+                    if splitter.skipped > skipped:
+                        self._take_garbled(b"", f"more than {LINE_BYTES_MAX // 2**20} MiB")
             except Unreachable as error:
                 cut = error  # the stream was cut; what was whole has been delivered
         lasted_s = self._clock.monotonic_s() - started_s
@@ -272,7 +300,7 @@ class Reflector:
             for line in lines:
                 try:
                     envelope = _ENVELOPE.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except _UNREADABLE as error:
                     self._take_garbled(line, str(error))
                     continue
                 make = _EVENT_BY_TYPE.get(envelope.type)
@@ -299,7 +327,7 @@ class Reflector:
     def _remember_version(self, newest: bytes | msgspec.Raw) -> None:
         try:
             version = _VERSIONED.decode(newest).metadata.resourceVersion
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _UNREADABLE:
             version = ""
         if version:
             self._resource_version = version
@@ -344,5 +372,5 @@ class Reflector:
 def _decode_page(body: bytes) -> _ListPage:
     try:
         return _LIST_PAGE.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise ServerError(200, "Invalid", f"not a list: {error}") from error

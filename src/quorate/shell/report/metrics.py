@@ -12,6 +12,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from quorate.core.invariants import Invariant
 from quorate.core.reasons import GangState, Reason
 
 
@@ -50,6 +51,9 @@ class Metrics:
         self.reconnects = self._gauge(
             "watch_reconnects", "Watches resumed after they were cut.", ["resource"]
         )
+        self.unreadable_events = self._gauge(
+            "watch_unreadable_events", "Events of watches that could not be read.", ["resource"]
+        )
         self.decide_s = Histogram(
             "quorate_decide_seconds",
             "Duration of one decision.",
@@ -57,6 +61,17 @@ class Metrics:
             buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
         )
         self.cycles = self._counter("cycles", "Decisions made.", [])
+        self.invariant_violations = self._counter(
+            "invariant_violations",
+            "Defects that the self-check found, by invariant.",
+            ["invariant"],
+        )
+        for invariant in Invariant:
+            self.invariant_violations.labels(str(invariant))
+        self.invariant_checks = self._counter(
+            "invariant_checks", "Nodes, gangs and pods that the self-check looked at.", []
+        )
+        self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
         self.show_gangs(Count(), Count())  # each series is there from the start
 
     def show_gangs(self, states: Count[GangState], reasons: Count[Reason]) -> None:

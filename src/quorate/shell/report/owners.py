@@ -19,6 +19,8 @@ from quorate.shell.kube.errors import ApiError
 from quorate.shell.kube.paths import resource_path
 
 _ASK_AGAIN_S = 1.0
+_ASKING_MAX = 500
+"""How many answers are waited for at a time; whoever asks beyond that asks again."""
 
 _PLURALS = {
     ("apps", "Deployment"): "deployments",
@@ -81,6 +83,8 @@ class OwnerLookup:
         now_s = self._clock.monotonic_s()
         if now_s - self._asked_at_s.get(key, -_ASK_AGAIN_S) < _ASK_AGAIN_S:
             return False
+        if len(self._tasks) >= _ASKING_MAX:
+            return True
         if len(self._asked_at_s) > 10_000:
             self._asked_at_s.clear()
         self._asked_at_s[key] = now_s

@@ -32,6 +32,8 @@ _PATIENCE_S = 1.0
 _PODS_PER_S = 200
 _TICK_S = 0.1
 _GANGS_PER_TICK = 500
+_WARNINGS_MAX = 20
+"""How many different ones a gang gets: pods come and go, with labels as anybody writes them."""
 
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
@@ -211,15 +213,21 @@ class Reporter:
             patch = bodies.not_scheduled(reason, sentence, now_s)
             path = pod_path(pod.namespace, pod.name, "status")
             send = partial(self._client.patch, path, patch, "strategic")
-            self.writes.put(("condition", pod.uid), send, urgent=True)
+            lost = partial(self._unsaid, gang.key, pod.uid)
+            self.writes.put(("condition", pod.uid), send, urgent=True, lost=lost)
             self.event(
                 pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=sentence
             )
 
+    def _unsaid(self, key: GangKey, uid: str) -> None:
+        """A pod's condition was lost: say it again."""
+        self._said.pop(uid, None)
+        self.touch((key,))
+
     def _warn(self, key: GangKey, pod: Pod) -> None:
         """Say once for each gang what is odd about a pod but holds nothing back."""
         warned = self._warned.setdefault(key, set())
-        if pod.warning not in warned:
+        if pod.warning not in warned and len(warned) < _WARNINGS_MAX:
             warned.add(pod.warning)
             self.event(
                 pod, kind="Warning", reason="GangLabels", action="Scheduling", note=pod.warning
@@ -240,7 +248,8 @@ class Reporter:
             resource.group, resource.version, resource.plural, gang.key.namespace, gang.key.name
         )
         send = partial(self._patch_status, path, patch)
-        self.writes.put(("status", gang.key), send, urgent=True)
+        lost = partial(self.touch, (gang.key,))
+        self.writes.put(("status", gang.key), send, urgent=True, lost=lost)
 
     async def _patch_status(self, path: str, patch: StatusPatch) -> None:
         if patch.subresource:

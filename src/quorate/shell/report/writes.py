@@ -13,6 +13,7 @@ import structlog
 
 from quorate.shell.kube.errors import (
     ApiError,
+    Conflict,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -22,6 +23,7 @@ from quorate.shell.kube.errors import (
 log = structlog.get_logger(__name__)
 
 Send = Callable[[], Awaitable[object]]
+Lost = Callable[[], None]
 
 _WRITES_MAX = 50_000
 _WORKERS = 8
@@ -35,8 +37,8 @@ class Writes:
     def __init__(self, idle: asyncio.Event) -> None:
         """``idle`` is set while nothing more important is being written."""
         self._idle = idle
-        self._urgent: dict[Hashable, Send] = {}
-        self._other: dict[Hashable, Send] = {}
+        self._urgent: dict[Hashable, tuple[Send, Lost | None]] = {}
+        self._other: dict[Hashable, tuple[Send, Lost | None]] = {}
         self._wake = asyncio.Event()
         self.dropped = 0
         self.failed = 0
@@ -45,14 +47,17 @@ class Writes:
         """Return how many writes wait."""
         return len(self._urgent) + len(self._other)
 
-    def put(self, key: Hashable, send: Send, *, urgent: bool) -> None:
-        """Queue a write; when the queue is full, the oldest of its kind is dropped and counted."""
+    def put(self, key: Hashable, send: Send, *, urgent: bool, lost: Lost | None = None) -> None:
+        """Queue a write; when the queue is full, the oldest of its kind is dropped and counted.
+
+        ``lost`` is called when the API server could not take it, so that it can be said again.
+        """
         queue = self._urgent if urgent else self._other
         queue.pop(key, None)
         if len(queue) >= _WRITES_MAX:
             del queue[next(iter(queue))]
             self.dropped += 1
-        queue[key] = send
+        queue[key] = send, lost
         self._wake.set()
 
     def forget(self, key: Hashable) -> None:
@@ -81,19 +86,25 @@ class Writes:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            await self._send(queue.pop(next(iter(queue))))
+            send, lost = queue.pop(next(iter(queue)))
+            await self._send(send, lost)
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, send: Send, lost: Lost | None) -> None:
         for attempt in range(_TRIES_MAX):
             try:
                 await send()
             except NotFound:
                 return  # the object is gone, and nobody reads this any more
-            except (TooManyRequests, ServerError, Unreachable) as error:
+            except (Conflict, TooManyRequests, ServerError, Unreachable) as error:
+                if error.reason == "AlreadyExists":
+                    return  # an Event whose first answer was lost
                 await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
             except ApiError as error:
                 log.warning("a report was refused", status=error.status, problem=error.message)
-                break
+                self.failed += 1
+                return
             else:
                 return
         self.failed += 1
+        if lost is not None:
+            lost()

@@ -64,9 +64,11 @@ class Feed:
         self.served: set[str] = set()
         """The dialects whose objects the API server serves."""
         self._known: dict[str, dict[str, _Who]] = {}
+        self._unreadable: dict[str, set[str]] = {}
         self.reflectors: dict[str, Reflector] = {}
         for path, kind in watched_kinds(owned).items():
             self._known[path] = {}
+            self._unreadable[path] = set()
             self.reflectors[path] = Reflector(
                 client, path, on_event=self._handler(kind), clock=clock, chance=chance
             )
@@ -103,16 +105,21 @@ class Feed:
         if kind.dialect and kind.dialect not in self.served:
             self.served.add(kind.dialect)
             self._on_change(DialectServed(kind.dialect, served=True))
-        before = self._known[kind.path]
-        self._known[kind.path] = {}
+        before, unreadable = self._known[kind.path], self._unreadable[kind.path]
+        self._known[kind.path], self._unreadable[kind.path] = {}, set()
         for raw in items:
             self._changed(kind, raw)
+        for name in unreadable - self._unreadable[kind.path]:
+            self.quarantined.pop((kind.resource.kind, name), None)
         now = self._known[kind.path]
         for uid, who in before.items():
             if uid not in now:
                 self._gone(kind, who.as_object())
 
     def _absent(self, kind: WatchedKind) -> None:
+        for name in self._unreadable[kind.path]:
+            self.quarantined.pop((kind.resource.kind, name), None)
+        self._unreadable[kind.path].clear()
         for who in list(self._known[kind.path].values()):
             self._gone(kind, who.as_object())
         self.served.discard(kind.dialect)
@@ -130,7 +137,7 @@ class Feed:
         who = _who(change)
         self._known[kind.path][who.id] = who
         if self.quarantined:
-            self.quarantined.pop((kind.resource.kind, who.full_name), None)
+            self._readable(kind, who.full_name)
         if isinstance(change, GangChanged):
             self.objects[change.spec.key] = raw
             self._on_object(change.spec.key)
@@ -147,8 +154,13 @@ class Feed:
         who = identity(raw)
         known = _Who(who.uid if kind.resource is PODS else "", who.namespace, who.name)
         self._known[kind.path].pop(known.id, None)
-        self.quarantined.pop((kind.resource.kind, f"{who.namespace}/{who.name}"), None)
+        self._readable(kind, f"{who.namespace}/{who.name}")
         self._on_change(change)
+
+    def _readable(self, kind: WatchedKind, name: str) -> None:
+        """Forget that an object was quarantined: it can be read now, or is gone."""
+        self.quarantined.pop((kind.resource.kind, name), None)
+        self._unreadable[kind.path].discard(name)
 
     def _quarantine(self, kind: WatchedKind, error: Malformed) -> None:
         name = f"{error.namespace}/{error.name}"
@@ -160,6 +172,7 @@ class Feed:
                 problem=error.message,
             )
         self.quarantined[kind.resource.kind, name] = error.message
+        self._unreadable[kind.path].add(name)
         change = kind.unreadable(error)
         if change is not None:
             self._on_change(change)

@@ -20,6 +20,7 @@ from quorate.embedded.causes import (
 from quorate.embedded.errors import Cause
 from quorate.embedded.names import dns_label, invalid_text
 from quorate.embedded.objects import Object
+from quorate.embedded.registry.rules import apps_status
 from quorate.embedded.registry.rules.base import Rules, Surroundings
 from quorate.embedded.registry.rules.common import (
     at_most_all,
@@ -84,7 +85,9 @@ def _template_causes(spec: dict[str, Any], kind: str, *, fits_empty: bool) -> li
     causes: list[Cause] = []
     labels = template["metadata"].get("labels")
     empty = selector is not None and not any(selector.values())
-    if not (fits_empty and empty) and not matches(selector, labels or {}):
+    if label_selector_causes(selector, ""):
+        causes.append(invalid("spec.selector", selector, "invalid label selector."))
+    elif not (fits_empty and empty) and not matches(selector, labels or {}):
         causes.append(invalid("spec.template.metadata.labels", labels, _MISMATCH))
     causes += template_causes(template, "spec.template")
     policy = template["spec"]["restartPolicy"]
@@ -329,6 +332,7 @@ def _controller_causes(obj: Object) -> list[Cause]:
 _no_replicas: Callable[[Object, Surroundings], None] = with_status({"replicas": 0})
 
 DEPLOYMENTS = Rules(
+    validate_status=apps_status.DEPLOYMENT,
     defaults=_default_deployment,
     prepare_create=with_status({}),
     validate=_deployment_causes,
@@ -337,6 +341,7 @@ DEPLOYMENTS = Rules(
     counts_annotations=True,
 )
 REPLICA_SETS = Rules(
+    validate_status=apps_status.REPLICA_SET,
     defaults=_default_replicas,
     prepare_create=_no_replicas,
     validate=_replica_set_causes,
@@ -345,6 +350,7 @@ REPLICA_SETS = Rules(
     selectable={"status.replicas": number_of("status", "replicas")},
 )
 STATEFUL_SETS = Rules(
+    validate_status=apps_status.STATEFUL_SET,
     defaults=_default_stateful_set,
     prepare_create=with_status({"replicas": 0, "availableReplicas": 0}),
     validate=_stateful_set_causes,
@@ -353,6 +359,7 @@ STATEFUL_SETS = Rules(
     name_is="dns-label",
 )
 DAEMON_SETS = Rules(
+    validate_status=apps_status.DAEMON_SET,
     defaults=_default_daemon_set,
     prepare_create=_prepare_daemon_set,
     prepare_update=_prepare_daemon_set_update,

@@ -11,6 +11,7 @@ from typing import Any
 
 from quorate.embedded.causes import (
     INT32_MAX,
+    duplicate,
     immutable,
     invalid,
     negative,
@@ -136,6 +137,7 @@ def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     if replacement is not None:
         known = ("Failed",) if spec.get("podFailurePolicy") else ("Failed", "TerminatingOrFailed")
         causes += one_of(f"{field}.podReplacementPolicy", replacement, known)
+    causes += _failure_causes(spec, f"{field}.podFailurePolicy")
     causes += template_causes(spec["template"], f"{field}.template")
     at, policy = f"{field}.template.spec.restartPolicy", spec["template"]["spec"]["restartPolicy"]
     if policy == "Always":
@@ -145,6 +147,51 @@ def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     elif spec.get("podFailurePolicy") and policy != "Never":
         why = 'only "Never" is supported when podFailurePolicy is specified'
         causes.append(invalid(at, policy, why))
+    return causes
+
+
+def _failure_causes(spec: dict[str, Any], field: str) -> list[Cause]:
+    policy, causes = spec.get("podFailurePolicy"), list[Cause]()
+    pod = spec["template"]["spec"]
+    containers = [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
+    names = {container.get("name") for container in containers}
+    for index, rule in enumerate((policy or {}).get("rules") or ()):
+        at, action = f"{field}.rules[{index}]", rule.get("action", "")
+        causes += one_of(f"{at}.action", action, _ACTIONS)
+        if action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+            why = "requires the backoffLimitPerIndex to be set"
+            causes.append(invalid(f"{at}.action", action, why))
+        codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
+        if codes is not None:
+            causes += _exit_codes_causes(codes, f"{at}.onExitCodes", names)
+        if codes is None and not conditions:
+            why = "specifying one of OnExitCodes and OnPodConditions is required"
+            causes.append(invalid(at, None, why))
+        if codes is not None and conditions:
+            why = "specifying both OnExitCodes and OnPodConditions is not supported"
+            causes.append(invalid(at, None, why))
+    return causes
+
+
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+
+
+def _exit_codes_causes(codes: dict[str, Any], at: str, names: set[str | None]) -> list[Cause]:
+    operator, values, name = codes.get("operator", ""), codes.get("values"), "containerName"
+    causes = one_of(f"{at}.operator", operator, ("In", "NotIn"))
+    if codes.get(name) is not None and codes[name] not in names:
+        why = "must be one of the container or initContainer names in the pod template"
+        causes.append(invalid(f"{at}.{name}", codes[name], why))
+    if not values:
+        return [*causes, invalid(f"{at}.values", values, "at least one value is required")]
+    for index, value in enumerate(values):
+        if operator == "In" and value == 0:
+            why = "must not be 0 for the In operator"
+            causes.append(invalid(f"{at}.values[{index}]", value, why))
+        if value in values[:index]:
+            causes.append(duplicate(f"{at}.values[{index}]", value))
+    if values != sorted(values):
+        causes.append(invalid(f"{at}.values", values, "must be ordered"))
     return causes
 
 
@@ -192,7 +239,10 @@ def _update_causes(job: Object, old: Object) -> list[Cause]:
     template, kept = new["template"], before["template"]
     if _may_direct(old):
         kept = _with_directions(kept, template)
-    causes += immutable("spec.template", template, kept)
+    if _may_direct(old):
+        causes += immutable("spec.template.spec", template["spec"], kept["spec"])
+    else:
+        causes += immutable("spec.template", template, kept)
     for field in _FIXED:
         causes += immutable(f"spec.{field}", new.get(field), before.get(field))
     return causes

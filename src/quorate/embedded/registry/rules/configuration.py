@@ -106,6 +106,38 @@ def _default_quota(obj: Object) -> None:
     canonical_list(spec_of(obj).get("hard") or {})
 
 
+_COMPUTED = ("cpu", "memory", "ephemeral-storage")
+_QUOTA_NAMES = frozenset(
+    {
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "requests.storage",
+        "resourcequotas",
+        "secrets",
+        "services",
+        "services.loadbalancers",
+        "services.nodeports",
+        *(f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _COMPUTED),
+    }
+)
+
+
+def _quota_causes(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    for name, amount in (obj["spec"].get("hard") or {}).items():
+        at = f"spec.hard[{name}]"
+        causes += invalid_text(at, name, label_key)
+        huge = name.removeprefix("requests.").startswith("hugepages-")
+        if "/" not in name and name not in _QUOTA_NAMES and not huge:
+            for what in ("type or fully qualified", "for quota"):
+                causes.append(invalid(at, name, f"must be a standard resource {what}"))
+        if nano_units(amount) < 0:
+            causes.append(invalid(at, amount, "must be greater than or equal to 0"))
+    return causes
+
+
 def _default_limits(obj: Object) -> None:
     """Complete the limits of containers: from max to default to defaultRequest, and from min."""
     for item in spec_of(obj).get("limits") or ():
@@ -125,7 +157,11 @@ def _limits_causes(obj: Object) -> list[Cause]:
     seen: set[str] = set()
     for index, item in enumerate(obj["spec"].get("limits") or ()):
         at, kind = f"spec.limits[{index}]", item.get("type", "")
-        causes += invalid_text(f"{at}.type", kind, label_key)
+        wrong = invalid_text(f"{at}.type", kind, label_key)
+        causes += wrong
+        if not wrong and "/" not in kind and kind not in _LIMITED:
+            why = "must be a standard limit type or fully qualified"
+            causes.append(invalid(f"{at}.type", kind, why))
         if kind in seen:
             causes.append(duplicate(f"{at}.type", kind))
         seen.add(kind)
@@ -143,6 +179,7 @@ def _limits_causes(obj: Object) -> list[Cause]:
     return causes
 
 
+_LIMITED = ("Pod", "Container", "PersistentVolumeClaim")
 _OF_CONTAINERS = ("default", "defaultRequest")
 
 
@@ -163,7 +200,7 @@ SECRETS = Rules(
     selectable={"type": text_of("type")},
 )
 SERVICE_ACCOUNTS = Rules()
-QUOTAS = Rules(defaults=_default_quota, prepare_create=with_status({}))
+QUOTAS = Rules(defaults=_default_quota, prepare_create=with_status({}), validate=_quota_causes)
 LIMIT_RANGES = Rules(defaults=_default_limits, validate=_limits_causes)
 POD_TEMPLATES = Rules(
     defaults=_default_pod_template, validate=_pod_template_causes, has_generation=True

@@ -168,11 +168,22 @@ def _prepare_namespace_status(namespace: Object, _old: Object) -> None:
     set_default(status, "phase", "Active")
 
 
+def _namespace_status_causes(namespace: Object, _old: Object) -> list[Cause]:
+    phase = namespace["status"]["phase"]
+    going = "deletionTimestamp" in namespace["metadata"]
+    wanted, state = ("Terminating", "not empty") if going else ("Active", "empty")
+    if phase == wanted:
+        return []
+    why = f"may only be '{wanted}' if `deletionTimestamp` is {state}"
+    return [invalid("status.Phase", phase, why)]
+
+
 NAMESPACES = Rules(
     defaults=_default_namespace,
     prepare_create=_prepare_namespace,
     prepare_update=_keep_finalizers,
     prepare_status=_prepare_namespace_status,
+    validate_status=_namespace_status_causes,
     validate=_namespace_causes,
     name_is="dns-label",
     selectable={"status.phase": text_of("status", "phase"), "name": text_of("metadata", "name")},

@@ -146,6 +146,11 @@ def _binding_causes(obj: Object, kinds: tuple[str, ...]) -> list[Cause]:
             causes.append(required(f"{at}.name"))
         if subject.get("kind") not in _SUBJECTS:
             causes.append(unsupported(f"{at}.kind", subject.get("kind", ""), _SUBJECTS))
+        elif subject["kind"] != "ServiceAccount" and subject.get("apiGroup") != RBAC_GROUP:
+            given = subject.get("apiGroup", "")
+            causes.append(unsupported(f"{at}.apiGroup", given, (RBAC_GROUP,)))
+        elif subject["kind"] == "ServiceAccount" and subject.get("apiGroup"):
+            causes.append(unsupported(f"{at}.apiGroup", subject["apiGroup"], ("",)))
         elif subject["kind"] == "ServiceAccount" and not subject.get("namespace") and in_cluster:
             causes.append(required(f"{at}.namespace"))
     return causes
@@ -252,6 +257,7 @@ BUDGETS = Rules(
     prepare_create=with_status(_NO_BUDGET),
     prepare_update=needs_version("policy", "poddisruptionbudgets"),
     prepare_status=needs_version("policy", "poddisruptionbudgets"),
+    name_is="path-segment",
     validate=_budget_causes,
     has_generation=True,
 )

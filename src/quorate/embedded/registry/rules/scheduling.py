@@ -150,7 +150,7 @@ def _placing_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     elif len(found) > 1:
         why = "must specify exactly one of: `basic`, `gang`"
         causes.append(invalid(at, f"{{{', '.join(found)}}}", why))
-    if "gang" in found:
+    if found == ["gang"]:
         count = policy["gang"].get("minCount", 0)
         where = f"{at}.gang.minCount"
         if not count:

@@ -133,6 +133,12 @@ def _causes(obj: Object) -> list[Cause]:
         name = spec.get("externalName", "")
         wrong = invalid_text("spec.externalName", name, dns_subdomain)
         causes += wrong if name else [required("spec.externalName")]
+        if spec.get("clusterIP") or spec.get("clusterIPs"):
+            why = "may not be set for ExternalName services"
+            causes.append(forbidden("spec.clusterIPs", why))
+    elif headless and spec["type"] in _REACHABLE:
+        why = f"may not be set to 'None' for {spec['type']} services"
+        causes.append(invalid("spec.clusterIPs[0]", "None", why))
     elif not headless and not _is_address(spec.get("clusterIP", "")):
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         causes.append(invalid("spec.clusterIPs[0]", spec.get("clusterIP", ""), why))

@@ -10,6 +10,7 @@ from typing import Any
 
 from quorate.embedded.causes import forbidden, immutable, one_of, required, unsupported
 from quorate.embedded.errors import Cause
+from quorate.embedded.names import dns_subdomain, invalid_text
 from quorate.embedded.objects import Object, rfc3339
 from quorate.embedded.registry.quantities import canonical_list, nano_units
 from quorate.embedded.registry.rules.base import Rules, Surroundings
@@ -77,6 +78,8 @@ def _claim_causes(obj: Object) -> list[Cause]:
     causes = _mode_causes(spec, "at least 1 access mode is required")
     if not (spec["resources"].get("requests") or {}).get("storage"):
         causes.append(required("spec.resources[storage]"))
+    if spec.get("storageClassName"):
+        causes += invalid_text("spec.storageClassName", spec["storageClassName"], dns_subdomain)
     return causes + one_of("spec.volumeMode", spec["volumeMode"], _VOLUME_MODES)
 
 

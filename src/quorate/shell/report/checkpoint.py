@@ -1,0 +1,269 @@
+"""The scheduler's whole state as bytes, and back: exactly, so that replay may begin anywhere.
+
+In: a ``Scheduler`` between two of its calls. Out: msgpack, compressed. Called by ``recorder``
+(capture) and ``quorate replay`` (restore). It walks attributes, so that the core need not know of
+it: every object of a class of the core, with its order of dicts, its arrays, and what is shared.
+Nothing of a file is ever called or imported: only classes of the core that exist already are
+filled.
+
+Objects of one class are written as columns, one for each attribute, because it is done while the
+scheduler waits: 100,000 pods take two thirds of a second.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from quorate.core.scheduler import Scheduler
+from quorate.core.state.cluster import Cluster
+
+_OF_THE_CORE: Final = "quorate.core."
+_PLAIN: Final = frozenset({type(None), bool, int, float, str})
+_CONTAINERS: Final = (list, dict, Counter, set, frozenset, tuple, deque)
+_STATE_BYTES_MAX: Final = 1 << 32
+_LEFT_OUT: Final = {
+    ("Cluster", "_handlers"),  # methods: a new cluster has its own
+    ("Scheduler", "_masks"),  # answers that are kept: they are found again
+}
+
+Value = Any
+"""What an attribute holds, or what has been written of it."""
+
+
+class CheckpointError(Exception):
+    """The state cannot be written, or what was read is no state of this version."""
+
+
+def capture(scheduler: Scheduler) -> bytes:
+    """Return the state of ``scheduler``. Raises CheckpointError: it holds what has no bytes."""
+    return zlib.compress(_Writer().write(scheduler), level=1)
+
+
+def restore(scheduler: Scheduler, state: bytes) -> None:
+    """Give a new ``scheduler`` the state that was captured.
+
+    Raises CheckpointError: these bytes are not a state of this version's.
+    """
+    try:
+        unpacked = zlib.decompressobj().decompress(state, _STATE_BYTES_MAX)
+        _Reader(scheduler).read(msgspec.msgpack.decode(unpacked))
+    except CheckpointError:
+        raise
+    except (
+        zlib.error,
+        msgspec.MsgspecError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+    ) as error:
+        raise CheckpointError(f"no state of this version: {error}") from error
+
+
+class _Writer:
+    """Gives each object and each container a number when it is first met.
+
+    Both live as long as the state does, so ``id`` tells them apart.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._made = 0
+        self._classes: list[str] = []
+        """Class of each object, by its number among objects."""
+        self._new: list[object] = []
+
+    def write(self, root: Scheduler) -> bytes:
+        self._reference(root)
+        blocks: list[object] = []
+        while self._new:
+            by_class: dict[type, list[object]] = {}
+            for found in self._new:
+                by_class.setdefault(type(found), []).append(found)
+            self._new = []
+            blocks += [self._block(cls, objects) for cls, objects in by_class.items()]
+        return msgspec.msgpack.encode([self._classes, blocks])
+
+    def _block(self, cls: type, objects: list[Any]) -> object:
+        columns = {
+            name: self._many([getattr(one, name) for one in objects])
+            for name in _attributes(objects[0])
+            if (cls.__name__, name) not in _LEFT_OUT
+        }
+        return [[self._numbers[id(one)] for one in objects], columns]
+
+    def _reference(self, value: object) -> int:
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = len(self._classes)
+            self._classes.append(_name(type(value)))
+            self._new.append(value)
+        return number
+
+    def _many(self, values: list[Any]) -> object:
+        """Write many values; those of one kind in one go."""
+        kinds = set(map(type, values))
+        if kinds <= _PLAIN:
+            return ["plain", values]
+        if len(kinds) == 1:
+            (kind,) = kinds
+            if issubclass(kind, msgspec.Struct):
+                return ["structs", _name(kind), values]
+            if issubclass(kind, Enum):
+                return ["enums", _name(kind), [one.value for one in values]]
+            if _is_object(kind):
+                numbers, reference = self._numbers, self._reference
+                known = [numbers.get(id(one)) for one in values]
+                return [
+                    "objects",
+                    [reference(v) if n is None else n for v, n in zip(values, known, strict=True)],
+                ]
+            if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+                rows = [self._many(list(column)) for column in zip(*values, strict=True)]
+                return ["named", _name(kind), rows]
+        return ["mixed", [self._one(value) for value in values]]
+
+    def _one(self, value: Value) -> object:
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind in _CONTAINERS or kind is np.ndarray:
+            return self._container(value, kind)
+        if issubclass(kind, msgspec.Struct | Enum) or _is_object(kind) or hasattr(kind, "_fields"):
+            return ["one", self._many([value])]
+        raise CheckpointError(f"a {kind.__module__}.{kind.__name__} has no place in a recording")
+
+    def _container(self, value: Value, kind: type) -> object:
+        """Write a container; one that was met before (two names for one dict) as its number."""
+        if kind not in (tuple, frozenset):
+            shared = self._numbers.get(id(value))
+            if shared is not None:
+                return ["again", shared]
+            self._made += 1
+            self._numbers[id(value)] = self._made
+        if kind is np.ndarray:
+            order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+            return ["array", value.dtype.str, value.shape, order, value.tobytes(order=order)]
+        if kind in (dict, Counter):
+            return [kind.__name__, self._many(list(value)), self._many(list(value.values()))]
+        return [kind.__name__, self._many(list(value))]
+
+
+class _Reader:
+    """Reads in the order in which ``_Writer`` wrote, so that numbers mean the same."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._ready: dict[type, object] = {Scheduler: scheduler, Cluster: scheduler.cluster}
+        self._objects: list[Any] = []
+        self._containers: dict[int, Any] = {}
+        self._made = 0
+
+    def read(self, document: Value) -> None:
+        classes, blocks = document
+        self._objects = [self._empty(_class(name)) for name in classes]
+        for numbers, columns in blocks:
+            objects = [self._objects[number] for number in numbers]
+            self._expect(objects[0], set(columns))
+            for name, column in columns.items():
+                for one, value in zip(objects, self._many(column), strict=True):
+                    setattr(one, name, value)
+
+    def _expect(self, one: object, names: set[str]) -> None:
+        """Refuse another version's state where it can be told: by slots, or by a new object."""
+        cls = type(one)
+        if self._ready.get(cls) is one or not hasattr(one, "__dict__"):
+            ours = {name for name in _attributes(one) if (cls.__name__, name) not in _LEFT_OUT}
+            if ours != names:
+                differ = ", ".join(sorted(ours ^ names))
+                raise CheckpointError(f"{cls.__name__} differs in {differ}")
+
+    def _empty(self, cls: type) -> object:
+        if not _is_object(cls):
+            raise CheckpointError(f"{cls.__name__} is no class of states")
+        ready = self._ready.get(cls)
+        return object.__new__(cls) if ready is None else ready
+
+    def _many(self, column: Value) -> list[Any]:
+        kind, *rest = column
+        if kind == "plain":
+            return list(rest[0])
+        if kind == "structs":
+            cls = _class(rest[0], msgspec.Struct)
+            return msgspec.convert(rest[1], list[cls])  # type: ignore[valid-type]
+        if kind == "enums":
+            values: Callable[[Any], Any] = _class(rest[0], Enum)
+            return [values(value) for value in rest[1]]
+        if kind == "objects":
+            return [self._objects[number] for number in rest[0]]
+        if kind == "named":
+            make = _class(rest[0], tuple)
+            return [make(*row) for row in zip(*map(self._many, rest[1]), strict=True)]
+        if kind == "mixed":
+            return [self._one(value) for value in rest[0]]
+        raise CheckpointError(f"{kind!r} is no kind of column")
+
+    def _one(self, value: Value) -> Value:
+        if not isinstance(value, list):
+            return value
+        kind, *rest = value
+        if kind == "one":
+            return self._many(rest[0])[0]
+        if kind == "again":
+            return self._containers[rest[0]]
+        if kind in ("tuple", "frozenset"):
+            return (tuple if kind == "tuple" else frozenset)(self._many(rest[0]))
+        self._made += 1
+        number = self._made
+        made = self._containers[number] = self._container(kind, rest)
+        return made
+
+    def _container(self, kind: str, rest: list[Any]) -> Value:
+        if kind == "array":
+            dtype, shape, order, data = rest
+            flat = np.frombuffer(data, np.dtype(dtype))
+            return flat.reshape(shape, order=order).copy(order=order)
+        if kind in ("dict", "Counter"):
+            pairs = zip(self._many(rest[0]), self._many(rest[1]), strict=True)
+            return dict(pairs) if kind == "dict" else Counter(dict(pairs))
+        makers: dict[str, Callable[[Iterable[Any]], Any]] = {
+            "list": list,
+            "set": set,
+            "deque": deque,
+        }
+        return makers[kind](self._many(rest[0]))
+
+
+def _is_object(kind: type) -> bool:
+    """Whether this is a class of the core whose objects are states: neither values nor enums."""
+    is_value = issubclass(kind, msgspec.Struct | Enum | tuple | BaseException)
+    return kind.__module__.startswith(_OF_THE_CORE) and not is_value
+
+
+def _attributes(one: object) -> list[str]:
+    slots = [name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ())]
+    return [*slots, *getattr(one, "__dict__", ())]
+
+
+def _name(cls: type) -> str:
+    if not cls.__module__.startswith(_OF_THE_CORE):
+        raise CheckpointError(f"{cls.__module__}.{cls.__name__} is no class of the core")
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _class(name: str, base: type = object) -> Value:
+    """Return a class of the core that is imported already, of which ``base`` is one."""
+    module, _, qualname = name.partition(":")
+    if not module.startswith(_OF_THE_CORE) or "." in qualname:
+        raise CheckpointError(f"{name} is no class of the core")
+    cls = getattr(sys.modules.get(module), qualname, None)
+    if not isinstance(cls, type) or cls.__module__ != module or not issubclass(cls, base):
+        raise CheckpointError(f"{name} is no class of this version")
+    return cls

@@ -1,0 +1,124 @@
+"""The running scheduler checks its own invariants, a little at a time.
+
+In: the scheduler, the news before it is observed, the time. Out: counters and one line of log for
+each violation. Called by ``shell.app`` once a second while this replica leads. One look takes no
+more than about a millisecond, however large the cluster is: it goes round all nodes, gangs
+and pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import structlog
+
+from quorate.core.changes import AnyChange, NodeChanged, NodeGone, PodChanged
+from quorate.core.invariants import Invariant, Violation, check_gang, check_node, check_pod
+from quorate.core.scheduler import Scheduler
+from quorate.shell.clock import Clock
+from quorate.shell.report.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+_LOOK_S_MAX = 0.001
+_MEMBERS_RECOUNTED_MAX = 500
+"""More are recounted by nobody: it would take longer than one look may."""
+_STANDING_MAX = 1000
+_OVERCOMMIT = (
+    Invariant.NODE_WITHIN_ALLOCATABLE,
+    Invariant.NODE_SHARED_WITHIN_ALLOCATABLE,
+)
+
+_Place = tuple[str, str]
+
+
+class SelfCheck:
+    """Goes round the cluster in small steps."""
+
+    def __init__(self, scheduler: Scheduler, metrics: Metrics, clock: Clock) -> None:
+        self._scheduler = scheduler
+        self._metrics = metrics
+        self._clock = clock
+        self._round: Iterator[tuple[_Place, list[Violation]]] | None = None
+        self._standing: dict[_Place, dict[tuple[Invariant, str], float | None]] = {}
+        """What does not hold, by the object looked at: since when (monotonic), None once told."""
+        self._excused: set[str] = set()
+        """Nodes that shrank, or on which a pod grew, after pods were bound to them."""
+
+    def news(self, changes: list[AnyChange]) -> None:
+        """Note, before they are observed, the changes that overcommit a node without a bind."""
+        cluster = self._scheduler.cluster
+        for change in changes:
+            if isinstance(change, PodChanged):
+                pod = change.pod
+                entry = cluster.pods.get(pod.uid) if pod.node else None
+                if entry is not None and entry.node and entry.pod.shape != pod.shape:
+                    self._excused.add(entry.node)
+            elif isinstance(change, NodeChanged):
+                row = cluster.nodes.rows.get(change.node.name)
+                before = cluster.nodes.nodes[row] if row is not None else None
+                if before is not None and before.allocatable != change.node.allocatable:
+                    self._excused.add(change.node.name)
+            elif isinstance(change, NodeGone):
+                self._excused.discard(change.name)
+
+    def look(self) -> None:
+        """Check the next few objects. Call it between two calls of the core's."""
+        start_s = self._clock.monotonic_s()
+        if self._round is None:
+            self._round = self._objects()
+        for place, found in self._round:
+            self._metrics.invariant_checks.inc()
+            if found or place in self._standing:
+                self._note(place, found)
+            if self._clock.monotonic_s() - start_s >= _LOOK_S_MAX:
+                return
+        self._round = None
+
+    def _objects(self) -> Iterator[tuple[_Place, list[Violation]]]:
+        """Check one object after the other; what came after the round began has its turn later."""
+        scheduler, cluster = self._scheduler, self._scheduler.cluster
+        for name in list(cluster.nodes.rows):
+            yield ("node", name), self._check_node(name)
+        for key in list(cluster.gangs):
+            gang = cluster.gangs.get(key)
+            now_s = self._clock.now_s()
+            found = check_gang(scheduler, gang, now_s, _MEMBERS_RECOUNTED_MAX) if gang else ()
+            yield ("gang", f"{key.dialect} {key}"), list(found)
+        for uid in list(cluster.pods):
+            entry = cluster.pods.get(uid)
+            yield ("pod", uid), list(check_pod(cluster, entry)) if entry else []
+
+    def _check_node(self, name: str) -> list[Violation]:
+        """Check a node; its excuse is good for as long as it is over."""
+        found = list(check_node(self._scheduler.cluster, name))
+        if name in self._excused:
+            rest = [violation for violation in found if violation.invariant not in _OVERCOMMIT]
+            if len(rest) == len(found):
+                self._excused.discard(name)
+            return rest
+        return found
+
+    def _note(self, place: _Place, found: list[Violation]) -> None:
+        """Tell of what has stood for longer than it may; forget what holds again."""
+        now_s = self._clock.monotonic_s()
+        before = self._standing.pop(place, {})
+        standing = {}
+        for violation in found:
+            name = violation.invariant, violation.object
+            since_s = before.get(name, now_s)
+            if since_s is not None and now_s - since_s >= violation.tolerated_s:
+                self._tell(violation)
+                since_s = None
+            standing[name] = since_s
+        if standing and len(self._standing) < _STANDING_MAX:
+            self._standing[place] = standing
+
+    def _tell(self, violation: Violation) -> None:
+        self._metrics.invariant_violations.labels(str(violation.invariant)).inc()
+        log.error(
+            "an invariant does not hold",
+            invariant=str(violation.invariant),
+            object=violation.object,
+            problem=violation.text,
+        )

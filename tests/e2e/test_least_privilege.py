@@ -1,0 +1,174 @@
+"""Least privilege: in a life with everything in it, quorate asks for what it was granted, no more.
+
+It runs as the ServiceAccount of the shipped manifests, at debug level, through a proxy that records
+each request. tests/unit/test_rbac_manifest.py shows that each of these rights is needed.
+"""
+
+import copy
+import json
+
+import pytest
+
+from tests.e2e.recording import Recording
+from tests.e2e.running import Quorate, install_beside, uninstall
+from tests.e2e.shapes import SHAPES
+from tests.e2e.world import (
+    GANG_LABEL,
+    NATIVE,
+    SIGS,
+    VOLCANO,
+    World,
+    gang_pods,
+    pod,
+    pod_group,
+    wait_for,
+)
+from tests.rights import ASKED, right_of, widened
+
+pytestmark = pytest.mark.usefixtures("volcano")
+
+NAMESPACE = "least-privilege"
+SIGS_CRD = (
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.sigs.k8s.io"
+)
+QUEUES = f"/apis/{VOLCANO}/queues"
+
+
+@pytest.fixture
+def recorded(cluster, tmp_path):
+    """A scheduler of its own behind a proxy, which loses the answer to the first bind of each."""
+    lost: set[str] = set()
+
+    def loses(method: str, path: str) -> bool:
+        first = path.endswith("/binding") and path not in lost
+        lost.add(path)
+        return first
+
+    def refuses(method: str, path: str) -> bool:
+        return path.endswith("/pods/undone-1/binding")
+
+    install_beside(cluster, NAMESPACE)
+    with Recording(cluster.server, str(cluster.ca), loses=loses, refuses=refuses) as proxy:
+        election = {"namespace": NAMESPACE, "leaseDurationSeconds": 15, "renewDeadlineSeconds": 10}
+        config = {
+            "schedulerNames": [NAMESPACE],
+            "leaderElection": {**election, "retryPeriodSeconds": 1},
+            "logLevel": "debug",
+        }
+        running = Quorate(cluster, tmp_path, config, NAMESPACE)
+        kubeconfig = json.loads(running.kubeconfig.read_text())
+        kubeconfig["clusters"][0]["cluster"] = {"server": proxy.url}
+        running.kubeconfig.write_text(json.dumps(kubeconfig))
+        for queue in ("default", "root"):  # so that it is this scheduler that makes them
+            cluster.api("DELETE", f"{QUEUES}/{queue}")
+        running.start()
+        yield proxy, running
+        code = running.stop()
+    uninstall(cluster, NAMESPACE)
+    assert code == 0
+    assert not running.complaints()
+
+
+@pytest.fixture
+def life(cluster, recorded):
+    made = World(cluster, recorded[1], "life", scheduler=NAMESPACE)
+    yield made
+    made.remove()
+
+
+def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
+    proxy, running = recorded
+    life.nodes(4)
+    wait_for(lambda: life.cluster.api("GET", QUEUES)["items"], "the queues are made")
+    a_gang_of_each_kind_starts(life)
+    a_gang_of_an_old_definition_has_its_status(life)
+    each_owner_is_asked_how_many_it_makes(life)
+    an_attempt_is_undone(life)
+    life.create_pod(pod("large", scheduler=NAMESPACE, requests={"cpu": "100000"}))
+    life.wait_condition("Insufficient cpu")
+
+    assert not proxy.refused
+    rights = {right_of(method, target) for method, target in proxy.requests}
+    asked = {widened(right, NAMESPACE) for right in rights if right is not None}
+    assert None not in rights, "only resources are asked for"
+    assert asked - ASKED == set(), "asked for without being granted"
+    assert ASKED - asked == set(), "granted and never asked for"
+    requests = len(proxy.requests)
+    print(f"{len(ASKED)} rights granted, {len(asked)} asked for in {requests} requests, 0 refused")
+    the_token_is_nowhere(life, running)
+
+
+def a_gang_of_each_kind_starts(life):
+    """Binds (whose first answers are lost, so that pods are read back), Events, status patches."""
+    for name, shape in SHAPES.items():
+        life.apply(shape.group(f"pg-{name}", 2))
+        life.create_pods(shape.pods(f"pg-{name}", 2, scheduler=NAMESPACE))
+        wait_for(lambda of=f"gang=pg-{name}": life.running(of) == 2, f"the {name} gang runs")
+    life.wait_status("pg-x-k8s", phase="Running")
+    life.wait_status("pg-sigs", SIGS, phase="Running")
+    life.wait_status("pg-volcano", VOLCANO, phase="Running")
+    wait_for(
+        lambda: life.group("pg-native", NATIVE).get("status", {}).get("conditions"),
+        "the native gang's status",
+    )
+    life.wait_event("Scheduled", "Successfully assigned")
+
+
+def a_gang_of_an_old_definition_has_its_status(life):
+    """scheduler-plugins' CRD before v0.24 has no status subresource."""
+    new = life.cluster.api("GET", SIGS_CRD)
+    old = copy.deepcopy(new)
+    del old["spec"]["versions"][0]["subresources"]
+    life.cluster.api("PUT", SIGS_CRD, old)
+    try:
+        life.apply(pod_group("old", 2, SIGS))
+        life.create_pods(SHAPES["sigs"].pods("old", 1, scheduler=NAMESPACE))
+        life.wait_status("old", SIGS, phase="Pending")
+    finally:
+        now = life.cluster.api("GET", SIGS_CRD)
+        life.cluster.api("PUT", SIGS_CRD, {**new, "metadata": now["metadata"]})
+
+
+def each_owner_is_asked_how_many_it_makes(life):
+    for kind, api, count in (
+        ("Deployment", "apps/v1", "replicas"),
+        ("ReplicaSet", "apps/v1", "replicas"),
+        ("StatefulSet", "apps/v1", "replicas"),
+        ("Job", "batch/v1", "parallelism"),
+    ):
+        name = kind.lower()
+        labels = {"app": name, GANG_LABEL: name}
+        template = {
+            "metadata": {"labels": labels},
+            "spec": pod(name, scheduler=NAMESPACE)["spec"],
+        }
+        spec = {count: 2, "template": template}
+        if kind == "Job":
+            template["spec"]["restartPolicy"] = "Never"
+        else:
+            spec["selector"] = {"matchLabels": {"app": name}}
+        if kind == "StatefulSet":
+            spec |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+        workload = {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        life.apply(pod_group(name, 4), workload)
+        life.wait_condition(f"{kind} {name} makes 2", f"app={name}")
+
+
+def an_attempt_is_undone(life):
+    """One member can never be bound: the other is evicted when the attempt's time is over."""
+    life.apply(pod_group("undone", 2, scheduleTimeoutSeconds=2))
+    life.create_pods(gang_pods("undone", 2, scheduler=NAMESPACE))
+    life.wait_event("GangRolledBack", "1 of 2 members were bound")
+    wait_for(lambda: len(life.pods("gang=undone")) == 1, "the bound member is gone")
+
+
+def the_token_is_nowhere(life, running):
+    """Not in the log at debug level, not on the pages, not in what ``why`` says."""
+    token = json.loads(running.kubeconfig.read_text())["users"][0]["user"]["token"]
+    said = life.quorate_cli("why", "undone", "-n", life.namespace)
+    pages = [running.page(path) for path in ("/metrics", "/readyz", "/nothing")]
+    assert "undone" in said.stdout
+    assert "binding" in running.log()
+    for text in (running.log(), said.stdout, said.stderr, *pages):
+        for secret in (token, token.rpartition(".")[2], life.cluster.admin_token, "Bearer"):
+            assert secret not in text

@@ -1,0 +1,171 @@
+"""What the shipped manifests let quorate do, and how they confine its pods."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from quorate.cli.manifests import render
+from quorate.embedded.api import rbac
+from quorate.embedded.api.writing import User
+from quorate.embedded.store.store import Store
+from tests.rights import ASKED, LEASE, NAMESPACE, Right, granted
+
+RBAC = render(parts=["rbac"])
+OBJECTS = [one for one in yaml.safe_load_all(render()) if one]
+QUORATE = User(f"system:serviceaccount:{NAMESPACE}:quorate")
+DOCS = Path(__file__).parents[2] / "docs" / "security.md"
+BUCKETS = {
+    "ClusterRole": rbac.CLUSTER_ROLES,
+    "ClusterRoleBinding": rbac.CLUSTER_ROLE_BINDINGS,
+    "Role": rbac.ROLES,
+    "RoleBinding": rbac.ROLE_BINDINGS,
+}
+FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "delete", "approve"}
+READS_SECRETS = {"*", "secrets", "configmaps", "serviceaccounts", "serviceaccounts/token"}
+RUNS_CODE = {"pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers"}
+REACHES_NODES = {"nodes/proxy", "pods/proxy", "services/proxy", "nodes/status"}
+
+
+def only(kind: str) -> dict:
+    [found] = [one for one in OBJECTS if one["kind"] == kind]
+    return found
+
+
+def without(right: Right) -> list[dict]:
+    """Return the objects of the manifests, less one right; its rule is split where it has to be."""
+    objects = list(yaml.safe_load_all(RBAC))
+    for one in objects:
+        if one["kind"] not in ("ClusterRole", "Role"):
+            continue
+        where = one["metadata"].get("namespace", "")
+        single = [
+            {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+            | ({"resourceNames": [name]} if name else {})
+            for verb, group, resource, place, name in granted(yaml.safe_dump(one))
+            if Right(verb, group, resource, place, name) != right and place == where
+        ]
+        one["rules"] = single
+    return objects
+
+
+def refused(objects: list[dict]) -> set[Right]:
+    """Return which of the rights that quorate asks for these objects do not give it."""
+    store = Store()
+    for one in objects:
+        if one["kind"] in BUCKETS:
+            store.put(BUCKETS[one["kind"]], one)
+    authorizer = rbac.Authorizer(store)
+    left = set()
+    for asked in ASKED:
+        resource, _, sub = asked.resource.partition("/")
+        where = asked.where or ("" if asked.verb in ("list", "watch") else "team")
+        if not authorizer.allowed(
+            QUORATE, asked.verb, asked.group, resource, sub, where, asked.name
+        ):
+            left.add(asked)
+    return left
+
+
+def test_the_manifests_grant_what_is_asked_for_and_nothing_else():
+    assert set(granted(RBAC)) == ASKED
+    assert len(granted(RBAC)) == len(ASKED), "a right is granted twice: removing one proves nothing"
+
+
+def test_the_whole_manifest_suffices():
+    assert refused(list(yaml.safe_load_all(RBAC))) == set()
+
+
+@pytest.mark.parametrize("right", sorted(granted(RBAC)), ids=lambda r: f"{r.verb}-{r.resource}")
+def test_without_any_one_right_something_is_refused(right):
+    assert refused(without(right)) == {right}
+
+
+def test_there_are_no_wildcards_and_nothing_that_gives_more_rights_or_reads_secrets():
+    for verb, group, resource, _, _ in granted(RBAC):
+        assert verb not in FORBIDDEN_VERBS
+        assert group != "*"
+        assert group != "rbac.authorization.k8s.io"
+        assert resource not in READS_SECRETS | RUNS_CODE | REACHES_NODES
+        assert "*" not in resource
+    assert "nonResourceURLs" not in RBAC
+    assert "aggregationRule" not in RBAC
+
+
+def test_leases_are_only_those_of_its_own_name_and_namespace():
+    leases = [right for right in granted(RBAC) if right.resource == "leases"]
+    assert {right.where for right in leases} == {NAMESPACE}
+    assert {right.name for right in leases if right.verb != "create"} == {LEASE}
+    config = yaml.safe_load(only("ConfigMap")["data"]["config.yaml"])
+    assert config["leaderElection"]["name"] == LEASE
+    assert config["leaderElection"]["namespace"] == NAMESPACE
+
+
+def test_the_rights_are_those_of_one_service_account_only():
+    account = {"kind": "ServiceAccount", "name": "quorate", "namespace": NAMESPACE}
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        assert only(kind)["subjects"] == [account]
+    assert only("Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == "quorate"
+    assert only("ServiceAccount")["automountServiceAccountToken"] is False
+
+
+def test_the_docs_give_a_reason_for_each_right_and_list_no_other():
+    """Rows of the table: | verbs | group | resources | where | why |."""
+    listed = []
+    row = re.compile(r"^\| `([^|]+)` \| `([^|]*)` \| `([^|]+)` \| ([^|]+) \| ([^|]+) \|$", re.M)
+    rows = row.findall(_docs())
+    for verbs, group, resources, where, why in rows:
+        assert len(why.split()) > 3
+        own = where.strip() != "cluster"
+        for verb in verbs.split("` `"):
+            for resource in resources.split("` `"):
+                name = LEASE if own and verb != "create" else ""
+                of = "" if group == "core" else group
+                listed.append(Right(verb, of, resource, NAMESPACE if own else "", name))
+    assert set(listed) == set(granted(RBAC))
+    assert len(listed) == len(set(listed))
+
+
+def _docs() -> str:
+    return "\n".join(re.sub(r"\s+", " ", line).strip() for line in DOCS.read_text().splitlines())
+
+
+def test_the_pod_runs_without_any_privilege():
+    pod = only("Deployment")["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["runAsGroup"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not {"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"} & set(pod)
+    [container] = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not [port for port in container["ports"] if "hostPort" in port]
+    assert not {"env", "envFrom", "command", "lifecycle"} & set(container)
+    labels = only("Namespace")["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_the_pod_mounts_its_configuration_a_bounded_tmp_and_its_own_token_only():
+    pod = only("Deployment")["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is True, "the account itself says no to other pods"
+    kinds = {volume["name"]: set(volume) - {"name"} for volume in pod["volumes"]}
+    assert kinds == {"config": {"configMap"}, "tmp": {"emptyDir"}}
+    [tmp] = [volume["emptyDir"] for volume in pod["volumes"] if "emptyDir" in volume]
+    assert tmp["sizeLimit"]
+    mounts = {
+        mount["name"]: mount.get("readOnly", False)
+        for mount in pod["containers"][0].get("volumeMounts")
+    }
+    assert mounts == {"config": True, "tmp": False}
+
+
+def test_the_pod_asks_for_what_it_needs_and_is_bounded():
+    [container] = only("Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {"cpu", "memory", "ephemeral-storage"} <= set(container["resources"]["requests"])
+    # No limit of CPU on purpose: deployment.yaml says why.
+    assert {"memory", "ephemeral-storage"} == set(container["resources"]["limits"])
