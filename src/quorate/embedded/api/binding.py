@@ -16,7 +16,7 @@ _TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/regio
 
 
 def bind(api: Api, namespace: str, name: str, binding: Object, how: Writing = FROM_INSIDE) -> None:
-    """Put a pod on a node. Raises ApiError (400, 404, 409, 422)."""
+    """Put a pod on a node. Raises ApiError (400, 404, 409, 500)."""
     node = _node_of(binding, name)
     pods = api.registry.named("v1", "pods")
     api.admit("CREATE", pods, (namespace, name), binding, None, how, subresource="binding")

@@ -24,7 +24,8 @@ _SERVER_FIELDS = (
     "generation",
     "selfLink",
 )
-_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")  # an update may not change them
+_KEPT_AS_GIVEN = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+"""Where there is none, an update keeps what it brings; the first two are refused then."""
 _STAYS_WHEN_GIVEN = ("uid", "deletionGracePeriodSeconds")
 _RBAC = "rbac.authorization.k8s.io"
 CREATED_BY_UPDATE = frozenset(
@@ -130,7 +131,7 @@ def _keep_metadata(old: Object, obj: Object) -> None:
         given = field in _STAYS_WHEN_GIVEN and metadata.get(field) not in (None, "")
         if field in kept and not given:
             metadata[field] = kept[field]
-        elif field not in kept and field not in _DELETION and not given:
+        elif field not in kept and field not in _KEPT_AS_GIVEN and not given:
             metadata.pop(field, None)
     if "generateName" in kept:
         metadata.setdefault("generateName", kept["generateName"])

@@ -8,8 +8,8 @@ from typing import Any
 from quorate.embedded import errors
 from quorate.embedded.api.selectors import selector_of
 from quorate.embedded.causes import negative
-from quorate.embedded.names import label_causes
 from quorate.embedded.objects import Object
+from quorate.embedded.registry.metadata import metadata_causes
 from quorate.embedded.schema.document import Document
 from quorate.embedded.schema.resource import Resource
 
@@ -54,7 +54,8 @@ def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
     replicas = (scale.get("spec") or {}).get("replicas", 0) or 0
     causes = negative("spec.replicas", replicas)
     if not resource.crd:
-        causes += label_causes((scale.get("metadata") or {}).get("labels") or {}, "metadata.labels")
+        named = {**scale, "metadata": {**(scale.get("metadata") or {}), "name": name}}
+        causes += metadata_causes(named, scale_resource(resource), "path-segment")
     if causes:
         raise errors.invalid("autoscaling", "Scale", name, causes)
     version = scale.get("metadata", {}).get("resourceVersion")

@@ -32,7 +32,8 @@ def definition_causes(definition: Object) -> list[Cause]:
     versions: list[Fields] = spec.get("versions") or []
     group = spec.get("group", "")
     found: list[Cause] = []
-    if name_of(definition) != f"{names.get('plural', '')}.{group}":
+    wanted = f"{names.get('plural', '')}.{group}"
+    if name_of(definition) and name_of(definition) != wanted:
         why = 'must be spec.names.plural+"."+spec.group'
         found.append(invalid("metadata.name", name_of(definition), why))
     found += _group_causes(group)

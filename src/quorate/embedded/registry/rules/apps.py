@@ -34,7 +34,7 @@ from quorate.embedded.registry.rules.common import (
 from quorate.embedded.registry.rules.pod_defaults import default_template
 from quorate.embedded.registry.rules.pod_spec import template_causes
 from quorate.embedded.registry.rules.selectors import label_selector_causes, matches
-from quorate.embedded.registry.rules.volumes import default_claim
+from quorate.embedded.registry.rules.volumes import claim_causes, default_claim
 
 _MISMATCH = "`selector` does not match template `labels`"
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -193,6 +193,9 @@ def _stateful_set_causes(obj: Object) -> list[Cause]:
         causes += invalid_text("spec.serviceName", spec["serviceName"], dns_label)
     causes += _selector_causes(spec, "statefulset")
     claims = spec.get("volumeClaimTemplates")
+    for index, claim in enumerate(claims or ()):
+        at = f"spec.volumeClaimTemplates[{index}]"
+        causes += [cause._replace(field=f"{at}.{cause.field}") for cause in claim_causes(claim)]
     if claims:
         spec = {**spec, "template": _with_claims(spec["template"], claims)}
     return causes + _template_causes(spec, "StatefulSet", fits_empty=True)

@@ -196,7 +196,9 @@ def _exit_codes_causes(codes: dict[str, Any], at: str, names: set[str | None]) -
 
 
 def _mode_causes(spec: dict[str, Any], field: str) -> list[Cause]:
-    mode = spec.get("completionMode") or "NonIndexed"
+    mode = spec.get("completionMode", "NonIndexed")
+    if mode not in ("NonIndexed", "Indexed"):
+        return [unsupported(f"{field}.completionMode", mode, ("NonIndexed", "Indexed"))]
     failed, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
     causes: list[Cause] = []
     if failed is not None and per_index is None:
@@ -208,8 +210,6 @@ def _mode_causes(spec: dict[str, Any], field: str) -> list[Cause]:
                 why = "requires indexed completion mode"
                 causes.append(invalid(f"{field}.{name}", spec[name], why))
         return causes
-    if mode != "Indexed":
-        return [*causes, unsupported(f"{field}.completionMode", mode, ("NonIndexed", "Indexed"))]
     completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
     if completions is None:
         causes.append(required(f"{field}.completions", "when completion mode is Indexed"))

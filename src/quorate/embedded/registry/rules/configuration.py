@@ -14,7 +14,7 @@ from quorate.embedded.errors import Cause
 from quorate.embedded.names import config_key, invalid_text, label_key
 from quorate.embedded.objects import Object
 from quorate.embedded.registry.quantities import canonical_list, nano_units
-from quorate.embedded.registry.rules.base import Rules
+from quorate.embedded.registry.rules.base import Rules, Surroundings
 from quorate.embedded.registry.rules.common import set_default, spec_of, text_of, with_status
 from quorate.embedded.registry.rules.pod_defaults import default_template
 from quorate.embedded.registry.rules.pod_spec import template_causes
@@ -152,6 +152,13 @@ def _default_limits(obj: Object) -> None:
                 item[field] = value
 
 
+def _name_limits(obj: Object, _around: Surroundings) -> None:
+    """Name limits that have no name after their UID; no other kind does that."""
+    metadata = obj["metadata"]
+    if not metadata.get("name"):
+        metadata["name"] = metadata["uid"]
+
+
 def _limits_causes(obj: Object) -> list[Cause]:
     causes: list[Cause] = []
     seen: set[str] = set()
@@ -201,7 +208,7 @@ SECRETS = Rules(
 )
 SERVICE_ACCOUNTS = Rules()
 QUOTAS = Rules(defaults=_default_quota, prepare_create=with_status({}), validate=_quota_causes)
-LIMIT_RANGES = Rules(defaults=_default_limits, validate=_limits_causes)
+LIMIT_RANGES = Rules(defaults=_default_limits, prepare_create=_name_limits, validate=_limits_causes)
 POD_TEMPLATES = Rules(
     defaults=_default_pod_template, validate=_pod_template_causes, has_generation=True
 )

@@ -97,8 +97,6 @@ def _create_causes(pod: Object) -> list[Cause]:
 def _prepare_status(pod: Object, old: Object) -> None:
     """Keep the class of service, which kubelets once forgot; write the times Go always writes."""
     status, before = pod.setdefault("status", {}), old.get("status") or {}
-    if not status.get("phase"):
-        status["phase"] = "Pending"
     if not status.get("qosClass") and "qosClass" in before:
         status["qosClass"] = before["qosClass"]
     for condition in status.get("conditions") or ():

@@ -235,7 +235,7 @@ CLASSES = Rules(
     defaults=_default_class,
     prepare_create=_prepare_class,
     prepare_update=_only_one_default_update,
-    validate=_class_causes,
+    validate_create=_class_causes,
     validate_update=_class_update_causes,
 )
 POD_GROUPS = Rules(

@@ -73,7 +73,8 @@ def _mode_causes(spec: dict[str, Any], why: str) -> list[Cause]:
     ]
 
 
-def _claim_causes(obj: Object) -> list[Cause]:
+def claim_causes(obj: Object) -> list[Cause]:
+    """Check a PersistentVolumeClaim, or a template of one."""
     spec = obj["spec"]
     causes = _mode_causes(spec, "at least 1 access mode is required")
     if not (spec["resources"].get("requests") or {}).get("storage"):
@@ -170,7 +171,7 @@ CLAIMS = Rules(
     defaults=default_claim,
     prepare_create=_prepare_claim,
     prepare_status=_default_phase,
-    validate=_claim_causes,
+    validate=claim_causes,
     validate_update=_claim_update_causes,
     selectable={"name": text_of("metadata", "name")},
 )
