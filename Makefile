@@ -1,12 +1,13 @@
 # Every target installs what it needs into .venv; nothing has to be installed by hand.
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded controlplane cluster record clean
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded controlplane cluster record clean sim soak
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +56,12 @@ test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embe
 
 differential: $(STAMP) controlplane ## Compare N sequences of requests with the real API server
 	@QUORATE_DIFFERENTIAL_EXAMPLES=$(or $(N),200) $(BIN)/pytest -q -n 0 tests/differential
+
+sim: $(STAMP) ## Replay one seed of the simulation (SEED=1; ARGS=--trace to see what happens)
+	@$(BIN)/python -m quorate.simulate --seed $(or $(SEED),1) $(ARGS)
+
+soak: $(STAMP) ## Simulate N seeds from SEED on, with faults (N=2000, SEED=1)
+	@$(BIN)/python -m quorate.simulate --soak $(or $(N),2000) --seed $(or $(SEED),1)
 
 demo: $(STAMP) ## See what gangs do, in a minute, on an embedded cluster (ARGS=--keep, ARGS=--help)
 	@$(BIN)/python -m tools.demo $(ARGS)

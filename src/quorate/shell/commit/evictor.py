@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+import msgspec
 import structlog
 
 from quorate.core.plan.plan import Eviction
@@ -20,6 +21,18 @@ log = structlog.get_logger(__name__)
 
 _RETRY_S_MIN = 0.5
 _RETRY_S_MAX = 30.0
+
+
+class _Metadata(msgspec.Struct):
+    uid: str = ""
+    deletionTimestamp: str | None = None  # noqa: N815 - the API's own name
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+_POD = msgspec.json.Decoder(_Pod)
 
 
 class Evictor:
@@ -55,11 +68,24 @@ class Evictor:
         while self._may_evict():
             try:
                 await self._client.post(path, body)
-            except (NotFound, Conflict):
+            except NotFound:
                 return
             except ApiError as error:
+                if isinstance(error, Conflict) and await self._is_going(eviction):
+                    return
                 log.warning("eviction refused", pod=eviction.name, problem=error.message)
                 await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
                 wait_s = min(2 * wait_s, _RETRY_S_MAX)
             else:
                 return
+
+    async def _is_going(self, eviction: Eviction) -> bool:
+        """Whether the pod is gone, going, or another one by now; else 409 is worth another try."""
+        path = pod_path(eviction.namespace, eviction.name)
+        try:
+            metadata = _POD.decode(await self._client.get(path)).metadata
+        except NotFound:
+            return True
+        except (ApiError, msgspec.DecodeError):
+            return False
+        return metadata.uid != eviction.uid or metadata.deletionTimestamp is not None
