@@ -6,6 +6,7 @@ import pytest
 from multidict import MultiDict
 
 from quorate.embedded.api.binding import bind
+from quorate.embedded.api.eviction import evict
 from quorate.embedded.api.scale import scale_of
 from quorate.embedded.api.writing import Deleting, Patch, User, Writing
 from quorate.embedded.server import options
@@ -158,6 +159,16 @@ def test_a_binding_names_its_pod_and_leaves_the_generation_alone(world):
     refused(500, bind, world.api, "a", "p", {"metadata": {"name": "p"}}, Writing())
     bind(world.api, "a", "p", {"metadata": {"name": "p"}, "target": target}, Writing())
     assert world.api.find("pods", "a", "p")["metadata"]["generation"] == 1
+
+
+def test_an_eviction_says_why_before_it_deletes(world):
+    pod(world)
+    seen = []
+    world.api.store.watch("pods", lambda event: seen.append((event.type, event.object)))
+    evict(world.api, "a", "p", {"metadata": {"name": "p"}})
+    assert [type_ for type_, _ in seen] == ["MODIFIED", "MODIFIED", "DELETED"]
+    (condition,) = seen[0][1]["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "EvictionByEvictionAPI")
 
 
 def test_a_status_update_takes_metadata_where_the_kind_allows_it(world):

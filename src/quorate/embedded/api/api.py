@@ -117,6 +117,7 @@ class Api:
                 return self.create(resource, namespace, obj, how)
         old = self.get(resource, namespace, name)
         if subresource == "scale":
+            lifecycle.check_preconditions(resource, old, obj)
             obj, subresource = scaled(resource, old, obj), ""
         lifecycle.check_preconditions(resource, old, obj)
         return self._replace(resource, old, obj, how, subresource)

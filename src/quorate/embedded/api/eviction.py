@@ -5,10 +5,12 @@ Source: ``pkg/registry/core/pod/storage/eviction.go`` of Kubernetes 1.36.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from quorate.embedded import errors
 from quorate.embedded.api.api import Api
+from quorate.embedded.api.lifecycle import check_deletion
 from quorate.embedded.api.selectors import selector_of
 from quorate.embedded.api.writing import FROM_INSIDE, Deleting, Writing
 from quorate.embedded.objects import Object, labels_of, rfc3339
@@ -39,7 +41,26 @@ def evict(
         resource_version=(options.get("preconditions") or {}).get("resourceVersion"),
         dry_run=how.dry_run,
     )
+    check_deletion(pods, pod, deleting)
+    if not how.dry_run:
+        api.amend("pods", namespace, name, lambda found: _mark(found, api.now_s()))
+        deleting = dataclasses.replace(deleting, resource_version=None)  # it has just changed
     api.delete(pods, namespace, name, deleting)
+
+
+def _mark(pod: Object, now_s: float) -> None:
+    """Say in the status that the pod was evicted, which Jobs may have rules for."""
+    status = pod.setdefault("status", {})
+    others = [c for c in status.get("conditions") or () if c["type"] != "DisruptionTarget"]
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": rfc3339(now_s),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    status["conditions"] = [*others, condition]
 
 
 def _is_free(pod: Object) -> bool:

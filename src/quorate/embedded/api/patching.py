@@ -93,11 +93,11 @@ def _checked(obj: Object, resource: Resource, how: Writing) -> Object:
 
 
 def _refuse_other_kind(obj: Object, resource: Resource) -> None:
-    kind, found = str(obj.get("kind") or ""), list[Cause]()
+    kind, found = obj.get("kind"), list[Cause]()
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         if obj.get(field) and obj[field] != wanted:
             found.append(causes.invalid(field, obj[field], f"must be {wanted}"))
-    if found and kind:
+    if found and isinstance(kind, str):
         raise errors.invalid(resource.group, kind, name_of(obj), found)
 
 

@@ -36,6 +36,10 @@ def definition_causes(definition: Object) -> list[Cause]:
     if name_of(definition) and name_of(definition) != wanted:
         why = 'must be spec.names.plural+"."+spec.group'
         found.append(invalid("metadata.name", name_of(definition), why))
+    base = definition["metadata"].get("generateName")
+    if base and base != wanted:
+        why = 'must be spec.names.plural+"."+spec.group'
+        found.append(invalid("metadata.generateName", base, why))
     found += _group_causes(group)
     if not spec.get("scope"):
         found.append(required("spec.scope"))

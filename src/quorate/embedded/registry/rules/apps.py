@@ -193,12 +193,17 @@ def _stateful_set_causes(obj: Object) -> list[Cause]:
         causes += invalid_text("spec.serviceName", spec["serviceName"], dns_label)
     causes += _selector_causes(spec, "statefulset")
     claims = spec.get("volumeClaimTemplates")
-    for index, claim in enumerate(claims or ()):
-        at = f"spec.volumeClaimTemplates[{index}]"
-        causes += [cause._replace(field=f"{at}.{cause.field}") for cause in claim_causes(claim)]
     if claims:
         spec = {**spec, "template": _with_claims(spec["template"], claims)}
     return causes + _template_causes(spec, "StatefulSet", fits_empty=True)
+
+
+def _claims_causes(obj: Object) -> list[Cause]:
+    return [
+        cause._replace(field=f"spec.volumeClaimTemplates[{index}].{cause.field}")
+        for index, claim in enumerate(obj["spec"].get("volumeClaimTemplates") or ())
+        for cause in claim_causes(claim)
+    ]
 
 
 def _with_claims(template: dict[str, Any], claims: list[dict[str, Any]]) -> dict[str, Any]:
@@ -277,7 +282,7 @@ def _prepare_daemon_set(obj: Object, around: Surroundings) -> None:
     obj["metadata"]["annotations"].setdefault(_TEMPLATE_GENERATION, "1")
 
 
-def _prepare_daemon_set_update(obj: Object, old: Object, _around: Surroundings) -> None:
+def _prepare_daemon_set_update(obj: Object, old: Object, _around: object = None) -> None:
     generation = int((old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0"))
     if obj["spec"]["template"] != old["spec"]["template"]:
         generation += 1
@@ -357,6 +362,7 @@ STATEFUL_SETS = Rules(
     defaults=_default_stateful_set,
     prepare_create=with_status({"replicas": 0, "availableReplicas": 0}),
     validate=_stateful_set_causes,
+    validate_create=_claims_causes,
     validate_update=_stateful_set_update_causes,
     has_generation=True,
     name_is="dns-label",
@@ -366,6 +372,7 @@ DAEMON_SETS = Rules(
     defaults=_default_daemon_set,
     prepare_create=_prepare_daemon_set,
     prepare_update=_prepare_daemon_set_update,
+    prepare_status=_prepare_daemon_set_update,
     validate=_daemon_set_causes,
     validate_update=_fixed_selector,
     has_generation=True,

@@ -119,9 +119,11 @@ def _generated_causes(job: Object) -> list[Cause]:
     causes: list[Cause] = []
     for keys, value in ((_UID_LABELS, metadata["uid"]), (_NAME_LABELS, metadata.get("name", ""))):
         for key in keys:
-            if labels.get(key) != value:
-                where = f"spec.template.metadata.labels[{key}]"
-                causes.append(invalid(where, labels, f"must be '{value}'"))
+            where, why = f"spec.template.metadata.labels[{key}]", f"must be '{value}'"
+            if key not in labels:
+                causes.append(required(where, why))
+            elif labels[key] != value:
+                causes.append(invalid(where, labels, why))
     if (spec.get("selector") or {}) != {"matchLabels": {CONTROLLER_UID: metadata["uid"]}}:
         causes.append(
             invalid("spec.selector", spec.get("selector"), "`selector` not auto-generated")
