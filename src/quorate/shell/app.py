@@ -23,7 +23,7 @@ from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
-from quorate.shell.clock import Clock, SystemClock
+from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.config import Config
@@ -63,6 +63,7 @@ class App:
     def __init__(self, config: Config, connect: Connect, clock: Clock, identity: str) -> None:
         self._config = config
         self._clock = clock
+        self._steady = steady = SteadyClock(clock)
         self._identity = identity
         chance = random.Random(identity).random
         self._binds = connect(config.bind_concurrency)
@@ -78,7 +79,7 @@ class App:
         self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
         self.recorder = Recorder(self.scheduler, api_words(), attempts_by, recorded_bytes)
-        self._self_check = SelfCheck(self.scheduler, self.metrics, clock)
+        self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._feed = Feed(
             self._reads,
             frozenset(config.policy.scheduler_names),
@@ -105,7 +106,7 @@ class App:
             concurrency=config.bind_concurrency,
             on_change=self._on_change,
             may_bind=self._may_write,
-            clock=clock,
+            clock=steady,
         )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
@@ -117,7 +118,7 @@ class App:
             idle=self._binder.idle,
             metrics=self.metrics,
             instance=self._identity,
-            clock=clock,
+            clock=steady,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -218,7 +219,7 @@ class App:
         queues: asyncio.Task[None] | None = None
         frozen = False
         while True:
-            timeout_s = None if wake_at_s is None else max(0.0, wake_at_s - self._clock.now_s())
+            timeout_s = None if wake_at_s is None else max(0.0, wake_at_s - self._steady.now_s())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
                     await self._news.wait()
@@ -274,7 +275,7 @@ class App:
     def _cycle(self) -> float | None:
         """Decide and carry out; return when time alone will call for the next decision."""
         with self.metrics.decide_s.time():
-            now_s = self._clock.now_s()
+            now_s = self._steady.now_s()
             self.recorder.deciding(now_s)
             plan = self.scheduler.decide(now_s)
             self.recorder.planned(plan)
@@ -286,7 +287,7 @@ class App:
             log.error("a plan failed verification and was not sent", problem=problem)
         self._commit(plan)
         self._reporter.touch(plan.touched)
-        return self._clock.now_s() if problems else plan.wake_at_s
+        return self._steady.now_s() if problems else plan.wake_at_s
 
     def _commit(self, plan: Plan) -> None:
         for gang in plan.gangs:

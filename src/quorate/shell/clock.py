@@ -33,3 +33,29 @@ class SystemClock:
     def monotonic_s(self) -> float:
         """Return seconds of the clock that event loops use as well."""
         return time.monotonic()
+
+
+class SteadyClock:
+    """Wall clock time that never jumps: that of the start, and the seconds since.
+
+    Deadlines and back-offs are compared by it: were the wall clock set back by an hour, a gang that
+    backs off for a second would wait for an hour.
+    """
+
+    __slots__ = ("_ahead_s", "_clock")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ahead_s = clock.now_s() - clock.monotonic_s()
+
+    def now_s(self) -> float:
+        """Return seconds since 1970, as the wall clock would show if nobody had set it."""
+        return self._ahead_s + self._clock.monotonic_s()
+
+    def wall_s(self) -> float:
+        """Return what the wall clock shows, for what people read."""
+        return self._clock.now_s()
+
+    def monotonic_s(self) -> float:
+        """Return the seconds of the clock within."""
+        return self._clock.monotonic_s()

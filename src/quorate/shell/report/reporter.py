@@ -18,7 +18,7 @@ from quorate.core.reasons import Explanation, GangState, Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.gangs import GangEntry, Where, key_of
 from quorate.dialects import StatusPatch, by_name
-from quorate.shell.clock import Clock
+from quorate.shell.clock import SteadyClock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
@@ -51,7 +51,7 @@ class Reporter:
         idle: asyncio.Event,
         metrics: Metrics,
         instance: str,
-        clock: Clock,
+        clock: SteadyClock,
     ) -> None:
         self._client = client
         self._scheduler = scheduler
@@ -107,7 +107,7 @@ class Reporter:
             action=action,
             note=note,
             instance=self._instance,
-            now_s=self._clock.now_s(),
+            now_s=self._clock.wall_s(),
         )
         self.writes.put((reason, pod.uid), partial(self._send_event, pod, make), urgent=False)
 
@@ -195,7 +195,7 @@ class Reporter:
 
     def _tell_pods(self, gang: GangEntry, explainer: Explainer, explanation: Explanation) -> None:
         """Write the condition and the Event of each waiting member whose sentence is new."""
-        now_s = self._clock.now_s()
+        now_s = self._clock.wall_s()
         starting = explanation.reason in (Reason.NONE, Reason.STARTING)
         for entry in gang.members.values():
             pod = entry.pod
@@ -240,7 +240,7 @@ class Reporter:
         view = explainer.view(gang.key, explanation)
         if dialect is None or dialect.RESOURCE is None or raw is None or view is None:
             return
-        patch = dialect.status(view, raw, self._clock.now_s())
+        patch = dialect.status(view, raw, self._clock.wall_s())
         if patch is None:
             return
         resource = dialect.RESOURCE
