@@ -55,7 +55,7 @@ def demo(tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-m", "tools.demo", *args],
             cwd=ROOT,
-            env={**os.environ, "TMPDIR": str(folder), **environment},
+            env={**os.environ, "TMPDIR": str(folder), "COLUMNS": "100", **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
