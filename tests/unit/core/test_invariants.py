@@ -76,7 +76,7 @@ def swap_waiting(w):
 
 
 def wait_for_a_waiting_pod(w):
-    attempt = gang(w, BLOCKED).attempt = Attempt("q-9", w.now_s + 60.0)
+    attempt = gang(w, BLOCKED).attempt = Attempt("q-9", w.now_s + 60.0, 1)
     attempt.open.add("uid-large-0")
 
 

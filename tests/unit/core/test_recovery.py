@@ -2,8 +2,9 @@
 
 import msgspec
 
+from quorate.core.changes import BindFailure
 from quorate.core.reasons import GangState
-from tests.unit.core.world import LABELS, World, binds_of, names
+from tests.unit.core.world import LABELS, World, binds_of, fail, names
 
 GRACE_S = 3.0
 OURS = {"attempt": "dead-1", "attempt_size": 4}
@@ -231,3 +232,21 @@ def test_a_repair_is_the_same_attempt_with_the_members_that_are_bound():
     (gang,) = w.decide().gangs
     assert gang.size == 4
     assert msgspec.structs.asdict(gang)["first"] == 0
+
+
+def test_a_whole_gang_whose_object_went_while_it_was_bound_is_left_alone():
+    w = world(cpu=2)
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    w.drop_object(gang)
+    w.settle(plan)
+    assert w.decide(after_s=100).evictions == ()
+
+
+def test_a_part_of_a_gang_whose_object_went_is_undone():
+    w = world(cpu=2)
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    w.drop_object(gang)
+    w.settle(plan, job_1=fail(BindFailure.REFUSED))
+    assert names(w.decide(after_s=100).evictions) == ["job-0"]

@@ -266,3 +266,13 @@ def test_native_says_nothing_of_an_empty_group_or_while_binds_are_under_way():
 
 def test_the_label_dialect_has_no_status():
     assert by_name("labels").status(view("labels", needed=1), b"{}", NOW_S) is None
+
+
+def test_native_condition_is_not_written_for_ever_where_no_generation_is_counted():
+    waiting = view("native", reason=Reason.NOT_ENOUGH_ROOM, needed=4, total=4, waiting=4)
+    obj = {"metadata": {"namespace": "team-a", "name": "g", "uid": "u1"}}
+    patch = by_name("native").status(waiting, json.dumps(obj).encode(), NOW_S)
+    status = json.loads(patch.body)["status"]
+    assert "observedGeneration" not in status["conditions"][0]
+    again = json.dumps(obj | {"status": status}).encode()
+    assert by_name("native").status(waiting, again, NOW_S) is None

@@ -76,7 +76,7 @@ class Attempts:
 
     def _open(self, gang: GangEntry, deadline_s: float) -> None:
         self._made += 1
-        gang.attempt = Attempt(f"{self._identity}-{self._made}", deadline_s)
+        gang.attempt = Attempt(f"{self._identity}-{self._made}", deadline_s, gang.min_count)
         heappush(self._due, (deadline_s, self._made, gang, gang.attempt))
 
     def note_failures(self, gangs: Iterable[GangEntry], now_s: float) -> None:
@@ -106,6 +106,7 @@ class Attempts:
                 del self._overdue[key]
                 gang.attempt = None
                 ended.append(gang)
+                gang.once_quorate |= _came_together(gang, attempt)
                 if not gang.started:
                     gang.failed = True
                     evictions += _roll_back(gang)
@@ -116,6 +117,11 @@ class Attempts:
         while self._due and self._due[0][2].attempt is not self._due[0][3]:
             heappop(self._due)
         return self._due[0][0] if self._due else None
+
+
+def _came_together(gang: GangEntry, attempt: Attempt) -> bool:
+    """Tell whether enough are bound of a gang whose object went while it was being bound."""
+    return not gang.quorum_is_known and gang.bound - gang.evicting >= attempt.min_count
 
 
 def _roll_back(gang: GangEntry) -> list[Eviction]:

@@ -61,11 +61,13 @@ class PodEntry:
 class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
 
-    __slots__ = ("deadline_s", "id", "open")
+    __slots__ = ("deadline_s", "id", "min_count", "open")
 
-    def __init__(self, attempt_id: str, deadline_s: float) -> None:
+    def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
         self.id = attempt_id
         self.deadline_s = deadline_s
+        self.min_count = min_count
+        """Min when it began: what counts if the gang's object is deleted meanwhile."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
 

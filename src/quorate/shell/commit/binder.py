@@ -110,6 +110,10 @@ class Binder:
         attempt = self._attempts.setdefault(gang.attempt, _Attempt())
         attempt.under_way += gang.first
         attempt.failed = False  # these are the answer to what failed
+        # What an earlier plan held back seals nothing any more: this plan's last bind does.
+        earlier, attempt.held = attempt.held, []
+        attempt.under_way += len(earlier)
+        self._start(job._replace(seals=False) for job in earlier)
         attempt.held += [_Job(bind, gang, seals=True) for bind in gang.binds[gang.first :]]
         self._start(_Job(bind, gang, seals=False) for bind in gang.binds[: gang.first])
         self._release(gang.attempt, attempt)

@@ -1,0 +1,64 @@
+"""``python -m quorate.simulate``: replay one seed, or soak many."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from quorate.simulate import logs
+from quorate.simulate.run import Outcome, Run, run
+from quorate.simulate.soak import soak
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the arguments ask for; return 1 when a promise was broken."""
+    parser = argparse.ArgumentParser(
+        prog="python -m quorate.simulate",
+        description="Run the scheduler under virtual time, with faults that a seed drives.",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="the seed, or a soak's first (1)")
+    parser.add_argument("--soak", type=int, metavar="N", help="run N seeds")
+    parser.add_argument("--processes", type=int, default=0, help="one for each core by default")
+    parser.add_argument("--trace", action="store_true", help="print what happens, for one seed")
+    given = parser.parse_args(arguments)
+    if given.soak is None:
+        return _one(given.seed, traced=given.trace)
+    summary = soak(given.soak, given.seed, processes=given.processes, on_failure=_tell)
+    for kind, counted in (("faults", summary.faults), ("checks", summary.checks)):
+        _say(f"{kind}: " + ", ".join(f"{name} {count}" for name, count in counted.most_common()))
+    _say(summary.line)
+    return 1 if summary.failed else 0
+
+
+def _one(seed: int, *, traced: bool) -> int:
+    logs.set_up(traced=traced)
+
+    def prepare(one: Run) -> None:
+        if traced:
+            one.trace(_say)
+
+    outcome = run(seed, prepare)
+    for violation in outcome.violations:
+        _say(f"violation at {violation}")
+    _say(
+        f"seed {seed}: {outcome.steps} steps, {outcome.virtual_s:.1f} virtual seconds, "
+        f"{sum(outcome.faults.values())} faults, {sum(outcome.checks.values())} checks, "
+        f"{len(outcome.violations)} violations, trace {outcome.digest[:16]}"
+    )
+    return 1 if outcome.violations else 0
+
+
+def _tell(outcome: Outcome) -> None:
+    for violation in outcome.violations:
+        _say(f"seed {outcome.seed}: violation at {violation}")
+    _say(f"  replay: make sim SEED={outcome.seed}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

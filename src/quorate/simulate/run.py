@@ -1,0 +1,166 @@
+"""One run: a seed in, an outcome out. Faults for a while, then calm, then what holds at rest."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import msgspec
+
+from quorate.core.plan.plan import Plan
+from quorate.simulate.chaos import Chaos
+from quorate.simulate.checks import Checks, Violation
+from quorate.simulate.fleet import Fleet
+from quorate.simulate.logs import LOG
+from quorate.simulate.loop import VirtualLoop
+from quorate.simulate.network import Link
+from quorate.simulate.rest import unrest
+from quorate.simulate.trace import Trace
+from quorate.simulate.workload import Workload
+from quorate.simulate.world import World
+
+FAULTS_S = 20.0
+CALM_S_MAX = 60.0
+_TICK_S = 0.5
+_QUIET_S = 2.0
+_PAUSE_S_MAX = 8.0
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What one seed came to."""
+
+    seed: int
+    digest: str
+    steps: int
+    faults: dict[str, int]
+    checks: dict[str, int]
+    violations: list[Violation]
+    virtual_s: float
+    replicas: int
+
+
+class Run:
+    """Everything of one seed."""
+
+    def __init__(self, seed: int, loop: VirtualLoop) -> None:
+        self.world = World(seed, loop)
+        self.checks = Checks(self.world.history, loop.time)
+        self.fleet = Fleet(self.world, self._planned, self._failed)
+        self.workload = Workload(self.world)
+        self.chaos = Chaos(self.world, self.fleet, self.workload)
+        self.world.network.watchers.append(self.checks)
+        self._broken = asyncio.Event()
+        self.checks.on_violation = self._broken.set
+        self._trace: Trace | None = None
+
+    async def play(self) -> None:
+        """Run to rest, or to the first violation."""
+        world = self.world
+        self.chaos.build()
+        background = [
+            asyncio.create_task(world.run_kubelets()),
+            asyncio.create_task(self.workload.run()),
+            asyncio.create_task(self.fleet.run(world.faults.profile.replicas)),
+            asyncio.create_task(self._tick()),
+        ]
+        harm = asyncio.create_task(self.chaos.run())
+        story = asyncio.create_task(self._story(harm))
+        broken = asyncio.create_task(self._broken.wait())
+        watched = [story, broken, *background]
+        try:
+            done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self.fleet.close()
+            for task in (*watched, harm):
+                task.cancel()
+            await asyncio.gather(*watched, harm, return_exceptions=True)
+
+    async def _story(self, harm: asyncio.Task[None]) -> None:
+        await asyncio.sleep(FAULTS_S)
+        harm.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await harm
+        world = self.world
+        world.faults.stop()
+        self.chaos.mend()
+        calm_since_s = world.loop.now_s
+        pause_s = 1.0
+        while True:
+            await asyncio.sleep(pause_s)
+            now_s = world.loop.now_s
+            late = now_s - calm_since_s > CALM_S_MAX
+            if not late and now_s - world.last_write_s < _QUIET_S:
+                continue
+            problems = unrest(world, self.fleet.leader(), self.checks)
+            if not problems:
+                return
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+            if late:
+                for promise, text in problems:
+                    self.checks.violate(promise, text)
+                return
+
+    async def _tick(self) -> None:
+        """Let the checkers see that time passes."""
+        while True:
+            await asyncio.sleep(_TICK_S)
+            leader = self.fleet.leader()
+            can_act = leader is not None and not (
+                self.world.network.is_out or leader.link.is_cut_off
+            )
+            name = leader.link.name if leader is not None and can_act else ""
+            self.checks.on_tick(_TICK_S, name)
+
+    def trace(self, say: Callable[[str], object]) -> None:
+        """Write down what happens from now on."""
+        world = self.world
+        self._trace = trace = Trace(world.loop.time, say)
+        world.network.watchers.insert(0, trace)
+        world.store.watch_all(trace.write)
+        LOG.to = trace.log
+
+    def _planned(self, link: Link, plan: Plan) -> None:
+        if self._trace is not None:
+            self._trace.plan(link, plan)
+        self.checks.on_plan(link, plan)
+
+    def _failed(self, error: BaseException) -> None:
+        self.checks.violate("the scheduler does not fail", f"{type(error).__name__}: {error}")
+
+
+def run(seed: int, prepare: Callable[[Run], None] | None = None) -> Outcome:
+    """Run one seed; ``prepare`` may change things before it begins."""
+    loop = VirtualLoop()
+    errors: list[str] = []
+    loop.set_exception_handler(lambda _, context: errors.append(str(context)))
+    try:
+        asyncio.set_event_loop(None)
+        return loop.run_until_complete(_outcome(seed, loop, errors, prepare))
+    finally:
+        loop.close()
+
+
+async def _outcome(
+    seed: int, loop: VirtualLoop, errors: list[str], prepare: Callable[[Run], None] | None
+) -> Outcome:
+    LOG.begin()
+    one = Run(seed, loop)
+    if prepare is not None:
+        prepare(one)
+    await one.play()
+    for error in [*errors, *LOG.errors]:
+        one.checks.violate("no task fails unseen", error)
+    world = one.world
+    return Outcome(
+        seed=seed,
+        digest=world.digest,
+        steps=world.writes,
+        faults=dict(world.faults.counts),
+        checks=dict(one.checks.made),
+        violations=one.checks.violations,
+        virtual_s=loop.now_s,
+        replicas=one.fleet.failovers,
+    )

@@ -1,0 +1,256 @@
+"""Promises broken on purpose: each mutation is a mistake that somebody could make in the product.
+
+A mutation gets a ``MonkeyPatch`` and changes one thing of the commit, the queue, the state or the
+watch. ``found_by`` names the promises of which at least one has to be found broken.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from quorate.core.changes import BindFailed, BindFailure, PodBound
+from quorate.core.plan import attempts, cycle, plan
+from quorate.core.queue.queue import Queue
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import GangEntry, Where
+from quorate.core.state.nodes import NodeTable
+from quorate.shell.app import App
+from quorate.shell.commit import binder
+from quorate.shell.kube.watching import Reflector
+from quorate.shell.leader import Elector
+from quorate.shell.watch.feed import Feed
+
+UID = "each bind was decided on and names its pod's uid"
+WAITING_ONLY = "only pods that wait are placed"
+QUORUM = "no gang starts below its min"
+PARTIAL = "no gang stays bound in part"
+ROOM = "no node is filled over its allocatable"
+LEASE = "only the holder of the lease binds and evicts"
+LOOK_UP = "a lost answer is looked up before the pod goes elsewhere"
+FITS = "a gang that fits is placed"
+STARTED = "a started gang is never torn down"
+NODES = "only nodes that take pods are used"
+LOGGED = "no task fails unseen"
+TOLD = "every pod is bound or has a reason"
+STATUS = "status follows from live objects"
+TRUTH = "the leader knows what is true"
+
+
+class Mutation(NamedTuple):
+    apply: Callable[[pytest.MonkeyPatch], None]
+    found_by: tuple[str, ...]
+
+
+def bind_without_uid(patch):
+    make = binder._binding
+
+    def without(job):
+        body = make(job)
+        del body["metadata"]["uid"]
+        return body
+
+    patch.setattr(binder, "_binding", without)
+
+
+def conflict_is_success(patch):
+    async def believe(self, bind, message, otherwise):
+        return PodBound(bind.uid, bind.node)
+
+    patch.setattr(binder.Binder, "_read_back", believe)
+
+
+def lost_answer_is_failure(patch):
+    real = binder.Binder._read_back
+
+    async def give_up(self, job):
+        bind = job.bind
+        path = binder.pod_path(bind.namespace, bind.name, "binding")
+        try:
+            await self._client.post(path, binder._binding(job))
+        except binder._TRANSIENT as error:
+            return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
+        except binder.NotFound:
+            return BindFailed(bind.uid, bind.node, BindFailure.GONE)
+        except binder.Conflict as error:
+            return await real(self, bind, error.message, BindFailure.REFUSED)
+        return PodBound(bind.uid, bind.node)
+
+    patch.setattr(binder.Binder, "_bind", give_up)
+
+
+def failed_bind_is_not_reported(patch):
+    report = binder.Binder._settled
+
+    def quiet(self, job, outcome):
+        if isinstance(outcome, PodBound):
+            report(self, job, outcome)
+
+    patch.setattr(binder.Binder, "_settled", quiet)
+
+
+def quorum_is_sealed_at_once(patch):
+    submit = binder.Binder.submit
+
+    def all_at_once(self, gang):
+        submit(self, plan.GangBinds(**{**_fields(gang), "started": True}))
+
+    patch.setattr(binder.Binder, "submit", all_at_once)
+
+
+def deadline_is_forgotten(patch):
+    patch.setattr(attempts, "_roll_back", lambda gang: [])
+
+
+def half_bound_gang_is_not_taken_up(patch):
+    patch.setattr(attempts.Attempts, "resume", lambda self, gang, now_s: None)
+
+
+def started_gang_is_rolled_back(patch):
+    patch.setattr(GangEntry, "started", property(lambda gang: False))
+
+
+def terminating_members_count(patch):
+    real = Cluster._place_of
+
+    def place_of(self, pod, entry):
+        where = real(self, pod, entry)
+        return Where.WAITING if where is Where.TERMINATING else where
+
+    patch.setattr(Cluster, "_place_of", place_of)
+
+
+def gated_members_count(patch):
+    real = Cluster._place_of
+
+    def place_of(self, pod, entry):
+        where = real(self, pod, entry)
+        return Where.WAITING if where is Where.GATED else where
+
+    patch.setattr(Cluster, "_place_of", place_of)
+
+
+def min_is_off_by_one(patch):
+    real = GangEntry.min_count.fget
+    patch.setattr(GangEntry, "min_count", property(lambda gang: max(1, real(gang) - 1)))
+
+
+def members_are_placed_one_by_one(patch):
+    patch.setattr(GangEntry, "need", property(lambda gang: 0))
+    patch.setattr("quorate.core.scheduler.verify_gang", lambda gang, cluster: [])
+
+
+def room_is_released_before_the_outcome(patch):
+    """Room that is assumed is not counted, and the check that would notice it is left out."""
+    patch.setattr(NodeTable, "take_many", lambda self, rows, pod_class: None)
+    patch.setattr(NodeTable, "release", _release_at_most_what_is_used)
+    patch.setattr("quorate.core.scheduler.verify_gang", lambda gang, cluster: [])
+
+
+def verification_is_left_out_and_a_gang_fills_one_node(patch):
+    """The planner forgets what it placed in this cycle, and nobody checks it."""
+    real = cycle.Cycle._assume
+
+    def forgetful(self, gang, placement):
+        room = self.room
+        binds = real(self, gang, placement)
+        node = binds[0].node if binds else ""
+        self.room = room
+        return tuple(plan.Bind(b.uid, b.namespace, b.name, node) for b in binds)
+
+    patch.setattr(cycle.Cycle, "_assume", forgetful)
+    patch.setattr("quorate.core.scheduler.verify_gang", lambda gang, cluster: [])
+
+
+def foreign_pods_are_not_counted(patch):
+    real = Cluster._pod_changed
+
+    def only_ours(self, change):
+        if change.pod.scheduler in self.scheduler_names:
+            real(self, change)
+
+    patch.setattr(Cluster, "_pod_changed", only_ours)
+
+
+def wake_up_is_lost(patch):
+    patch.setattr(Queue, "room_grew", lambda self, could_help: None)
+
+
+def back_off_never_ends(patch):
+    patch.setattr(Queue, "time_passed", lambda self, now_s: None)
+    real = Queue.make_ready
+
+    def not_those_that_back_off(self, keys):
+        real(self, [key for key in keys if key not in self.backing_off])
+
+    patch.setattr(Queue, "make_ready", not_those_that_back_off)
+
+
+def leader_binds_after_its_lease(patch):
+    patch.setattr(Elector, "is_leader", lambda self, now_s: self._lead_until_s > 0)
+
+
+def nobody_asks_who_leads(patch):
+    patch.setattr(App, "_may_write", lambda self: True)
+
+
+def deletions_are_not_heard(patch):
+    patch.setattr(Feed, "_gone", lambda self, kind, raw: None)
+
+
+def a_new_list_forgets_nothing(patch):
+    real = Feed._listed
+
+    def listed(self, kind, items):
+        self._known[kind.path].clear()
+        real(self, kind, items)
+
+    patch.setattr(Feed, "_listed", listed)
+
+
+def a_cut_watch_goes_on_too_late(patch):
+    real = Reflector._remember_version
+
+    def skip(self, newest):
+        real(self, newest)
+        self._resource_version = str(int(self._resource_version) + 2)
+
+    patch.setattr(Reflector, "_remember_version", skip)
+
+
+def _fields(struct):
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}
+
+
+def _release_at_most_what_is_used(self, row, pod_class):
+    for column, amount in pod_class.demands:
+        self.used[row, column] = max(0, self.used[row, column] - amount)
+
+
+MUTATIONS = {
+    mutation.apply.__name__: mutation
+    for mutation in (
+        Mutation(bind_without_uid, (UID,)),
+        Mutation(conflict_is_success, (PARTIAL, FITS, TRUTH, TOLD)),
+        Mutation(lost_answer_is_failure, (LOOK_UP, ROOM)),
+        Mutation(failed_bind_is_not_reported, (PARTIAL, FITS, TRUTH)),
+        Mutation(quorum_is_sealed_at_once, (PARTIAL, QUORUM)),
+        Mutation(deadline_is_forgotten, (PARTIAL,)),
+        Mutation(half_bound_gang_is_not_taken_up, (PARTIAL,)),
+        Mutation(started_gang_is_rolled_back, (STARTED,)),
+        Mutation(terminating_members_count, (WAITING_ONLY, QUORUM)),
+        Mutation(gated_members_count, (WAITING_ONLY, LOGGED)),
+        Mutation(min_is_off_by_one, (QUORUM, PARTIAL)),
+        Mutation(members_are_placed_one_by_one, (QUORUM,)),
+        Mutation(room_is_released_before_the_outcome, (ROOM,)),
+        Mutation(verification_is_left_out_and_a_gang_fills_one_node, (ROOM,)),
+        Mutation(foreign_pods_are_not_counted, (ROOM, TRUTH)),
+        Mutation(wake_up_is_lost, (FITS,)),
+        Mutation(back_off_never_ends, (FITS, PARTIAL)),
+        Mutation(leader_binds_after_its_lease, (LEASE,)),
+        Mutation(nobody_asks_who_leads, (LEASE,)),
+        Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),
+        Mutation(a_new_list_forgets_nothing, (FITS, TRUTH, WAITING_ONLY)),
+        Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL)),
+    )
+}

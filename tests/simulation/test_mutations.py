@@ -1,0 +1,21 @@
+"""The checkers find promises that were broken on purpose, or they are not good enough."""
+
+import pytest
+
+from quorate.simulate.run import run
+from tests.simulation.mutations import MUTATIONS
+
+FIRST_SEED = 1000
+SEEDS_MAX = 300
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_checkers_find(name, monkeypatch):
+    mutation = MUTATIONS[name]
+    mutation.apply(monkeypatch)
+    broken = []
+    for seed in range(FIRST_SEED, FIRST_SEED + SEEDS_MAX):
+        broken += [violation.promise for violation in run(seed).violations]
+        if set(broken) & set(mutation.found_by):
+            return
+    pytest.fail(f"not found in {SEEDS_MAX} seeds; found instead: {sorted(set(broken))}")

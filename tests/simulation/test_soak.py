@@ -1,0 +1,56 @@
+"""The scheduler keeps its promises under faults, and the same seed is the same run."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from quorate.simulate.run import run
+from quorate.simulate.soak import soak
+
+IN_CI = os.environ.get("CI") == "true"
+SEEDS = int(os.environ.get("QUORATE_SIMULATION_SEEDS", "2000" if IN_CI else "200"))
+FIRST_SEED = int(os.environ.get("QUORATE_SIMULATION_FIRST_SEED", "1"))
+
+
+@pytest.mark.timeout(1800)
+def test_no_seed_breaks_a_promise(capsys):
+    failed = []
+    summary = soak(SEEDS, FIRST_SEED, on_failure=failed.append)
+    with capsys.disabled():
+        print(f"\n{summary.line}")
+    assert not [f"seed {one.seed}: {one.violations[0]}" for one in failed]
+    assert summary.seeds == SEEDS
+
+
+def test_every_kind_of_fault_and_of_check_occurs():
+    summary = soak(60, FIRST_SEED, on_failure=lambda _: None)
+    rare = {kind for kind, count in summary.faults.items() if count < 3}
+    assert not rare
+    assert len(summary.faults) >= 20
+    assert len(summary.checks) >= 10
+
+
+@pytest.mark.parametrize("seed", range(7, 12))
+def test_the_same_seed_is_the_same_run(seed):
+    assert run(seed) == run(seed)
+
+
+def test_another_seed_is_another_run():
+    assert run(7).digest != run(8).digest
+
+
+def test_a_run_does_not_depend_on_how_this_process_hashes():
+    program = "import sys; from quorate.simulate.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    lines = set()
+    for hash_seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "--seed", "12"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        lines.add(done.stdout)
+    assert len(lines) == 1

@@ -1,0 +1,54 @@
+"""Evictions: each goes on until its pod is gone or going, whatever the API server answers."""
+
+import asyncio
+
+from quorate.core.model import GangKey
+from quorate.core.plan.plan import Eviction
+from quorate.shell.commit.evictor import Evictor
+from quorate.shell.kube.client import KubeClient
+from tests.unit.shell.scripted_server import (
+    ScriptedServer,
+    answer,
+    credentials_for,
+    refusal,
+    serving,
+)
+
+EVICTION = Eviction("uid-1", "team", "job-0", GangKey("team", "x-k8s", "job"), "not in time")
+DONE = answer(201, {"kind": "Status", "status": "Success"})
+CONFLICT = refusal(409, "Conflict")
+EVICT, LOOK = ("POST", "/eviction"), ("GET", "/job-0")
+
+
+def pod(uid="uid-1", **metadata):
+    return answer(200, {"metadata": {"uid": uid, "name": "job-0", **metadata}})
+
+
+async def requests_of(*steps):
+    """Evict one pod, and return what was asked of the API server."""
+    async with (
+        serving(ScriptedServer(*steps)) as server,
+        KubeClient(credentials_for(server.url), write_connections_max=2) as client,
+    ):
+        evictor = Evictor(client, may_evict=lambda: True)
+        evictor.submit([EVICTION])
+        async with asyncio.timeout(10):
+            await asyncio.gather(*evictor._tasks)
+        return [(one.method, one.path[one.path.rindex("/") :]) for one in server.requests]
+
+
+async def test_a_conflict_is_tried_again_while_the_pod_stays():
+    assert await requests_of(CONFLICT, pod(), DONE) == [EVICT, LOOK, EVICT]
+
+
+async def test_a_conflict_ends_it_when_the_pod_is_going():
+    going = pod(deletionTimestamp="2026-01-01T00:00:00Z")
+    assert await requests_of(CONFLICT, going) == [EVICT, LOOK]
+
+
+async def test_a_conflict_ends_it_when_another_pod_has_the_name():
+    assert await requests_of(CONFLICT, pod(uid="uid-2")) == [EVICT, LOOK]
+
+
+async def test_a_pod_that_is_gone_needs_no_eviction():
+    assert await requests_of(refusal(404, "NotFound")) == [EVICT]
