@@ -96,8 +96,8 @@ def test_a_gang_bound_in_part_is_evicted_when_its_attempt_is_over_and_starts_who
         started_s = time.monotonic()
         first = {p["metadata"]["uid"] for p in world.pods() if "nodeName" in p["spec"]}
         note = world.wait_event("GangRolledBack", "did not come together in time")
-        # The last one would have sealed the gang: it is not sent while another is refused.
-        assert note.endswith("2 of 4 members were bound")
+        # The one that would seal the gang is not sent while another is refused: g-2 may be either.
+        assert note.endswith(("2 of 4 members were bound", "3 of 4 members were bound"))
         print(f"rolled back after {time.monotonic() - started_s:.1f} s of an attempt of 3 s")
         wait_for(
             lambda: not first & {p["metadata"]["uid"] for p in world.pods()},
