@@ -142,3 +142,16 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
         assert phases() == ["Pending", "Pending"]
         create(2)
         wait_for(lambda: phases() == ["Running"] * 3, "all three run")
+
+
+def test_without_its_extra_it_says_what_to_install():
+    program = (
+        "import sys; sys.modules['cryptography'] = None\n"
+        "from quorate.cli.main import call; sys.exit(call(['up']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: cryptography is not installed: ")
+    assert "quorate[embedded]" in done.stderr

@@ -86,7 +86,13 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
     no_controllers: NoControllers = False,
 ) -> None:
     """Start a cluster in this process, scheduled by quorate, until Ctrl-C."""
-    from quorate.cli import up as command
+    try:
+        from quorate.cli import up as command
+    except ModuleNotFoundError as error:
+        from quorate.cli.output import error as complain
+
+        hint = f"{error.name} is not installed: pip install 'quorate[embedded]'"
+        raise typer.Exit(complain(hint)) from None
 
     wishes = command.Wishes(
         nodes=nodes,

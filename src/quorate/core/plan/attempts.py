@@ -63,7 +63,7 @@ class Attempts:
             gang.reopened = False
             self._open(gang, now_s + self._timeout_s(gang))
         elif any(entry.pod.started for entry in bound):
-            gang.once_quorate = gang.bound > 0
+            gang.once_quorate = True
         elif any(entry.pod.attempt for entry in bound):  # else another scheduler bound them
             gang.give_up(entry for entry in bound if entry.pod.terminating)
             if 0 < gang.bound - gang.evicting < gang.min_count:
