@@ -10,7 +10,10 @@ from enum import StrEnum
 
 import msgspec
 
-from quorate.core.model import GangKey, GangSpec, Node, Owner, Pod
+from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+
+AnyObject = Namespace
+"""What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 
 class Change(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
@@ -68,6 +71,20 @@ class OwnerChanged(Change, frozen=True):
     replicas: int | None
 
 
+class ObjectChanged(Change, frozen=True):
+    """An object that rules look up appeared or is different."""
+
+    object: AnyObject
+
+
+class ObjectGone(Change, frozen=True):
+    """An object that rules look up was deleted; ``kind`` is the name of its struct."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
 class BindFailure(StrEnum):
     """Why a bind did not happen, as far as the core acts differently on it."""
 
@@ -110,6 +127,8 @@ AnyChange = (
     | GangGone
     | DialectServed
     | OwnerChanged
+    | ObjectChanged
+    | ObjectGone
     | PodBound
     | BindFailed
 )

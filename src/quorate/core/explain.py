@@ -17,7 +17,7 @@ from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
-from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make, repelled
+from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
 from quorate.core.reasons import (
     Blocker,
     Explanation,
@@ -172,13 +172,6 @@ class Explainer:
             case Reason.BACKING_OFF:
                 failure = gang.last_failure or "the attempt's time was over"
                 return f"the last attempt failed ({failure}); another follows shortly", ""
-            case Reason.RULE_NOT_SUPPORTED if found := repelled(gang, self._cluster):
-                member, pod = found
-                return (
-                    f"pod {pod} has an anti-affinity that selects {member}, and quorate does not "
-                    "know the rule InterPodAffinity yet",
-                    "remove the anti-affinity, or use another scheduler for these pods",
-                )
             case _:
                 return self._invalid_pod_words(gang)
 

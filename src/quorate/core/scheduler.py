@@ -15,7 +15,7 @@ from quorate.core.changes import BindFailed, BindFailure, Change
 from quorate.core.explain import ApiWords, Explainer
 from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
-from quorate.core.plan.cycle import Cycle
+from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Eviction, GangBinds, Plan
@@ -26,6 +26,7 @@ from quorate.core.queue.gate import held_by
 from quorate.core.queue.queue import Queue
 from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
 
 
@@ -72,7 +73,7 @@ class Scheduler:
                 gangs.append(self._attempts.begin(gang, binds, first, now_s))
                 binds_left -= len(binds)
             if gang.waits:
-                queue.block(gang.key, gang.waiting)
+                queue.block(gang.key, members_of(gang, cluster))
                 if gang.avoid:
                     queue.alarms[gang.key] = min(gang.avoid.values())
         touched |= cluster.take_news()[0]
@@ -96,8 +97,10 @@ class Scheduler:
         touched.update(gang.key for gang in ended)
         queue.make_ready(touched)
         queue.time_passed(now_s)
+        stirred = cluster.neighbours.take_stirred()
+        if grown or stirred:
+            self._wake(sorted(grown), stirred)
         if grown:
-            self._wake(sorted(grown))
             touched.update(cluster.not_admitted())
         if nodes_differ:
             touched.update(queue.blocked)
@@ -134,17 +137,23 @@ class Scheduler:
     def _room(self) -> Room:
         return Room(self.cluster.snapshot(), self._masks)
 
-    def _wake(self, rows: list[int]) -> None:
-        """Wake the blocked gangs of which one more pod fits on one of the rows."""
+    def _wake(self, rows: list[int], stirred: set[int]) -> None:
+        """Wake the blocked gangs of which one more pod fits on one of the rows.
+
+        Those whose rules look at pods that came or went may fit anywhere; ``stirred`` are the
+        selectors of such pods.
+        """
         if not self._queue.blocked:
             return
         room = self._room()
         free = room.free[rows]
 
-        def could_help(class_id: int) -> bool:
-            pod_class = self.cluster.classes.by_id[class_id]
+        def could_help(pod_class: PodClass) -> bool:
             slots = node_resources_fit.slots(pod_class, free)
-            return bool(np.any((slots > 0) & room.mask(pod_class)[rows]))
+            if np.any((slots > 0) & room.mask(pod_class)[rows]):
+                return True
+            concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()
+            return not stirred.isdisjoint(concerns) and bool(room.slots(pod_class).any())
 
         self._queue.room_grew(could_help)
         # The gate adds up the room of all nodes: also of those that take no pod of the gang.

@@ -7,7 +7,6 @@ fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 
@@ -18,15 +17,30 @@ from quorate.core.plan.plan import Bind
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import GangEntry
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.gangs import GangEntry, PodEntry
+
+Members = dict[PodClass, list[PodEntry]]
 
 
-def demand_of(gang: GangEntry, cluster: Cluster) -> Demand:
-    """Return what the gang's waiting members ask for."""
-    classes = tuple(
-        (cluster.classes.by_id[class_id], len(entries))
-        for class_id, entries in gang.waiting.items()
-    )
+def members_of(gang: GangEntry, cluster: Cluster) -> Members:
+    """Return the gang's waiting members by class: by shape, and by whom their labels concern."""
+    neighbours = cluster.neighbours
+    members: Members = {}
+    for class_id, entries in gang.waiting.items():
+        base = cluster.classes.by_id[class_id]
+        if neighbours.is_idle:
+            members[base] = list(entries.values())
+            continue
+        for entry in entries.values():
+            matched = neighbours.matched(entry.label_set)
+            members.setdefault(cluster.classes.matching(base, matched), []).append(entry)
+    return members
+
+
+def demand_of(gang: GangEntry, members: Members) -> Demand:
+    """Return what the waiting members ask for."""
+    classes = tuple((pod_class, len(entries)) for pod_class, entries in members.items())
     return Demand(classes, gang.need)
 
 
@@ -46,11 +60,12 @@ class Cycle:
 
     def place(self, gang: GangEntry) -> tuple[Bind, ...]:
         """Place the gang and assume it; no binds when it does not fit whole."""
-        demand = demand_of(gang, self.cluster)
+        members = members_of(gang, self.cluster)
+        demand = demand_of(gang, members)
         if demand in self.hopeless:
             return ()
         if gang.avoid:
-            return self._place_elsewhere(gang, demand)
+            return self._place_elsewhere(gang, demand, members)
         gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
         if gang.is_short:
             return ()
@@ -59,9 +74,11 @@ class Cycle:
             self.hopeless.add(demand)
             return ()
         self.room = found.room
-        return self._assume(gang, found)
+        return self._assume(members, found)
 
-    def _place_elsewhere(self, gang: GangEntry, demand: Demand) -> tuple[Bind, ...]:
+    def _place_elsewhere(
+        self, gang: GangEntry, demand: Demand, members: Members
+    ) -> tuple[Bind, ...]:
         """Place a gang on other nodes than those whose kubelets refused it."""
         rows = self.cluster.nodes.rows
         avoided = [rows[node] for node in gang.avoid if node in rows]
@@ -72,18 +89,18 @@ class Cycle:
             return ()
         found.room.free[avoided] = self.room.free[avoided]
         self.room = found.room
-        return self._assume(gang, found)
+        return self._assume(members, found)
 
-    def _assume(self, gang: GangEntry, placement: Placement) -> tuple[Bind, ...]:
+    def _assume(self, members: Members, placement: Placement) -> tuple[Bind, ...]:
         binds: list[Bind] = []
         for pod_class, pods in placement.pods:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
-            waiting = gang.waiting.get(pod_class.id, {})
-            entries = list(islice(waiting.values(), len(rows)))
+            entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
             binds += [
                 Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node)
                 for entry in entries
             ]
+        self.room.settle()
         return tuple(binds)

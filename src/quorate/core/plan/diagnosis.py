@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quorate.core.plan.cycle import demand_of
-from quorate.core.plan.fill import fill
+from quorate.core.plan.cycle import demand_of, members_of
 from quorate.core.plan.filters import (
     ATTRIBUTE_RULES,
+    NEIGHBOUR_RULES,
     node_affinity,
     node_ports,
     node_resources_fit,
     taint_toleration,
 )
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
+from quorate.core.plan.pack import pack
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
@@ -46,19 +47,18 @@ class Diagnosis:
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
     """Try to place the gang, and explain for each class what is in the way. Changes nothing."""
-    demand = demand_of(gang, cluster)
+    members = members_of(gang, cluster)
+    demand = demand_of(gang, members)
     found = place_gang(demand, room, policy.packing, policy.search_steps_max)
     fit = found.placed if isinstance(found, Placement) else found.fit
     after = room.copy()
     blockers = []
     no_node_matches = too_large = None
     for pod_class, count in demand.classes:
-        placed = fill(pod_class, count, after.slots(pod_class), after, policy.packing)
-        after.take(pod_class, placed)
-        class_fit = int(placed.sum())
+        class_fit = int(pack(pod_class, count, after, policy.packing).sum())
         if class_fit >= count:
             continue
-        named = min(entry.pod.name for entry in gang.waiting[pod_class.id].values())
+        named = min(entry.pod.name for entry in members[pod_class])
         blocker = _blocker(pod_class, named, count, class_fit, after)
         blockers.append(blocker)
         matching = _matching(pod_class, room)
@@ -103,8 +103,18 @@ def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
         counts[node_ports.MESSAGE] += int(taken.sum())
         left &= ~taken
     names = snapshot.table.resources.names
+    short = np.zeros(len(left), np.bool_)
     for column, lacks in node_resources_fit.lacking(pod_class, room.free).items():
         counts[node_resources_fit.message(column, names)] += int((left & lacks).sum())
+        short |= lacks
+    left &= ~short
+    for neighbour_rule in NEIGHBOUR_RULES:
+        verdict = neighbour_rule.judge(pod_class, room)
+        if verdict is None:
+            continue
+        for code, refusal in enumerate(verdict.refusals, start=1):
+            counts[refusal.message] += int((left & (verdict.codes == code)).sum())
+        left &= verdict.codes == 0
     return tuple(RuledOut(message, count) for message, count in sorted(counts.items()) if count)
 
 

@@ -13,10 +13,12 @@ from itertools import islice, permutations
 
 import numpy as np
 
-from quorate.core.plan.fill import Packing, fill
+from quorate.core.plan.fill import Packing
+from quorate.core.plan.pack import constrain_one_another, pack
 from quorate.core.plan.room import Room
 from quorate.core.plan.search import search
 from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.neighbours import uses_selectors
 
 _ORDERS_MAX = 24
 _FILLS_MAX = 96
@@ -72,14 +74,14 @@ def place_gang(
     if best.placed >= max(demand.need, 1):
         return best
     if len(demand.classes) == 1 or _lacks_slots(demand, room):
-        return DoesNotFit(best.placed)
+        return DoesNotFit(best.placed, exhausted=_is_coupled(demand, room))
     for order in _orders(classes, room):
         for other_packing in ("most-allocated", "least-allocated"):
             tried = _greedy(order, room, other_packing)
             if tried.placed >= demand.need:
                 return tried
             best = max(best, tried, key=lambda placement: placement.placed)
-    if demand.need > _SEARCHED_PODS_MAX:
+    if demand.need > _SEARCHED_PODS_MAX or _is_coupled(demand, room):
         return DoesNotFit(best.placed, exhausted=True)
     for counts in islice(_enough(demand), _COUNTS_MAX):
         found = search(counts, room, steps_max)
@@ -97,10 +99,15 @@ def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Pack
     after = room.copy()
     pods = []
     for pod_class, count in classes:
-        placed = fill(pod_class, count, after.slots(pod_class), after, packing)
-        after.take(pod_class, placed)
-        pods.append((pod_class, placed))
+        pods.append((pod_class, pack(pod_class, count, after, packing)))
     return Placement(tuple(pods), after)
+
+
+def _is_coupled(demand: Demand, room: Room) -> bool:
+    """Whether where one member goes decides where another may."""
+    return any(
+        pod_class.matched or uses_selectors(pod_class.shape) for pod_class, _ in demand.classes
+    ) and (len(demand.classes) > 1 or constrain_one_another(demand.classes[0][0], room))
 
 
 def _largest_first(
@@ -119,6 +126,8 @@ def _largest_first(
 
 def _lacks_slots(demand: Demand, room: Room) -> bool:
     """Whether even alone, class by class, fewer than ``need`` pods have a slot."""
+    if _is_coupled(demand, room):
+        return False  # a slot of one may appear when another is placed
     alone = sum(min(count, int(room.slots(c).sum())) for c, count in demand.classes)
     return alone < demand.need
 
@@ -160,7 +169,6 @@ def _with_extras(demand: Demand, found: dict[int, Ints], room: Room, packing: Pa
     pods = []
     for pod_class, count in demand.classes:
         quorum = found.get(pod_class.id, nobody)
-        extra = fill(pod_class, count - int(quorum.sum()), after.slots(pod_class), after, packing)
-        after.take(pod_class, extra)
+        extra = pack(pod_class, count - int(quorum.sum()), after, packing)
         pods.append((pod_class, quorum + extra))
     return Placement(tuple(pods), after)

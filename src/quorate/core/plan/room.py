@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.plan.filters import AttributeMasks, node_ports, pod_slots
+from quorate.core.plan.filters import NEIGHBOUR_RULES, AttributeMasks, node_ports, pod_slots
 from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
 
 Amounts = npt.NDArray[np.float64]
@@ -23,6 +24,10 @@ class Room:
         self.masks = masks
         self.free: Ints = snapshot.free.copy(order="F")
         self._ports_taken: list[tuple[PodClass, Ints]] = []
+        self._counts: dict[Key, Ints] = {}
+        """Columns that were looked at, with all that was placed since the snapshot counted in."""
+        self._placed: list[tuple[dict[Key, int], Ints]] = []
+        """What was placed, and is not yet in the cluster's own columns."""
         self._in_sum: Amounts | None = None
 
     def copy(self) -> Room:
@@ -31,6 +36,7 @@ class Room:
         other.snapshot, other.masks = self.snapshot, self.masks
         other.free = self.free.copy(order="F")
         other._ports_taken = list(self._ports_taken)
+        other._counts, other._placed = dict(self._counts), list(self._placed)
         other._in_sum = self._in_sum
         return other
 
@@ -39,12 +45,20 @@ class Room:
         return self.masks.of(pod_class, self.snapshot)
 
     def slots(self, pod_class: PodClass) -> Ints:
-        """Return int64[n]: how many more pods of the class each node takes."""
+        """Return int64[n]: how many more pods of the class each node takes.
+
+        Of a class whose pods constrain one another, that holds for the next one alone.
+        """
         count = pod_slots(pod_class, self.free, self.mask(pod_class), self.snapshot)
         if pod_class.shape.host_ports:
             for other, rows in self._ports_taken:
                 if node_ports.conflict(pod_class.shape, other.shape):
                     count[rows] = 0
+        if pod_class.matched or uses_selectors(pod_class.shape):
+            for rule in NEIGHBOUR_RULES:
+                verdict = rule.judge(pod_class, self)
+                if verdict is not None:
+                    count[verdict.codes > 0] = 0
         return count
 
     def in_sum(self) -> Amounts:
@@ -62,3 +76,44 @@ class Room:
             self.free[rows, column] -= amount * pods[rows]
         if pod_class.shape.host_ports:
             self._ports_taken.append((pod_class, rows))
+        if pod_class.matched or uses_selectors(pod_class.shape):
+            effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
+            self._placed.append((effects, pods))
+            for key in effects.keys() & self._counts.keys():
+                self._counts[key] = self._counts[key] + effects[key] * pods
+
+    def counts(self, key: Key) -> Ints:
+        """Return int64[n]: what a column of ``Neighbours`` counts, with what was placed here."""
+        found = self._counts.get(key)
+        if found is None:
+            found = self.snapshot.neighbours.column(key)[: len(self.free)].copy()
+            for effects, pods in self._placed:
+                if key in effects:
+                    found += effects[key] * pods
+            self._counts[key] = found
+        return found
+
+    def domain_sums(self, topology: str, counts: Ints) -> Ints:
+        """Return int64[n]: ``counts`` summed over the node's domain; 0 without the label."""
+        codes = self.snapshot.label(topology).codes[: len(counts)]
+        sums = np.bincount(codes + 1, weights=counts).astype(np.int64)
+        sums[0] = 0
+        return sums[codes + 1]
+
+    def has_label(self, key: str) -> Mask:
+        """Return bool[n]: nodes that bear the label."""
+        present: Mask = self.snapshot.label(key).codes[: len(self.free)] >= 0
+        return present
+
+    def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
+        """Return the columns of terms that match such a pod and that pods on nodes carry."""
+        found = set(self.snapshot.neighbours.terms(pod_class.matched, column))
+        for effects, _ in self._placed:
+            found.update(
+                key for key in effects if key.column is column and key.selector in pod_class.matched
+            )
+        return sorted(found)
+
+    def settle(self) -> None:
+        """Note that all that was placed here is assumed in the cluster, whose columns count it."""
+        self._placed.clear()

@@ -5,7 +5,7 @@ Used by ``scheduler`` to decide, and by ``explain`` to say why: so both always a
 
 from __future__ import annotations
 
-from quorate.core.model import GangKey, LabelSelector, Pod, Requirement
+from quorate.core.model import GangKey, Pod
 from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, Where
@@ -14,28 +14,23 @@ _WITHOUT_OBJECT = ("labels", "pod")
 
 
 def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
-    """Return why the gang may not be placed now, or ``Reason.NONE``.
-
-    Costs O(1), unless running pods have anti-affinity.
-    """
+    """Return why the gang may not be placed now, or ``Reason.NONE``. Costs O(1)."""
     if gang.spec is None and gang.key.dialect not in _WITHOUT_OBJECT:
         return _object_missing(gang.key, cluster)
     if gang.spec is not None and gang.spec.defect:
         return Reason.GANG_OBJECT_INVALID
     if gang.started:
-        return _held_pods(gang) if not gang.waits else _not_yet(gang, cluster, now_s)
+        return _held_pods(gang) if not gang.waits else _not_yet(gang, now_s)
     if gang.disagrees:
         return Reason.MEMBERS_DISAGREE
     if gang.exist < gang.min_count or not gang.waits:
         return _too_few(gang, cluster)
-    return _not_yet(gang, cluster, now_s)
+    return _not_yet(gang, now_s)
 
 
-def _not_yet(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
+def _not_yet(gang: GangEntry, now_s: float) -> Reason:
     if now_s < gang.not_before_s:
         return Reason.BACKING_OFF
-    if cluster.with_anti_terms and repelled(gang, cluster):
-        return Reason.RULE_NOT_SUPPORTED
     return Reason.NONE
 
 
@@ -101,41 +96,3 @@ def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:
             return None
         total += replicas
     return total
-
-
-def repelled(gang: GangEntry, cluster: Cluster) -> tuple[str, str] | None:
-    """Return ``(member, pod)`` where a running pod's anti-affinity selects a waiting member.
-
-    quorate does not know that rule yet, so the gang is held rather than placed wrongly.
-    """
-    selectors = {
-        selector: entry.pod.name
-        for entry in cluster.with_anti_terms.values()
-        for selector in entry.pod.anti_terms
-    }
-    for alike in gang.waiting.values():
-        for member in alike.values():
-            for selector, pod in selectors.items():
-                if _selects(selector, member.pod):
-                    return member.pod.name, pod
-    return None
-
-
-def _selects(selector: LabelSelector, pod: Pod) -> bool:
-    if selector.namespaces is not None and pod.namespace not in selector.namespaces:
-        return False
-    labels = dict(pod.labels)
-    return all(_holds(requirement, labels) for requirement in selector.requirements)
-
-
-def _holds(requirement: Requirement, labels: dict[str, str]) -> bool:
-    value = labels.get(requirement.key)
-    match requirement.operator:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from quorate.core.model import GangKey
 from quorate.core.queue.ordering import order_key
 from quorate.core.queue.requeue import Blocked
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
 
 
@@ -32,8 +33,8 @@ class Queue:
             self.alarms.pop(key, None)
             self.ready.add(key)
 
-    def room_grew(self, could_help: Callable[[int], bool]) -> None:
-        """Wake the blocked gangs that the change could help, by the ids of their classes."""
+    def room_grew(self, could_help: Callable[[PodClass], bool]) -> None:
+        """Wake the blocked gangs that the change could help, by their classes."""
         self.make_ready(self.blocked.woken_by(could_help))
 
     def time_passed(self, now_s: float) -> None:
@@ -47,9 +48,9 @@ class Queue:
         self.ready = set()
         return sorted(ready, key=order_key)
 
-    def block(self, key: GangKey, class_ids: Iterable[int]) -> None:
+    def block(self, key: GangKey, classes: Iterable[PodClass]) -> None:
         """Leave the gang alone until room for one of its classes grows."""
-        self.blocked.add(key, class_ids)
+        self.blocked.add(key, classes)
 
     def back_off(self, key: GangKey, until_s: float) -> None:
         """Leave the gang alone until then."""

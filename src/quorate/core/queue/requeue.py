@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from quorate.core.model import GangKey
+from quorate.core.state.encoding import PodClass
 
 
 class Blocked:
@@ -15,8 +16,8 @@ class Blocked:
     """
 
     def __init__(self) -> None:
-        self._classes_of: dict[GangKey, tuple[int, ...]] = {}
-        self._by_class: dict[int, dict[GangKey, None]] = {}
+        self._classes_of: dict[GangKey, tuple[PodClass, ...]] = {}
+        self._by_class: dict[PodClass, dict[GangKey, None]] = {}
 
     def __iter__(self) -> Iterator[GangKey]:
         """Iterate over the blocked gangs, the longest blocked first."""
@@ -30,25 +31,25 @@ class Blocked:
         """Return how many gangs are blocked."""
         return len(self._classes_of)
 
-    def add(self, key: GangKey, class_ids: Iterable[int]) -> None:
+    def add(self, key: GangKey, classes: Iterable[PodClass]) -> None:
         """Block a gang until a class of its fits somewhere where it did not."""
         self.discard(key)
-        self._classes_of[key] = tuple(class_ids)
-        for class_id in self._classes_of[key]:
-            self._by_class.setdefault(class_id, {})[key] = None
+        self._classes_of[key] = tuple(classes)
+        for pod_class in self._classes_of[key]:
+            self._by_class.setdefault(pod_class, {})[key] = None
 
     def discard(self, key: GangKey) -> None:
         """Forget a gang, blocked or not."""
-        for class_id in self._classes_of.pop(key, ()):
-            gangs = self._by_class[class_id]
+        for pod_class in self._classes_of.pop(key, ()):
+            gangs = self._by_class[pod_class]
             gangs.pop(key, None)
             if not gangs:
-                del self._by_class[class_id]
+                del self._by_class[pod_class]
 
-    def woken_by(self, could_help: Callable[[int], bool]) -> set[GangKey]:
-        """Return the gangs with a class (by id) that a change ``could_help``."""
+    def woken_by(self, could_help: Callable[[PodClass], bool]) -> set[GangKey]:
+        """Return the gangs with a class that a change ``could_help``."""
         woken: set[GangKey] = set()
-        for class_id, gangs in self._by_class.items():
-            if could_help(class_id):
+        for pod_class, gangs in self._by_class.items():
+            if could_help(pod_class):
                 woken.update(gangs)
         return woken

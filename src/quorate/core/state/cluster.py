@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
-from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.model import GangKey, Namespace, Owner, Pod
 from quorate.core.state.encoding import PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
 
@@ -26,11 +27,11 @@ class Cluster:
         self.resources = Resources()
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
+        self.neighbours = Neighbours(self.nodes.capacity)
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
-        self.with_anti_terms: dict[str, PodEntry] = {}
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -49,6 +50,8 @@ class Cluster:
             changes.GangGone: self._gang_gone,
             changes.DialectServed: self._dialect_served,
             changes.OwnerChanged: self._owner_changed,
+            changes.ObjectChanged: self._object_changed,
+            changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
         }
@@ -59,7 +62,7 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
-        return Snapshot.of(self.nodes)
+        return Snapshot.of(self.nodes, self.neighbours)
 
     def pods_on(self, node: str) -> list[PodEntry]:
         """Return the pods that are counted on ``node``, ours under way included."""
@@ -102,6 +105,7 @@ class Cluster:
             else:
                 on_node.add(entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
+        self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
 
     # Nodes
@@ -112,10 +116,9 @@ class Cluster:
         row, differs = self.nodes.put(change.node)
         if is_new:
             self.nodes_differ = True
+            self.neighbours.grow(self.nodes.capacity)
             for uid in self._on_node.get(name, ()):
-                entry = self.pods[uid]
-                entry.row = row
-                self.nodes.take(row, entry.pod_class)
+                self._take(self.pods[uid], row)
         if differs:
             self.grown.add(row)
 
@@ -126,7 +129,11 @@ class Cluster:
         self.nodes_differ = True
         self.grown.discard(row)
         for uid in self._on_node.get(change.name, ()):
-            self.pods[uid].row = -1
+            entry = self.pods[uid]
+            self.neighbours.release(
+                row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+            )
+            entry.row = -1
 
     # Pods
 
@@ -135,7 +142,8 @@ class Cluster:
         entry = self.pods.get(pod.uid)
         if entry is None:
             ours = pod.scheduler in self.scheduler_names
-            entry = PodEntry(pod, self.classes.of(pod.shape), ours=ours)
+            label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+            entry = PodEntry(pod, self.classes.of(pod.shape), label_set, ours=ours)
             self.pods[pod.uid] = entry
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
@@ -144,7 +152,9 @@ class Cluster:
             was_refused = entry.where is Where.REFUSED
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
-            gang_before, entry.pod = entry.gang, pod
+            label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+            self.neighbours.drop(entry.label_set, entry.pod.shape)
+            gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self.classes.of(pod.shape)
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
@@ -157,7 +167,6 @@ class Cluster:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
             self._settle(entry.gang, pod.uid)
-        self._note_anti_terms(entry)
 
     def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
         """Decide where a pod is. A pod that has a node never loses it again."""
@@ -185,7 +194,7 @@ class Cluster:
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
-        self._forget_anti_terms(change.uid)
+        self.neighbours.drop(entry.label_set, entry.pod.shape)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
@@ -193,17 +202,6 @@ class Cluster:
         gang.after_loss()
         self._settle(gang, uid)
         self._drop_if_empty(gang)
-
-    def _note_anti_terms(self, entry: PodEntry) -> None:
-        if entry.pod.anti_terms and entry.node and not entry.pod.finished:
-            self.with_anti_terms[entry.pod.uid] = entry
-        elif entry.pod.uid in self.with_anti_terms:
-            self._forget_anti_terms(entry.pod.uid)
-
-    def _forget_anti_terms(self, uid: str) -> None:
-        """Look again at every waiting gang: one may have been held because of this pod."""
-        if self.with_anti_terms.pop(uid, None) is not None:
-            self.touched.update(gang.key for gang in self.gangs.values() if gang.waits)
 
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
@@ -217,8 +215,14 @@ class Cluster:
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
         row = self.nodes.rows.get(node)
         if row is not None:
-            entry.row = row
-            self.nodes.take(row, entry.pod_class)
+            self._take(entry, row)
+
+    def _take(self, entry: PodEntry, row: int) -> None:
+        entry.row = row
+        self.nodes.take(row, entry.pod_class)
+        self.neighbours.take(
+            row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+        )
 
     def _leave(self, entry: PodEntry) -> None:
         """Undo ``_enter``; the entry keeps its old row for the caller to look at."""
@@ -228,6 +232,9 @@ class Cluster:
             self.touched.add(entry.gang.key)
         if entry.row >= 0:
             self.nodes.release(entry.row, entry.pod_class)
+            self.neighbours.release(
+                entry.row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+            )
         on_node = self._on_node.get(entry.node)
         if on_node is not None:
             on_node.discard(entry.pod.uid)
@@ -302,6 +309,16 @@ class Cluster:
             for gang in self.gangs.values()
             if gang.key.namespace == change.namespace and gang.waits
         )
+
+    # Objects that rules look up
+
+    def _object_changed(self, change: changes.ObjectChanged) -> None:
+        if isinstance(change.object, Namespace):
+            self.neighbours.put_namespace(change.object)
+
+    def _object_gone(self, change: changes.ObjectGone) -> None:
+        if change.kind == "Namespace":
+            self.neighbours.remove_namespace(change.name)
 
     # Outcomes of our binds
 

@@ -16,6 +16,7 @@ Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
+_MATCHING_MAX = 16384
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
@@ -36,18 +37,28 @@ class Resources:
 
 
 class PodClass:
-    """Pods of one shape: what one of them takes, as ``(column, amount)`` with amounts > 0."""
+    """Pods that are alike to the scheduler: what one takes, as ``(column, amount)``, amounts > 0.
 
-    __slots__ = ("columns", "demands", "id", "shape")
+    ``base`` is the number of its shape. ``matched`` are the selectors that match its pods: two
+    classes of one shape differ in whom their pods' labels concern.
+    """
 
-    def __init__(self, class_id: int, shape: PodShape, resources: Resources) -> None:
+    __slots__ = ("base", "columns", "demands", "id", "matched", "shape")
+
+    def __init__(
+        self,
+        class_id: int,
+        shape: PodShape,
+        demands: tuple[tuple[int, int], ...],
+        base: int,
+        matched: frozenset[int] = frozenset(),
+    ) -> None:
         self.id = class_id
+        self.base = base
         self.shape = shape
-        self.demands: tuple[tuple[int, int], ...] = (
-            *((resources.column(name), amount) for name, amount in shape.requests if amount > 0),
-            (PODS, 1),
-        )
-        self.columns = tuple(column for column, _ in self.demands)
+        self.demands = demands
+        self.columns = tuple(column for column, _ in demands)
+        self.matched = matched
 
 
 class PodClasses:
@@ -56,15 +67,39 @@ class PodClasses:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._by_shape: dict[PodShape, PodClass] = {}
-        self.by_id: list[PodClass] = []
+        self._matching: dict[tuple[int, frozenset[int]], PodClass] = {}
+        self._made = 0
+        self.by_id: dict[int, PodClass] = {}
+        """The classes of shapes alone."""
 
     def of(self, shape: PodShape) -> PodClass:
         """Return the class of ``shape``; a new shape gets a new class."""
         found = self._by_shape.get(shape)
         if found is None:
-            found = PodClass(len(self.by_id), shape, self._resources)
-            self._by_shape[shape] = found
-            self.by_id.append(found)
+            demands = (
+                *(
+                    (self._resources.column(r), amount)
+                    for r, amount in shape.requests
+                    if amount > 0
+                ),
+                (PODS, 1),
+            )
+            found = PodClass(self._made, shape, demands, self._made)
+            self._made += 1
+            self._by_shape[shape] = self.by_id[found.id] = found
+        return found
+
+    def matching(self, base: PodClass, matched: frozenset[int]) -> PodClass:
+        """Return the class of the pods of a shape whose labels these selectors match."""
+        if not matched:
+            return base
+        found = self._matching.get((base.id, matched))
+        if found is None:
+            if len(self._matching) >= _MATCHING_MAX:
+                self._matching.clear()  # numbers are never given twice, so an old one does no harm
+            found = PodClass(self._made, base.shape, base.demands, base.id, matched)
+            self._made += 1
+            self._matching[base.id, matched] = found
         return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from quorate.core.model import GangKey, GangSpec, Membership, Pod
 from quorate.core.state.encoding import PodClass
+from quorate.core.state.neighbours import LabelSet
 
 
 class Where(IntEnum):
@@ -45,12 +46,23 @@ _UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
 class PodEntry:
     """A pod and where it is. ``row`` is its node's row, or -1 while that node is not known."""
 
-    __slots__ = ("evicting", "gang", "node", "ours", "pod", "pod_class", "row", "where")
+    __slots__ = (
+        "evicting",
+        "gang",
+        "label_set",
+        "node",
+        "ours",
+        "pod",
+        "pod_class",
+        "row",
+        "where",
+    )
 
-    def __init__(self, pod: Pod, pod_class: PodClass, *, ours: bool) -> None:
+    def __init__(self, pod: Pod, pod_class: PodClass, label_set: LabelSet, *, ours: bool) -> None:
         self.ours = ours
         self.pod = pod
         self.pod_class = pod_class
+        self.label_set = label_set
         self.gang: GangEntry | None = None
         self.where = Where.FOREIGN
         self.node = ""

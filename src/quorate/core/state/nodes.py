@@ -45,6 +45,11 @@ class NodeTable:
         """Return the number of rows in use, those of deleted nodes included."""
         return len(self.nodes)
 
+    @property
+    def capacity(self) -> int:
+        """How many rows the arrays have."""
+        return len(self.alive)
+
     def put(self, node: Node) -> tuple[int, bool]:
         """Add or replace ``node``; return its row and whether anything changed for planning."""
         row = self.rows.get(node.name)

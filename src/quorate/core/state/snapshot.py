@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from quorate.core.model import HostPort, Node
 from quorate.core.state.encoding import CodeColumn, Ints, Mask
+from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 
 
@@ -19,6 +20,7 @@ class Snapshot:
     """
 
     table: NodeTable
+    neighbours: Neighbours
     allocatable: Ints
     free: Ints
     alive: Mask
@@ -26,13 +28,14 @@ class Snapshot:
     attributes_version: int
 
     @classmethod
-    def of(cls, table: NodeTable) -> Snapshot:
+    def of(cls, table: NodeTable, neighbours: Neighbours) -> Snapshot:
         """Take a snapshot; only ``free`` is copied."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
         free = table.allocatable[:rows, :width] - table.used[:rows, :width]
         return cls(
             table=table,
+            neighbours=neighbours,
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
             alive=_read_only(table.alive[:rows]),

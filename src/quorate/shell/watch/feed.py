@@ -19,6 +19,7 @@ from quorate.core.changes import (
     GangChanged,
     GangGone,
     NodeChanged,
+    ObjectChanged,
     PodChanged,
 )
 from quorate.core.model import GangKey
@@ -125,7 +126,7 @@ class Feed:
         self.served.discard(kind.dialect)
         if kind.dialect:
             self._on_change(DialectServed(kind.dialect, served=False))
-        else:
+        elif not kind.optional:
             log.error("the API server does not serve what every cluster has", path=kind.path)
 
     def _changed(self, kind: WatchedKind, raw: bytes) -> None:
@@ -207,4 +208,6 @@ def _who(change: AnyChange) -> _Who:
             return _Who("", "", node.name)
         case GangChanged(spec=spec):
             return _Who("", spec.key.namespace, spec.key.name)
+        case ObjectChanged(object=found):
+            return _Who("", getattr(found, "namespace", ""), found.name)
     raise AssertionError(f"{change} is not about an object")

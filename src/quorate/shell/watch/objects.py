@@ -12,12 +12,21 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from quorate.core.changes import AnyChange, GangChanged, GangGone, NodeGone, PodGone
+from quorate.core.changes import (
+    AnyChange,
+    GangChanged,
+    GangGone,
+    NodeGone,
+    ObjectChanged,
+    ObjectGone,
+    PodGone,
+)
 from quorate.core.model import GangKey
 from quorate.dialects import DIALECTS, Dialect
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.watch.lookups import LOOKUPS, Lookup
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.pod_wire import defect_text
 from quorate.shell.watch.pods import PodDecoder
@@ -41,6 +50,8 @@ class WatchedKind(NamedTuple):
     gone: Callable[[bytes], AnyChange]
     unreadable: Callable[[Malformed], AnyChange | None]
     dialect: str = ""
+    optional: bool = False
+    """Whether the API server need not serve it."""
 
 
 class Identity(Struct, gc=False):
@@ -67,11 +78,12 @@ def identity(raw: bytes) -> Identity:
 
 
 def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
-    """Return all that is watched, by path, nodes first: pods are counted on nodes that are known.
+    """Return all that is watched, by path, nodes before pods: these are counted on known nodes.
 
     ``owned`` are the scheduler names whose pods are ours.
     """
-    kinds = [
+    kinds = [_lookup_kind(lookup) for lookup in LOOKUPS]
+    kinds += [
         WatchedKind(NODES, _path(NODES), decode_node, _node_gone, _node_unreadable),
         WatchedKind(PODS, _path(PODS), PodDecoder(owned).decode, _pod_gone, _pod_unreadable),
     ]
@@ -94,6 +106,23 @@ def _gang_kind(dialect: Dialect, resource: Resource) -> WatchedKind:
         return GangGone(key) if key.namespace and key.name else None
 
     return WatchedKind(resource, _path(resource), changed, gone, unreadable, name)
+
+
+def _lookup_kind(lookup: Lookup) -> WatchedKind:
+    kind = lookup.struct.__name__
+
+    def changed(raw: bytes) -> AnyChange:
+        return ObjectChanged(lookup.decode(raw))
+
+    def gone(raw: bytes) -> AnyChange:
+        who = identity(raw)
+        return ObjectGone(kind, who.namespace, who.name)
+
+    def unreadable(error: Malformed) -> AnyChange | None:
+        return ObjectGone(kind, error.namespace, error.name) if error.name else None
+
+    path = _path(lookup.resource)
+    return WatchedKind(lookup.resource, path, changed, gone, unreadable, optional=lookup.optional)
 
 
 def _node_gone(raw: bytes) -> AnyChange:

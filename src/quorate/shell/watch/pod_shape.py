@@ -1,4 +1,4 @@
-"""What filters and scores read of a pod, as a ``PodShape``; and whom it keeps away.
+"""What filters and scores read of a pod, as a ``PodShape``.
 
 In: the parts of a pod that ``pod_wire`` left raw. Out: values of the core. Called by ``pods``, once
 for each new combination of bytes, so clarity comes before speed here.
@@ -6,28 +6,31 @@ for each new combination of bytes, so clarity comes before speed here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Raw
 
 from quorate.core.model import (
     HostPort,
-    LabelSelector,
     PodShape,
     PreferredTerm,
-    Requirement,
     SelectorTerm,
     Toleration,
+)
+from quorate.shell.watch.pod_neighbours import (
+    preferred_terms,
+    required_terms,
+    requirements,
+    spread_constraints,
 )
 from quorate.shell.watch.pod_requests import pod_requests
 from quorate.shell.watch.pod_wire import (
     Affinity,
     Container,
-    Expression,
     NodeTerm,
-    PodTerm,
     Port,
     Spec,
-    Spread,
     Status,
     Volume,
     WireToleration,
@@ -39,15 +42,24 @@ _AFFINITY = msgspec.json.Decoder(Affinity | None)
 _SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
 _TOLERATIONS = msgspec.json.Decoder(list[WireToleration] | None)
 _PORTS = msgspec.json.Decoder(list[Port] | None)
-_SPREADS = msgspec.json.Decoder(list[Spread] | None)
 _CLAIMS = msgspec.json.Decoder(list[dict[str, Raw]] | None)
 
 CLAIMED_VOLUME = 1
 SHARED_DISK = 2
 
 
-def pod_shape(spec: Spec, status: Status | None, volume_kinds: int) -> PodShape:
-    """Return the shape; ``volume_kinds`` is that of ``volumes``. Raises ``ShapeError``."""
+def pod_shape(
+    spec: Spec,
+    status: Status | None,
+    volume_kinds: int,
+    namespace: str,
+    labels: Mapping[str, str],
+) -> PodShape:
+    """Return the shape; ``volume_kinds`` is that of ``volumes``. Raises ``ShapeError``.
+
+    ``namespace`` and ``labels`` are the pod's own: its terms mean pods of its namespace, and
+    matchLabelKeys its own values.
+    """
     affinity = _affinity(spec.affinity)
     node = affinity.node_affinity
     required = preferred = None
@@ -69,24 +81,27 @@ def pod_shape(spec: Spec, status: Status | None, volume_kinds: int) -> PodShape:
         ),
         tolerations=_tolerations(spec.tolerations),
         host_ports=_host_ports(spec),
-        unsupported=_unsupported(spec, affinity, volume_kinds),
+        affinity=required_terms(affinity.pod_affinity, namespace),
+        anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
+        preferred_affinity=preferred_terms(affinity, namespace),
+        spread=spread_constraints(spec.topology_spread_constraints, namespace, labels),
+        unsupported=_unsupported(spec, volume_kinds),
     )
 
 
-def taken(spec: Spec, status: Status | None) -> PodShape:
-    """Return the shape of a pod that is already placed: what it takes. Raises ``ShapeError``."""
-    return PodShape(requests=pod_requests(spec, status), host_ports=_host_ports(spec))
+def taken(spec: Spec, status: Status | None, namespace: str) -> PodShape:
+    """Return the shape of a pod that is already placed: what it takes, and whom it keeps away.
 
-
-def anti_terms(raw: Raw, namespace: str) -> tuple[LabelSelector, ...]:
-    """Return which pods may not come near this one: its required anti-affinity.
-
-    A term without a labelSelector matches nothing. A namespaceSelector counts as any namespace:
-    too many pods kept away rather than too few, since namespaces are not watched.
+    Raises ``ShapeError``.
     """
-    anti = _affinity(raw).pod_anti_affinity
-    found = [_anti_term(term, namespace) for term in (anti and anti.required) or ()]
-    return tuple(selector for selector in found if selector is not None)
+    affinity = _affinity(spec.affinity)
+    return PodShape(
+        requests=pod_requests(spec, status),
+        host_ports=_host_ports(spec),
+        affinity=required_terms(affinity.pod_affinity, namespace),
+        anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
+        preferred_affinity=preferred_terms(affinity, namespace),
+    )
 
 
 def volume_kinds(volumes: list[Volume] | None) -> int:
@@ -117,28 +132,8 @@ def _affinity(raw: Raw) -> Affinity:
 
 def _term(term: NodeTerm) -> SelectorTerm:
     return SelectorTerm(
-        expressions=_requirements(term.match_expressions), fields=_requirements(term.match_fields)
+        expressions=requirements(term.match_expressions), fields=requirements(term.match_fields)
     )
-
-
-def _requirements(written: list[Expression] | None) -> tuple[Requirement, ...]:
-    return tuple(
-        Requirement(one.key, one.operator, tuple(one.values or ())) for one in written or ()
-    )
-
-
-def _anti_term(term: PodTerm, namespace: str) -> LabelSelector | None:
-    selector = term.label_selector
-    if selector is None:
-        return None
-    equal = tuple(
-        Requirement(key, "In", (value,))
-        for key, value in sorted((selector.match_labels or {}).items())
-    )
-    namespaces: tuple[str, ...] | None = tuple(sorted(term.namespaces or ())) or (namespace,)
-    if term.namespace_selector is not None:
-        namespaces = None
-    return LabelSelector(namespaces, equal + _requirements(selector.match_expressions))
 
 
 def _tolerations(raw: Raw) -> tuple[Toleration, ...]:
@@ -164,25 +159,16 @@ def _host_ports(spec: Spec) -> tuple[HostPort, ...]:
     return tuple(sorted(taken))
 
 
-def _unsupported(spec: Spec, affinity: Affinity, volume_kinds: int) -> tuple[str, ...]:
-    near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
-    spreads = None
-    if is_set(spec.topology_spread_constraints):
-        path = "spec.topologySpreadConstraints"
-        spreads = decode_part(_SPREADS, spec.topology_spread_constraints, path)
+def _unsupported(spec: Spec, volume_kinds: int) -> tuple[str, ...]:
     claims = None
     if is_set(spec.resource_claims):
         claims = decode_part(_CLAIMS, spec.resource_claims, "spec.resourceClaims")
     restarts = any(
         restarts_all_containers(one) for one in (*spec.containers, *(spec.init_containers or ()))
     )
-    # Absent whenUnsatisfiable is DoNotSchedule, the field's default.
-    hard_spread = any(one.when_unsatisfiable != "ScheduleAnyway" for one in spreads or ())
     needs = {
         "DynamicResources": bool(claims),
-        "InterPodAffinity": bool((near and near.required) or (apart and apart.required)),
         "NodeDeclaredFeatures": restarts or bool(spec.host_network and spec.host_users is False),
-        "PodTopologySpread": hard_spread,
         "VolumeBinding": bool(volume_kinds & CLAIMED_VOLUME),
         "VolumeRestrictions": bool(volume_kinds & SHARED_DISK),
     }

@@ -184,18 +184,29 @@ class PodSelector(Struct, gc=False, rename="camel"):
 
 
 class PodTerm(Struct, gc=False, rename="camel"):
-    """A term of pod affinity or anti-affinity."""
+    """A term of pod affinity or anti-affinity; its matchLabelKeys are in its selector already."""
 
+    topology_key: str
     label_selector: PodSelector | None = None
     namespaces: list[str] | None = None
     namespace_selector: PodSelector | None = None
 
 
+class WeightedPodTerm(Struct, gc=False, rename="camel"):
+    """A preferred term of pod affinity or anti-affinity."""
+
+    weight: Annotated[int, Meta(ge=0, le=100)]
+    pod_affinity_term: PodTerm
+
+
 class PodAffinity(Struct, gc=False):
-    """``spec.affinity.podAffinity`` and ``podAntiAffinity``; the preferred ones are ignored."""
+    """``spec.affinity.podAffinity`` and ``podAntiAffinity``."""
 
     required: list[PodTerm] | None = field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[WeightedPodTerm] | None = field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
@@ -227,7 +238,14 @@ class Port(Struct, gc=False, rename="camel"):
 class Spread(Struct, gc=False, rename="camel"):
     """``spec.topologySpreadConstraints[]``."""
 
+    max_skew: Annotated[int, Meta(ge=1)]
+    topology_key: str
     when_unsatisfiable: str | None = None
+    label_selector: PodSelector | None = None
+    min_domains: Annotated[int, Meta(ge=1)] | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
 
 
 class Condition(Struct, gc=False):

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from quorate.core.changes import PodChanged
-from quorate.core.model import LabelSelector, Owner, Pod, PodShape
+from quorate.core.model import Owner, Pod, PodShape
 from quorate.core.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
@@ -61,15 +61,13 @@ _REFUSALS = frozenset(
 class PodDecoder:
     """Decodes pods, and remembers the shapes that it has seen.
 
-    ``owned`` are the scheduler names whose pods are ours. Labels are kept only for our pods that
-    have no node yet: nobody asks for those of others, and they are most of a cluster's memory.
+    ``owned`` are the scheduler names whose pods are ours.
     """
 
     def __init__(self, owned: frozenset[str]) -> None:
         self._owned = owned
         self._shapes: dict[tuple[object, ...], PodShape] = {}
         self._canonical: dict[PodShape, PodShape] = {}
-        self._anti_terms: dict[tuple[bytes, str], tuple[LabelSelector, ...]] = {}
 
     def decode(self, raw: bytes) -> PodChanged:
         """Return the pod; one that cannot be used has ``defect`` set, and is known all the same.
@@ -107,12 +105,12 @@ class PodDecoder:
             namespace=meta.namespace,
             name=meta.name,
             scheduler=scheduler,
-            shape=self._shape(spec, status, owned, node),
+            shape=self._shape(meta, spec, status, rules=owned or not node),
             created_s=_created_s(meta),
             node=node,
             phase=(status and status.phase) or "Pending",
             priority=spec.priority or 0,
-            labels=tuple(sorted(labels.items())) if owned and not node else (),
+            labels=tuple(sorted(labels.items())),
             gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
             terminating=meta.deletion_timestamp is not None,
             membership=said.membership,
@@ -124,7 +122,6 @@ class PodDecoder:
             attempt_size=_attempt_size(annotations),
             started=STARTED in annotations,
             refusal=_refusal(status) if node and status is not None else "",
-            anti_terms=self._keeps_away(spec.affinity, meta.namespace) if node else (),
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -135,38 +132,30 @@ class PodDecoder:
         said = resolve(facts)
         return said if owned else Resolution(said.membership)
 
-    def _shape(self, spec: Spec, status: Status | None, owned: bool, node: str) -> PodShape:
-        """Return the shape. Of a foreign pod on a node only what it takes there is of interest.
+    def _shape(self, meta: Metadata, spec: Spec, status: Status | None, *, rules: bool) -> PodShape:
+        """Return the shape. Of a foreign pod on a node its ``rules`` are of no interest.
 
         So the pods of a DaemonSet, each of which names its node in an affinity, share one shape.
         """
-        rules = owned or not node
         kinds = pod_shape.volume_kinds(spec.volumes) if rules and spec.volumes else 0
-        resized = status if node else None
-        key = (rules and _rules_key(spec, kinds), *_room_key(spec, resized))
+        resized = status if spec.node_name else None
+        key = (
+            rules and _rules_key(spec, kinds),
+            *_neighbours_key(meta, spec, rules=rules),
+            *_room_key(spec, resized),
+        )
         shape = self._shapes.get(key)
         if shape is None:
             made = (
-                pod_shape.pod_shape(spec, resized, kinds)
+                pod_shape.pod_shape(spec, resized, kinds, meta.namespace, meta.labels or _NOTHING)
                 if rules
-                else (pod_shape.taken(spec, resized))
+                else pod_shape.taken(spec, resized, meta.namespace)
             )
             _make_room(self._shapes)
             _make_room(self._canonical)
             shape = self._canonical.setdefault(made, made)
             self._shapes[key] = shape
         return shape
-
-    def _keeps_away(self, affinity: Raw, namespace: str) -> tuple[LabelSelector, ...]:
-        written = bytes(affinity)
-        if b'"podAntiAffinity"' not in written:
-            return ()
-        key = (written, namespace)
-        terms = self._anti_terms.get(key)
-        if terms is None:
-            _make_room(self._anti_terms)
-            terms = self._anti_terms[key] = pod_shape.anti_terms(affinity, namespace)
-        return terms
 
     def _defective(self, raw: bytes, defect: str) -> Pod:
         """Return what can be said of a pod that cannot be decoded as a whole."""
@@ -210,6 +199,18 @@ def _rules_key(spec: Spec, volume_kinds: int) -> tuple[object, ...]:
         bytes(spec.node_selector),
         bytes(spec.topology_spread_constraints),
         bytes(spec.resource_claims),
+    )
+
+
+def _neighbours_key(meta: Metadata, spec: Spec, *, rules: bool) -> tuple[object, ...]:
+    """Return all that says which other pods matter: terms mean pods of the pod's own namespace."""
+    affinity, spread = bytes(spec.affinity), bytes(spec.topology_spread_constraints)
+    near = affinity if b'"podAffinity"' in affinity or b'"podAntiAffinity"' in affinity else b""
+    own = meta.labels if b'"matchLabelKeys"' in spread else None
+    return (
+        near,
+        meta.namespace if near or (rules and spread) else "",
+        tuple(sorted(own.items())) if own and rules else (),
     )
 
 

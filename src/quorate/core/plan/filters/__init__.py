@@ -1,17 +1,20 @@
 """The rules that a node must pass, one file each, named as kube-scheduler's plugins are.
 
 ``ATTRIBUTE_RULES`` look at what nodes are (their answer is kept until a node changes); ports and
-resources look at what is used. To add a rule: one file, and a row in the table. The NodeName rule
-needs no file: a pod that names its node is bound to it, and is counted there.
+resources look at what is used, ``NEIGHBOUR_RULES`` at which pods are where. To add a rule: one
+file, and a row in the table. The NodeName rule needs no file: a pod that names its node is bound to
+it, and is counted there.
 """
 
 from __future__ import annotations
 
 from quorate.core.plan.filters import (
+    inter_pod_affinity,
     node_affinity,
     node_ports,
     node_resources_fit,
     node_unschedulable,
+    pod_topology_spread,
     taint_toleration,
 )
 from quorate.core.state.encoding import Ints, Mask, PodClass
@@ -19,6 +22,8 @@ from quorate.core.state.snapshot import Snapshot
 
 ATTRIBUTE_RULES = (node_unschedulable, taint_toleration, node_affinity)
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
+NEIGHBOUR_RULES = (pod_topology_spread, inter_pod_affinity)
+"""They change with each pod that is placed, ours of the same gang included."""
 
 
 class AttributeMasks:
@@ -29,14 +34,14 @@ class AttributeMasks:
 
     def of(self, pod_class: PodClass, snapshot: Snapshot) -> Mask:
         """Return bool[n]: alive nodes that pass every attribute rule for the class."""
-        version, rows, mask = self._masks.get(pod_class.id, (-1, -1, snapshot.alive))
+        version, rows, mask = self._masks.get(pod_class.base, (-1, -1, snapshot.alive))
         if version == snapshot.attributes_version and rows == len(snapshot):
             return mask
         mask = snapshot.alive.copy()
         for rule in ATTRIBUTE_RULES:
             mask &= rule.passes(pod_class.shape, snapshot)
         mask.setflags(write=False)
-        self._masks[pod_class.id] = snapshot.attributes_version, len(snapshot), mask
+        self._masks[pod_class.base] = snapshot.attributes_version, len(snapshot), mask
         return mask
 
 

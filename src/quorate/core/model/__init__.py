@@ -11,6 +11,41 @@ from typing import NamedTuple
 
 import msgspec
 
+from quorate.core.model.selecting import (
+    LabelSelector,
+    PodSelector,
+    PodTerm,
+    PreferredTerm,
+    Requirement,
+    SelectorTerm,
+    SpreadConstraint,
+    WeightedPodTerm,
+    all_of,
+)
+
+__all__ = [
+    "GangKey",
+    "GangSpec",
+    "HostPort",
+    "LabelSelector",
+    "Membership",
+    "Namespace",
+    "Node",
+    "Owner",
+    "Pod",
+    "PodSelector",
+    "PodShape",
+    "PodTerm",
+    "PreferredTerm",
+    "Requirement",
+    "SelectorTerm",
+    "SpreadConstraint",
+    "Taint",
+    "Toleration",
+    "WeightedPodTerm",
+    "all_of",
+]
+
 
 class GangKey(NamedTuple):
     """Who a gang is. The same name in two namespaces, or in two dialects, is two gangs.
@@ -49,28 +84,6 @@ class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
     effect: str = ""
 
 
-class Requirement(msgspec.Struct, frozen=True):
-    """One match expression (or match field) of a node selector term."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class SelectorTerm(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node selector term: all expressions and all fields must match; an empty one never does."""
-
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
-
-
-class PreferredTerm(msgspec.Struct, frozen=True):
-    """A preferred node selector term with its weight, 1 to 100."""
-
-    weight: int
-    term: SelectorTerm
-
-
 class HostPort(NamedTuple):
     """A host port that a pod takes on its node."""
 
@@ -89,7 +102,8 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``requests`` are sorted by name and include init containers, sidecars and overhead, as
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
-    required node affinity; an empty tuple matches no node. ``unsupported`` names the rules that
+    required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
+    the required terms, ``preferred_affinity`` those of both. ``unsupported`` names the rules that
     the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
     """
 
@@ -99,14 +113,11 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     preferred_terms: tuple[PreferredTerm, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
+    affinity: tuple[PodTerm, ...] = ()
+    anti_affinity: tuple[PodTerm, ...] = ()
+    preferred_affinity: tuple[WeightedPodTerm, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
     unsupported: tuple[str, ...] = ()
-
-
-class LabelSelector(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A label selector over pods; ``namespaces`` None means any namespace."""
-
-    namespaces: tuple[str, ...] | None
-    requirements: tuple[Requirement, ...] = ()
 
 
 class Owner(NamedTuple):
@@ -132,7 +143,6 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
-    ``anti_terms`` select pods that may not share a domain with this one (required anti-affinity).
     """
 
     uid: str
@@ -156,7 +166,6 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt_size: int = 0
     started: bool = False
     refusal: str = ""
-    anti_terms: tuple[LabelSelector, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -172,6 +181,13 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+
+
+class Namespace(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
+    """A namespace: its labels decide which pods a ``namespaceSelector`` means."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):

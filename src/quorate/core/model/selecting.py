@@ -1,0 +1,100 @@
+"""Selectors: of nodes by labels and fields, and of pods by namespace and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """One match expression (or match field) of a selector."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy it, by the four operators of metav1.LabelSelector."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case _:
+                return value is None
+
+
+class SelectorTerm(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node selector term: all expressions and all fields must match; an empty one never does."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+class PreferredTerm(msgspec.Struct, frozen=True):
+    """A preferred node selector term with its weight, 1 to 100."""
+
+    weight: int
+    term: SelectorTerm
+
+
+class LabelSelector(msgspec.Struct, frozen=True, omit_defaults=True):
+    """metav1.LabelSelector, with matchLabels as ``In``. An empty one matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels satisfy all requirements."""
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+
+class PodSelector(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Pods by namespace and labels, as a term of pod affinity or a spread constraint has it.
+
+    A pod's namespace must be one of ``namespaces`` (sorted), or bear labels that match
+    ``namespace_selector``. ``labels`` None matches no pod. Pods must match ``also`` too.
+    """
+
+    namespaces: tuple[str, ...]
+    labels: LabelSelector | None
+    namespace_selector: LabelSelector | None = None
+    also: tuple[PodSelector, ...] = ()
+
+
+class PodTerm(msgspec.Struct, frozen=True):
+    """Pods, and the node label whose equal values mean "together with them"."""
+
+    selector: PodSelector
+    topology_key: str
+
+
+def all_of(terms: tuple[PodTerm, ...]) -> PodSelector:
+    """Return the selector of the pods that match every term (at least one)."""
+    first, *rest = dict.fromkeys(term.selector for term in terms)
+    return msgspec.structs.replace(first, also=tuple(rest)) if rest else first
+
+
+class WeightedPodTerm(msgspec.Struct, frozen=True):
+    """A preferred term: 1 to 100 for affinity, -1 to -100 for anti-affinity."""
+
+    weight: int
+    term: PodTerm
+
+
+class SpreadConstraint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``spec.topologySpreadConstraints[]``; ``hard`` is DoNotSchedule.
+
+    ``selector`` holds the pod's own values of matchLabelKeys already.
+    """
+
+    max_skew: int
+    topology_key: str
+    hard: bool
+    selector: PodSelector
+    min_domains: int = 1
+    honor_affinity: bool = True
+    honor_taints: bool = False

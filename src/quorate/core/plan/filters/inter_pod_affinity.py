@@ -1,0 +1,67 @@
+"""InterPodAffinity: which pods a pod must, and must not, share a domain with; both ways.
+
+Source: kube-scheduler 1.36's plugin of that name. Terminating pods count. Only required terms are
+looked at here; the preferred ones are a score.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quorate.core.model import PodTerm, all_of
+from quorate.core.plan.filters.verdict import Refusal, Verdict
+from quorate.core.state.encoding import Mask, PodClass
+from quorate.core.state.neighbours import Column, Key
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSALS = (
+    Refusal("node(s) didn't match pod affinity rules", resolvable=False),
+    Refusal("node(s) didn't match pod anti-affinity rules", resolvable=True),
+    Refusal("node(s) didn't satisfy existing pods anti-affinity rules", resolvable=True),
+)
+_AFFINITY, _ANTI_AFFINITY, _EXISTING = 1, 2, 3
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node for one more pod of the class; None: nothing."""
+    shape = pod_class.shape
+    repelling = room.terms(pod_class, Column.REPELLING)
+    if not (shape.affinity or shape.anti_affinity or repelling):
+        return None
+    codes = np.zeros(len(room.free), np.int8)
+    for key in repelling:
+        codes[room.domain_sums(key.topology, room.counts(key)) > 0] = _EXISTING
+    for term in shape.anti_affinity:
+        codes[_together(term, room) > 0] = _ANTI_AFFINITY
+    if shape.affinity:
+        codes[~_attracted(pod_class, room)] = _AFFINITY
+    return Verdict(codes, REFUSALS)
+
+
+def _together(term: PodTerm, room: Room) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return int64[n]: pods that match the term in the node's domain."""
+    number = room.snapshot.neighbours.selector_id(term.selector)
+    return room.domain_sums(term.topology_key, room.counts(Key(Column.PODS, number)))
+
+
+def _attracted(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: in the node's domain, for each term, is a pod that matches all the terms.
+
+    The first pod of a group that is attracted to itself may go wherever all the keys are.
+    """
+    terms = pod_class.shape.affinity
+    number = room.snapshot.neighbours.selector_id(all_of(terms))
+    counts = room.counts(Key(Column.PODS, number))
+    has_keys = np.ones(len(counts), np.bool_)
+    near = np.ones(len(counts), np.bool_)
+    is_first = number in pod_class.matched
+    for term in terms:
+        sums = room.domain_sums(term.topology_key, counts)
+        has_keys &= room.has_label(term.topology_key)
+        near &= sums > 0
+        is_first = is_first and not sums.any()
+    return has_keys if is_first else near

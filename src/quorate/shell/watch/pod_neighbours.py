@@ -1,0 +1,121 @@
+"""What a pod says of other pods: affinity, anti-affinity and spread, as values of the core.
+
+In: the parts that ``pod_wire`` decoded. Out: terms and constraints whose selectors name their
+namespaces. Called by ``pod_shape``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from quorate.core.model import (
+    LabelSelector,
+    PodSelector,
+    PodTerm,
+    Requirement,
+    SpreadConstraint,
+    WeightedPodTerm,
+)
+from quorate.shell.watch import pod_wire as wire
+
+_SPREADS = msgspec.json.Decoder(list[wire.Spread] | None)
+_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
+
+
+def requirements(written: list[wire.Expression] | None) -> tuple[Requirement, ...]:
+    """Return match expressions as they are written."""
+    return tuple(
+        Requirement(one.key, one.operator, tuple(one.values or ())) for one in written or ()
+    )
+
+
+def label_selector(written: wire.PodSelector, path: str) -> LabelSelector:
+    """Return a label selector; equal ones are written alike. Raises ``ShapeError``."""
+    found = [Requirement(key, "In", (v,)) for key, v in (written.match_labels or {}).items()]
+    for one in requirements(written.match_expressions):
+        if one.operator not in _OPERATORS:
+            raise wire.ShapeError(
+                f"{path}.matchExpressions: {one.operator[:50]!r} is no operator of label selectors"
+            )
+        if (one.operator in ("In", "NotIn")) != bool(one.values):
+            raise wire.ShapeError(
+                f"{path}.matchExpressions: {one.operator} with {len(one.values)} values"
+            )
+        found.append(one)
+    found.sort(key=lambda one: (one.key, one.operator, one.values))
+    return LabelSelector(tuple(found))
+
+
+def required_terms(written: wire.PodAffinity | None, namespace: str) -> tuple[PodTerm, ...]:
+    """Return the required terms of affinity or anti-affinity. Raises ``ShapeError``."""
+    return tuple(_term(one, namespace) for one in (written and written.required) or ())
+
+
+def preferred_terms(written: wire.Affinity, namespace: str) -> tuple[WeightedPodTerm, ...]:
+    """Return the preferred terms, those of anti-affinity with negative weights."""
+    terms = []
+    for affinity, sign in ((written.pod_affinity, 1), (written.pod_anti_affinity, -1)):
+        for one in (affinity and affinity.preferred) or ():
+            if one.weight:
+                term = _term(one.pod_affinity_term, namespace)
+                terms.append(WeightedPodTerm(sign * one.weight, term))
+    return tuple(terms)
+
+
+def spread_constraints(
+    raw: Raw, namespace: str, labels: Mapping[str, str]
+) -> tuple[SpreadConstraint, ...]:
+    """Return the constraints; ``labels`` are the pod's own. Raises ``ShapeError``."""
+    path = "spec.topologySpreadConstraints"
+    if not wire.is_set(raw):
+        return ()
+    written = wire.decode_part(_SPREADS, raw, path) or ()
+    return tuple(
+        SpreadConstraint(
+            max_skew=one.max_skew,
+            topology_key=one.topology_key,
+            # Absent is DoNotSchedule, the field's default.
+            hard=one.when_unsatisfiable != "ScheduleAnyway",
+            selector=PodSelector((namespace,), _spread_selector(one, labels, path)),
+            min_domains=one.min_domains or 1,
+            honor_affinity=one.node_affinity_policy != "Ignore",
+            honor_taints=one.node_taints_policy == "Honor",
+        )
+        for one in written
+    )
+
+
+def _spread_selector(
+    written: wire.Spread, labels: Mapping[str, str], path: str
+) -> LabelSelector | None:
+    """Return the selector with the pod's own values of matchLabelKeys, which a pod may lack."""
+    if written.label_selector is None:
+        return None
+    found = label_selector(written.label_selector, f"{path}.labelSelector")
+    keys = [key for key in written.match_label_keys or () if key in labels]
+    own = {Requirement(key, "In", (labels[key],)) for key in keys}
+    if own <= set(found.requirements):  # the API server has written them there already
+        return found
+    both = {*found.requirements, *own}
+    return LabelSelector(tuple(sorted(both, key=lambda one: (one.key, one.operator, one.values))))
+
+
+def _term(written: wire.PodTerm, namespace: str) -> PodTerm:
+    """Return a term. Without namespaces and namespaceSelector it means the pod's own namespace."""
+    path = "spec.affinity.labelSelector"
+    by_labels = written.namespace_selector
+    namespaces = tuple(sorted(set(written.namespaces or ())))
+    if not namespaces and by_labels is None:
+        namespaces = (namespace,)
+    selector = written.label_selector
+    return PodTerm(
+        PodSelector(
+            namespaces=namespaces,
+            labels=label_selector(selector, path) if selector is not None else None,
+            namespace_selector=label_selector(by_labels, path) if by_labels is not None else None,
+        ),
+        written.topology_key,
+    )
