@@ -11,8 +11,9 @@ from enum import StrEnum
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+from quorate.core.model.storage import AnyStorage
 
-AnyObject = Namespace
+AnyObject = Namespace | AnyStorage
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 
@@ -118,6 +119,21 @@ class BindFailed(Change, frozen=True):
     message: str = ""
 
 
+class PrepareFailed(Change, frozen=True):
+    """A write that had to come before a gang's binds was refused; ``message`` is the server's."""
+
+    key: GangKey
+    attempt: str
+    node: str
+    message: str
+
+
+class Undone(Change, frozen=True):
+    """What was written for a gang's attempt has been taken back, as far as that was possible."""
+
+    key: GangKey
+
+
 AnyChange = (
     NodeChanged
     | NodeGone
@@ -131,4 +147,6 @@ AnyChange = (
     | ObjectGone
     | PodBound
     | BindFailed
+    | PrepareFailed
+    | Undone
 )

@@ -22,8 +22,11 @@ from quorate.core.model.selecting import (
     WeightedPodTerm,
     all_of,
 )
+from quorate.core.model.storage import ClaimUse, Disk
 
 __all__ = [
+    "ClaimUse",
+    "Disk",
     "GangKey",
     "GangSpec",
     "HostPort",
@@ -103,8 +106,8 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     ``requests`` are sorted by name and include init containers, sidecars and overhead, as
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
     required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
-    the required terms, ``preferred_affinity`` those of both. ``unsupported`` names the rules that
-    the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
+    the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
+    without a claim. ``unsupported`` names the rules that the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -117,6 +120,7 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     anti_affinity: tuple[PodTerm, ...] = ()
     preferred_affinity: tuple[WeightedPodTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    disks: tuple[Disk, ...] = ()
     unsupported: tuple[str, ...] = ()
 
 
@@ -140,6 +144,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``defect`` says why the pod cannot be read or must not be placed as it is (malformed, or a label
     that looks like a gang's but is nobody's); ``warning`` is said aloud but holds nothing back.
+    ``claims`` are no part of the shape: alike pods of a StatefulSet have each a claim of their own.
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
@@ -154,6 +159,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     node: str = ""
     phase: str = "Pending"
     priority: int = 0
+    claims: tuple[ClaimUse, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     gates: tuple[str, ...] = ()
     terminating: bool = False

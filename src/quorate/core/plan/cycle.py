@@ -6,36 +6,58 @@ fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from quorate.core.model.storage import ClaimKey
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Bind
+from quorate.core.plan.plan import Bind, Prepare
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
+from quorate.core.state.wants import Wants, is_kept_for, unbound_claims, wants_of
 
 Members = dict[PodClass, list[PodEntry]]
 
 
 def members_of(gang: GangEntry, cluster: Cluster) -> Members:
-    """Return the gang's waiting members by class: by shape, and by whom their labels concern."""
-    neighbours = cluster.neighbours
+    """Return the gang's waiting members by class: by shape, labels and what volumes demand."""
+    neighbours, storage = cluster.neighbours, cluster.storage
     members: Members = {}
+    with_problems: list[tuple[PodEntry, Wants]] = []
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
-        if neighbours.is_idle:
+        if neighbours.is_idle and not storage.users:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
+            wants = wants_of(entry.pod, storage) if entry.uses_volumes else None
+            if wants is not None and wants.problems:
+                with_problems.append((entry, wants))
+                continue
             matched = neighbours.matched(entry.label_set)
-            members.setdefault(cluster.classes.matching(base, matched), []).append(entry)
+            members.setdefault(cluster.classes.matching(base, matched, wants), []).append(entry)
+    _add_with_problems(members, with_problems, cluster)
     return members
+
+
+def _add_with_problems(
+    members: Members, found: list[tuple[PodEntry, Wants]], cluster: Cluster
+) -> None:
+    """Put pods that no node can take for a like problem into one class, named after the first."""
+    first: dict[tuple[object, ...], Wants] = {}
+    for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
+        base = entry.pod_class
+        matched = cluster.neighbours.matched(entry.label_set)
+        kind = base.id, matched, *((one.rule, one.kind) for one in wants.problems)
+        named = first.setdefault(kind, wants)
+        members.setdefault(cluster.classes.matching(base, matched, named), []).append(entry)
 
 
 def demand_of(gang: GangEntry, members: Members) -> Demand:
@@ -65,7 +87,12 @@ class Cycle:
         if demand in self.hopeless:
             return ()
         if gang.avoid:
-            return self._place_elsewhere(gang, demand, members)
+            return self._place_elsewhere(gang.avoid, demand, members)
+        if gang.shun:
+            nodes, gang.shun = gang.shun, frozenset()
+            binds = self._place_elsewhere(nodes, demand, members)
+            if binds:
+                return binds
         gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
         if gang.is_short:
             return ()
@@ -77,11 +104,11 @@ class Cycle:
         return self._assume(members, found)
 
     def _place_elsewhere(
-        self, gang: GangEntry, demand: Demand, members: Members
+        self, nodes: Iterable[str], demand: Demand, members: Members
     ) -> tuple[Bind, ...]:
-        """Place a gang on other nodes than those whose kubelets refused it."""
+        """Place a gang on other nodes than those where it failed before."""
         rows = self.cluster.nodes.rows
-        avoided = [rows[node] for node in gang.avoid if node in rows]
+        avoided = [rows[node] for node in nodes if node in rows]
         room = self.room.copy()
         room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
         found = place_gang(demand, room, self.policy.packing, self.policy.search_steps_max)
@@ -93,14 +120,46 @@ class Cycle:
 
     def _assume(self, members: Members, placement: Placement) -> tuple[Bind, ...]:
         binds: list[Bind] = []
+        prepared: set[ClaimKey] = set()
         for pod_class, pods in placement.pods:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
-            binds += [
-                Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node)
-                for entry in entries
-            ]
+            for entry, row in zip(entries, rows, strict=True):
+                pod = entry.pod
+                prepare: tuple[Prepare, ...] = ()
+                if pod_class.wants is not None and pod_class.wants.unbound:
+                    chosen = self.room.volumes.take_chosen(pod_class, row)
+                    prepare = self._prepare(entry, chosen, prepared)
+                binds.append(Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare))
         self.room.settle()
         return tuple(binds)
+
+    def _prepare(
+        self, entry: PodEntry, chosen: tuple[str, ...], prepared: set[ClaimKey]
+    ) -> tuple[Prepare, ...]:
+        """Return what binds the pod's claims to the chosen volumes, or has these made (``""``)."""
+        storage = self.cluster.storage
+        found = []
+        for claim, name in zip(unbound_claims(entry.pod, storage), chosen, strict=True):
+            if claim.key in prepared:
+                continue  # another member has it
+            prepared.add(claim.key)
+            volume = storage.volumes[name] if name else None
+            found.append(
+                Prepare(
+                    claim.namespace,
+                    claim.name,
+                    claim.uid,
+                    entry.node,
+                    name,
+                    version=volume.version if volume else "",
+                    marks=volume is not None and volume.claim is None,
+                    written=is_kept_for(volume.claim, claim)
+                    if volume
+                    else claim.selected_node == entry.node,
+                )
+            )
+        storage.assume(entry.pod.uid, [(one.key, one.volume, one.node) for one in found])
+        return tuple(found)

@@ -15,6 +15,7 @@ from quorate.core.plan.cycle import demand_of, members_of
 from quorate.core.plan.filters import (
     ATTRIBUTE_RULES,
     NEIGHBOUR_RULES,
+    VOLUME_RULES,
     node_affinity,
     node_ports,
     node_resources_fit,
@@ -108,12 +109,13 @@ def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
         counts[node_resources_fit.message(column, names)] += int((left & lacks).sum())
         short |= lacks
     left &= ~short
-    for neighbour_rule in NEIGHBOUR_RULES:
+    for neighbour_rule in (*VOLUME_RULES, *NEIGHBOUR_RULES):
         verdict = neighbour_rule.judge(pod_class, room)
         if verdict is None:
             continue
         for code, refusal in enumerate(verdict.refusals, start=1):
-            counts[refusal.message] += int((left & (verdict.codes == code)).sum())
+            for message in (refusal.message, *refusal.also):
+                counts[message] += int((left & (verdict.codes == code)).sum())
         left &= verdict.codes == 0
     return tuple(RuledOut(message, count) for message, count in sorted(counts.items()) if count)
 

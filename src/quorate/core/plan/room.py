@@ -5,13 +5,32 @@ A gang is tried on a ``copy`` and taken over whole, or dropped: nothing is ever 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.plan.filters import NEIGHBOUR_RULES, AttributeMasks, node_ports, pod_slots
+from quorate.core.plan.filters import (
+    NEIGHBOUR_RULES,
+    VOLUME_RULES,
+    AttributeMasks,
+    node_ports,
+    pod_slots,
+)
+from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
+
+
+class Rule(Protocol):
+    """A file of ``filters``."""
+
+    def judge(self, pod_class: PodClass, room: Room) -> Verdict | None:
+        """Return what the rule says of each node; None: nothing."""
+
 
 Amounts = npt.NDArray[np.float64]
 
@@ -23,6 +42,7 @@ class Room:
         self.snapshot = snapshot
         self.masks = masks
         self.free: Ints = snapshot.free.copy(order="F")
+        self.volumes = VolumeRoom(snapshot)
         self._ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
@@ -35,6 +55,7 @@ class Room:
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
         other.free = self.free.copy(order="F")
+        other.volumes = self.volumes.copy()
         other._ports_taken = list(self._ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
         other._in_sum = self._in_sum
@@ -54,12 +75,18 @@ class Room:
             for other, rows in self._ports_taken:
                 if node_ports.conflict(pod_class.shape, other.shape):
                     count[rows] = 0
+        if pod_class.wants is not None:
+            np.minimum(count, self.volumes.slots(pod_class), out=count)
+            self._rule_out(VOLUME_RULES, pod_class, count)
         if pod_class.matched or uses_selectors(pod_class.shape):
-            for rule in NEIGHBOUR_RULES:
-                verdict = rule.judge(pod_class, self)
-                if verdict is not None:
-                    count[verdict.codes > 0] = 0
+            self._rule_out(NEIGHBOUR_RULES, pod_class, count)
         return count
+
+    def _rule_out(self, rules: Iterable[Rule], pod_class: PodClass, count: Ints) -> None:
+        for rule in rules:
+            verdict = rule.judge(pod_class, self)
+            if verdict is not None:
+                count[verdict.codes > 0] = 0
 
     def in_sum(self) -> Amounts:
         """Return float64[r]: the free room of all nodes that are not cordoned, added up."""
@@ -76,6 +103,8 @@ class Room:
             self.free[rows, column] -= amount * pods[rows]
         if pod_class.shape.host_ports:
             self._ports_taken.append((pod_class, rows))
+        if pod_class.wants is not None:
+            self.volumes.take(pod_class, pods)
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
             self._placed.append((effects, pods))

@@ -17,6 +17,7 @@ from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
+from quorate.core.state.storage import Storage, uses_volumes
 
 
 class Cluster:
@@ -28,6 +29,7 @@ class Cluster:
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
+        self.storage = Storage(self.nodes.capacity)
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -54,6 +56,8 @@ class Cluster:
             changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
+            changes.PrepareFailed: self._prepare_failed,
+            changes.Undone: self._undone,
         }
 
     def apply(self, change: Change) -> None:
@@ -62,7 +66,7 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
-        return Snapshot.of(self.nodes, self.neighbours)
+        return Snapshot.of(self.nodes, self.neighbours, self.storage)
 
     def pods_on(self, node: str) -> list[PodEntry]:
         """Return the pods that are counted on ``node``, ours under way included."""
@@ -70,6 +74,7 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
+        self._touch_users()
         news = self.touched, self.grown, self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
@@ -104,6 +109,8 @@ class Cluster:
                 self._on_node[node.name] = {entry.pod.uid}
             else:
                 on_node.add(entry.pod.uid)
+            if entry.uses_volumes:
+                self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
@@ -117,6 +124,8 @@ class Cluster:
         if is_new:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
+            self.storage.nodes.grow(self.nodes.capacity)
+            self.storage.nodes.node_added(name, row)
             for uid in self._on_node.get(name, ()):
                 self._take(self.pods[uid], row)
         if differs:
@@ -133,7 +142,9 @@ class Cluster:
             self.neighbours.release(
                 row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
+            self.storage.release(uid)
             entry.row = -1
+        self.storage.nodes.node_removed(change.name)
 
     # Pods
 
@@ -145,6 +156,7 @@ class Cluster:
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             entry = PodEntry(pod, self.classes.of(pod.shape), label_set, ours=ours)
             self.pods[pod.uid] = entry
+            self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
         elif entry.pod != pod:
@@ -154,6 +166,8 @@ class Cluster:
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
+            if entry.uses_volumes or uses_volumes(pod):
+                self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self.classes.of(pod.shape)
             entry.gang = self._gang_for(pod)
@@ -195,6 +209,7 @@ class Cluster:
             self.grown.add(entry.row)
         del self.pods[change.uid]
         self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.storage.drop(change.uid)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
@@ -206,6 +221,8 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
+        if entry.uses_volumes and where is not Where.ASSUMED:
+            self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
             self.waiting += where is Where.WAITING
@@ -219,6 +236,8 @@ class Cluster:
 
     def _take(self, entry: PodEntry, row: int) -> None:
         entry.row = row
+        if entry.uses_volumes:
+            self.storage.take(row, entry.pod.uid)
         self.nodes.take(row, entry.pod_class)
         self.neighbours.take(
             row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
@@ -230,6 +249,8 @@ class Cluster:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
             self.touched.add(entry.gang.key)
+        if entry.uses_volumes:
+            self.storage.release(entry.pod.uid)
         if entry.row >= 0:
             self.nodes.release(entry.row, entry.pod_class)
             self.neighbours.release(
@@ -315,10 +336,23 @@ class Cluster:
     def _object_changed(self, change: changes.ObjectChanged) -> None:
         if isinstance(change.object, Namespace):
             self.neighbours.put_namespace(change.object)
+        else:
+            self.storage.put(change.object)
+            self._touch_users()
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
         if change.kind == "Namespace":
             self.neighbours.remove_namespace(change.name)
+        else:
+            self.storage.remove(change.kind, change.namespace, change.name)
+            self._touch_users()
+
+    def _touch_users(self) -> None:
+        """Look again at the gangs whose pods use what has changed in storage."""
+        for uid in self.storage.take_stirred():
+            entry = self.pods.get(uid)
+            if entry is not None and entry.gang is not None:
+                self.touched.add(entry.gang.key)
 
     # Outcomes of our binds
 
@@ -345,6 +379,18 @@ class Cluster:
                 entry.gang.last_failure = change.message
             self._move(entry, self._place_of(entry.pod, None), "")
         self._settle(entry.gang, change.uid)
+
+    def _prepare_failed(self, change: changes.PrepareFailed) -> None:
+        gang = self.gangs.get(change.key)
+        if gang is not None and gang.attempt is not None and gang.attempt.id == change.attempt:
+            gang.attempt.refusals.append((change.node, change.message))
+            self.touched.add(change.key)
+
+    def _undone(self, change: changes.Undone) -> None:
+        gang = self.gangs.get(change.key)
+        if gang is not None:
+            gang.is_undoing = False
+            self.touched.add(change.key)
 
     def _settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""

@@ -6,10 +6,15 @@ integer arrays. Codes are given in order of arrival: the same changes give the s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from quorate.core.model import PodShape
+
+if TYPE_CHECKING:
+    from quorate.core.state.wants import Wants
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -40,10 +45,11 @@ class PodClass:
     """Pods that are alike to the scheduler: what one takes, as ``(column, amount)``, amounts > 0.
 
     ``base`` is the number of its shape. ``matched`` are the selectors that match its pods: two
-    classes of one shape differ in whom their pods' labels concern.
+    classes of one shape differ in whom their pods' labels concern. ``wants`` (``state.wants``) is
+    what their volumes demand; None when they have none.
     """
 
-    __slots__ = ("base", "columns", "demands", "id", "matched", "shape")
+    __slots__ = ("base", "columns", "demands", "id", "matched", "shape", "wants")
 
     def __init__(
         self,
@@ -52,7 +58,9 @@ class PodClass:
         demands: tuple[tuple[int, int], ...],
         base: int,
         matched: frozenset[int] = frozenset(),
+        wants: Wants | None = None,
     ) -> None:
+        self.wants = wants
         self.id = class_id
         self.base = base
         self.shape = shape
@@ -67,7 +75,7 @@ class PodClasses:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._by_shape: dict[PodShape, PodClass] = {}
-        self._matching: dict[tuple[int, frozenset[int]], PodClass] = {}
+        self._matching: dict[tuple[int, frozenset[int], Wants | None], PodClass] = {}
         self._made = 0
         self.by_id: dict[int, PodClass] = {}
         """The classes of shapes alone."""
@@ -89,17 +97,22 @@ class PodClasses:
             self._by_shape[shape] = self.by_id[found.id] = found
         return found
 
-    def matching(self, base: PodClass, matched: frozenset[int]) -> PodClass:
-        """Return the class of the pods of a shape whose labels these selectors match."""
-        if not matched:
+    def matching(
+        self, base: PodClass, matched: frozenset[int], wants: Wants | None = None
+    ) -> PodClass:
+        """Return the class of the pods of a shape whose labels these selectors match.
+
+        ``wants`` is what their volumes demand.
+        """
+        if not matched and wants is None:
             return base
-        found = self._matching.get((base.id, matched))
+        found = self._matching.get((base.id, matched, wants))
         if found is None:
             if len(self._matching) >= _MATCHING_MAX:
                 self._matching.clear()  # numbers are never given twice, so an old one does no harm
-            found = PodClass(self._made, base.shape, base.demands, base.id, matched)
+            found = PodClass(self._made, base.shape, base.demands, base.id, matched, wants)
             self._made += 1
-            self._matching[base.id, matched] = found
+            self._matching[base.id, matched, wants] = found
         return found
 
 

@@ -58,6 +58,11 @@ class PodEntry:
         "where",
     )
 
+    @property
+    def uses_volumes(self) -> bool:
+        """Whether volume rules have anything to say of the pod."""
+        return bool(self.pod.claims or self.pod.shape.disks)
+
     def __init__(self, pod: Pod, pod_class: PodClass, label_set: LabelSet, *, ours: bool) -> None:
         self.ours = ours
         self.pod = pod
@@ -73,7 +78,7 @@ class PodEntry:
 class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
 
-    __slots__ = ("deadline_s", "id", "min_count", "open")
+    __slots__ = ("deadline_s", "id", "min_count", "open", "refusals")
 
     def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
         self.id = attempt_id
@@ -82,6 +87,8 @@ class Attempt:
         """Min when it began: what counts if the gang's object is deleted meanwhile."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
+        self.refusals: list[tuple[str, str]] = []
+        """Nodes for which a write that comes before the binds was refused, and the message."""
 
 
 class GangEntry:
@@ -124,6 +131,10 @@ class GangEntry:
         self.is_short = False
         """Whether minResources held it back when it was last tried."""
         self.last_failure = ""
+        self.shun: frozenset[str] = frozenset()
+        """Nodes for which claims could not be bound: the next attempt goes elsewhere, if it can."""
+        self.is_undoing = False
+        """Whether what was prepared for its claims is being taken back."""
 
     @property
     def is_empty(self) -> bool:

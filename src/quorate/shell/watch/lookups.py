@@ -14,8 +14,18 @@ from msgspec import Struct
 
 from quorate.core.changes import AnyObject
 from quorate.core.model import Namespace
+from quorate.core.model.storage import (
+    Claim,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
+from quorate.shell.watch import storage
 from quorate.shell.watch.pod_wire import defect_text
 
 
@@ -51,6 +61,31 @@ def _namespace(raw: bytes) -> Namespace:
     return Namespace(meta.name, tuple(sorted((meta.labels or {}).items())))
 
 
+def _storage(plural: str, kind: str) -> Resource:
+    return Resource("storage.k8s.io", "v1", plural, kind)
+
+
 LOOKUPS: tuple[Lookup, ...] = (
     Lookup(Resource("", "v1", "namespaces", "Namespace"), Namespace, _namespace),
+    Lookup(
+        Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+        Claim,
+        storage.decode_claim,
+    ),
+    Lookup(
+        Resource("", "v1", "persistentvolumes", "PersistentVolume"), Volume, storage.decode_volume
+    ),
+    Lookup(_storage("storageclasses", "StorageClass"), StorageClass, storage.decode_storage_class),
+    Lookup(_storage("csinodes", "CSINode"), CSINode, storage.decode_csi_node),
+    Lookup(_storage("csidrivers", "CSIDriver"), CSIDriver, storage.decode_csi_driver),
+    Lookup(
+        _storage("csistoragecapacities", "CSIStorageCapacity"),
+        CSIStorageCapacity,
+        storage.decode_storage_capacity,
+    ),
+    Lookup(
+        _storage("volumeattachments", "VolumeAttachment"),
+        VolumeAttachment,
+        storage.decode_attachment,
+    ),
 )

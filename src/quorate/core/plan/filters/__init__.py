@@ -1,7 +1,7 @@
 """The rules that a node must pass, one file each, named as kube-scheduler's plugins are.
 
 ``ATTRIBUTE_RULES`` look at what nodes are (their answer is kept until a node changes); ports and
-resources look at what is used, ``NEIGHBOUR_RULES`` at which pods are where. To add a rule: one
+resources look at what is used, ``VOLUME_RULES`` at storage, ``NEIGHBOUR_RULES`` at which pods are where. To add a rule: one
 file, and a row in the table. The NodeName rule needs no file: a pod that names its node is bound to
 it, and is counted there.
 """
@@ -14,14 +14,20 @@ from quorate.core.plan.filters import (
     node_ports,
     node_resources_fit,
     node_unschedulable,
+    node_volume_limits,
     pod_topology_spread,
     taint_toleration,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
 )
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.snapshot import Snapshot
 
 ATTRIBUTE_RULES = (node_unschedulable, taint_toleration, node_affinity)
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
+VOLUME_RULES = (volume_restrictions, node_volume_limits, volume_binding, volume_zone)
+"""In kube-scheduler's order; of interest only to pods that use claims or disks."""
 NEIGHBOUR_RULES = (pod_topology_spread, inter_pod_affinity)
 """They change with each pod that is placed, ours of the same gang included."""
 
