@@ -99,6 +99,8 @@ class BindFailure(StrEnum):
     """No answer within the attempt's time, and the pod is not bound."""
     NOT_SENT = "not sent"
     """An earlier bind of the attempt failed, so that this one, which seals it, was not sent."""
+    UNPREPARED = "unprepared"
+    """A claim of the gang could not be bound, so that no bind of it was sent."""
     UNVERIFIED = "unverified"
     """The plan did not pass verification against the newest state: nothing was sent."""
 

@@ -242,6 +242,10 @@ class Explainer:
             return Reason.STARTING, "there is room; the next cycle places it", ""
         nodes = self._room.snapshot.nodes_alive
         prefix = self._fit_words(gang, found)
+        if found.volume_problem is not None:
+            blocker, detail = found.volume_problem
+            words = f"{prefix}no node takes pod {blocker.pod}: {_available(nodes, blocker)}"
+            return Reason.CLAIM_NOT_USABLE, f"{words} {detail[:1].upper()}{detail[1:]}.", "mend it"
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
             words = f"{prefix}no node takes pod {blocker.pod}: {_available(nodes, blocker)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
 import numpy as np
 
 from quorate.core.changes import BindFailed, BindFailure, Change
@@ -19,6 +20,7 @@ from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Eviction, GangBinds, Plan
+from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -41,6 +43,7 @@ class Scheduler:
         self._queue = Queue()
         self._masks = AttributeMasks()
         self._attempts = Attempts(policy, identity)
+        self._preparations = Preparations()
         self._apis = apis or {}
 
     def observe(self, changes: Iterable[Change]) -> None:
@@ -51,8 +54,9 @@ class Scheduler:
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
+        gangs, undo = self._preparations.step(cluster, now_s)
+        preparing: list[GangBinds] = []
         touched, evictions = self._take_news(now_s)
-        gangs: list[GangBinds] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
         for gang in queue.take_ready(cluster.gangs):
@@ -60,7 +64,7 @@ class Scheduler:
             reason = held_by(gang, cluster, now_s)
             if reason is Reason.BACKING_OFF:
                 queue.back_off(gang.key, gang.not_before_s)
-            if reason is not Reason.NONE or not gang.waits:
+            if reason is not Reason.NONE or not gang.waits or self._preparations.holds(gang):
                 continue
             if binds_left <= 0:
                 queue.ready.add(gang.key)
@@ -70,8 +74,15 @@ class Scheduler:
             first = max(0, gang.need - 1)
             binds = cycle.place(gang)
             if binds:
-                gangs.append(self._attempts.begin(gang, binds, first, now_s))
+                plan = self._attempts.begin(gang, binds, first, now_s)
+                if any(bind.prepare for bind in binds):
+                    preparing.append(plan)
+                    self._preparations.begin(gang, plan)
+                else:
+                    gangs.append(plan)
                 binds_left -= len(binds)
+            elif (left := stale(gang, cluster)) is not None:
+                undo.append(left)
             if gang.waits:
                 queue.block(gang.key, members_of(gang, cluster))
                 if gang.avoid:
@@ -79,6 +90,8 @@ class Scheduler:
         touched |= cluster.take_news()[0]
         return Plan(
             gangs=tuple(gangs),
+            preparing=tuple(preparing),
+            undo=tuple(undo),
             evictions=tuple(evictions),
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if queue.ready else self._wake_at_s(),
@@ -112,23 +125,22 @@ class Scheduler:
         A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
         """
         problems: list[str] = []
-        good = []
-        for gang in plan.gangs:
+        bad: set[tuple[GangKey, str]] = set()
+        for gang in (*plan.preparing, *plan.gangs):
             wrong = verify_gang(gang, self.cluster)
-            if not wrong:
-                good.append(gang)
-                continue
-            problems += wrong
-            failure = BindFailure.UNVERIFIED
-            self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
+            if wrong:
+                problems += wrong
+                bad.add((gang.key, gang.attempt))
+                failure = BindFailure.UNVERIFIED
+                self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
         if not problems:
             return plan, problems
-        return Plan(
-            gangs=tuple(good),
-            evictions=plan.evictions,
-            touched=plan.touched,
-            wake_at_s=plan.wake_at_s,
-        ), problems
+
+        def good(gangs: tuple[GangBinds, ...]) -> tuple[GangBinds, ...]:
+            return tuple(gang for gang in gangs if (gang.key, gang.attempt) not in bad)
+
+        gangs, preparing = good(plan.gangs), good(plan.preparing)
+        return msgspec.structs.replace(plan, gangs=gangs, preparing=preparing), problems
 
     def explainer(self, now_s: float) -> Explainer:
         """Return what answers why gangs stand where they stand, as of now."""

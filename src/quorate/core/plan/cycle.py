@@ -37,7 +37,7 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
-            wants = wants_of(entry.pod, storage) if entry.uses_volumes else None
+            wants = wants_of(entry.pod, storage)
             if wants is not None and wants.problems:
                 with_problems.append((entry, wants))
                 continue

@@ -73,8 +73,8 @@ class VolumeRoom:
         """Return the rows where a pod has a disk that conflicts with one of these."""
         found: set[int] = set()
         for disk in disks:
-            held = self._storage.disks.get((disk.plugin, disk.id), {})
-            found.update(row for row, other in held if disk.conflicts(other))
+            held = self._storage.disks.get((disk.plugin, disk.id))
+            found.update(row for row, other in held or () if disk.conflicts(other))
             for others, rows in self._disks:
                 if any(disk.conflicts(other) for other in others):
                     found |= rows
@@ -98,8 +98,8 @@ class VolumeRoom:
 
     def holders(self, volume_id: VolumeId) -> list[int]:
         """Return the rows on which a pod uses the volume."""
-        here = self._storage.nodes.holders.get(volume_id, {})
-        return sorted(self._holders.get(volume_id, _NOBODY).union(here))
+        here = self._storage.nodes.holders.get(volume_id)
+        return sorted(self._holders.get(volume_id, _NOBODY).union(here or ()))
 
     def affinity(self, terms: object) -> Mask:
         """Return bool[n]: nodes that match a volume's node affinity (a tuple of terms)."""

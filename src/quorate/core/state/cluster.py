@@ -17,7 +17,7 @@ from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
-from quorate.core.state.storage import Storage, uses_volumes
+from quorate.core.state.storage import Storage
 
 
 class Cluster:
@@ -109,8 +109,7 @@ class Cluster:
                 self._on_node[node.name] = {entry.pod.uid}
             else:
                 on_node.add(entry.pod.uid)
-            if entry.uses_volumes:
-                self.storage.take(row, entry.pod.uid)
+            self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
@@ -124,8 +123,7 @@ class Cluster:
         if is_new:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
-            self.storage.nodes.grow(self.nodes.capacity)
-            self.storage.nodes.node_added(name, row)
+            self.storage.nodes.node_added(name, row, self.nodes.capacity)
             for uid in self._on_node.get(name, ()):
                 self._take(self.pods[uid], row)
         if differs:
@@ -166,8 +164,7 @@ class Cluster:
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
-            if entry.uses_volumes or uses_volumes(pod):
-                self.storage.replace(pod)
+            self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self.classes.of(pod.shape)
             entry.gang = self._gang_for(pod)
@@ -221,7 +218,7 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
-        if entry.uses_volumes and where is not Where.ASSUMED:
+        if where is not Where.ASSUMED:
             self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
@@ -236,8 +233,7 @@ class Cluster:
 
     def _take(self, entry: PodEntry, row: int) -> None:
         entry.row = row
-        if entry.uses_volumes:
-            self.storage.take(row, entry.pod.uid)
+        self.storage.take(row, entry.pod.uid)
         self.nodes.take(row, entry.pod_class)
         self.neighbours.take(
             row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
@@ -249,8 +245,7 @@ class Cluster:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
             self.touched.add(entry.gang.key)
-        if entry.uses_volumes:
-            self.storage.release(entry.pod.uid)
+        self.storage.release(entry.pod.uid)
         if entry.row >= 0:
             self.nodes.release(entry.row, entry.pod_class)
             self.neighbours.release(

@@ -58,11 +58,6 @@ class PodEntry:
         "where",
     )
 
-    @property
-    def uses_volumes(self) -> bool:
-        """Whether volume rules have anything to say of the pod."""
-        return bool(self.pod.claims or self.pod.shape.disks)
-
     def __init__(self, pod: Pod, pod_class: PodClass, label_set: LabelSet, *, ours: bool) -> None:
         self.ours = ours
         self.pod = pod

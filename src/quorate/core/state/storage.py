@@ -41,7 +41,7 @@ class User:
         self.row = -1
         self.ids: frozenset[VolumeId] = frozenset()
 
-    def keys(self) -> list[ClaimKey]:
+    def claims(self) -> list[ClaimKey]:
         """Return the claims that it uses."""
         return [ClaimKey(self.pod.namespace, use.name) for use in self.pod.claims]
 
@@ -86,7 +86,7 @@ class Storage:
         if not uses_volumes(pod):
             return
         user = self.users[pod.uid] = self._unplaced[pod.uid] = User(pod)
-        for key in user.keys():
+        for key in user.claims():
             self._stir(self.users_of.setdefault(key, {}))
             self.users_of[key][pod.uid] = user
         self._set_ids(user, self._ids_of(pod))
@@ -99,7 +99,7 @@ class Storage:
             return
         self._unplaced.pop(uid, None)
         self._set_ids(user, frozenset())
-        for key in user.keys():
+        for key in user.claims():
             users = self.users_of.get(key)
             if users is not None and users.pop(uid, None) is not None:
                 self._stir(users)
@@ -124,7 +124,7 @@ class Storage:
         self._unplaced.pop(uid, None)
         for volume_id in user.ids:
             self.nodes.count(volume_id, row, 1)
-        for use, key in zip(user.pod.claims, user.keys(), strict=True):
+        for use, key in zip(user.pod.claims, user.claims(), strict=True):
             if not use.ephemeral:
                 self.in_use[key] += 1
         for disk in user.pod.shape.disks:
@@ -139,7 +139,7 @@ class Storage:
         self._unplaced[uid] = user
         for volume_id in user.ids:
             self.nodes.count(volume_id, row, -1)
-        for use, key in zip(user.pod.claims, user.keys(), strict=True):
+        for use, key in zip(user.pod.claims, user.claims(), strict=True):
             self._stir(self.users_of[key])
             if not use.ephemeral:
                 self.in_use[key] -= 1
@@ -154,9 +154,9 @@ class Storage:
                     del self.disks[disk.plugin, disk.id]
 
     def assume(self, uid: str, prepared: Iterable[tuple[ClaimKey, str, str]]) -> None:
-        """Keep volumes and nodes for claims (claim, volume or "", node) while a plan is carried out.
+        """Keep volumes and nodes for claims (claim, volume or "", node) until ``forget``.
 
-        They are let go by ``forget``.
+        A plan that is being carried out gives them away.
         """
         kept = []
         for key, volume, node in prepared:

@@ -33,16 +33,20 @@ class VolumeCounts:
         self.limits: dict[str, Ints] = {}
         """Of the drivers that have one somewhere."""
 
-    def grow(self, rows: int) -> None:
-        """Make room for ``rows`` rows."""
+    def _grow(self, rows: int) -> None:
         self._rows = rows
         for driver, counts in self.counts.items():
             self.counts[driver] = grown(counts, rows)
         for driver, limits in self.limits.items():
             self.limits[driver] = grown(limits, rows, fill=UNLIMITED)
 
-    def node_added(self, name: str, row: int) -> None:
-        """Count what is attached to a new node; its pods are taken after that."""
+    def node_added(self, name: str, row: int, rows: int) -> None:
+        """Count what is attached to a new node; its pods are taken after that.
+
+        ``rows`` is how many rows there are now.
+        """
+        if rows != self._rows:
+            self._grow(rows)
         self._row_of[name] = row
         for volume_id, nodes in self._attached.items():
             if nodes[name]:
