@@ -69,6 +69,11 @@ class Oracle:
         self._stop()
         self._folder.cleanup()
 
+    @property
+    def pid(self) -> int:
+        """The id of the process that answers, started if there is none."""
+        return self._running().pid
+
     def ask(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Give the answer to one case; raise OracleError where there is none."""
         process = self._running()
