@@ -107,7 +107,8 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
     required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
     the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
-    without a claim. ``unsupported`` names the rules that the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
+    without a claim. ``unsupported`` names the rules that the pod needs and that quorate does not
+    know: such a pod is held, never placed wrongly.
     """
 
     requests: tuple[tuple[str, int], ...] = ()

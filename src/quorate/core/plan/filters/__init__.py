@@ -1,9 +1,9 @@
 """The rules that a node must pass, one file each, named as kube-scheduler's plugins are.
 
 ``ATTRIBUTE_RULES`` look at what nodes are (their answer is kept until a node changes); ports and
-resources look at what is used, ``VOLUME_RULES`` at storage, ``NEIGHBOUR_RULES`` at which pods are where. To add a rule: one
-file, and a row in the table. The NodeName rule needs no file: a pod that names its node is bound to
-it, and is counted there.
+resources look at what is used, ``VOLUME_RULES`` at storage, ``NEIGHBOUR_RULES`` at which pods are
+where. To add a rule: one file, and a row in the table. The NodeName rule needs no file: a pod that
+names its node is bound to it, and is counted there.
 """
 
 from __future__ import annotations
