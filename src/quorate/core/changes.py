@@ -11,8 +11,9 @@ from enum import StrEnum
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+from quorate.core.model.selects import Selects
 
-AnyObject = Namespace
+AnyObject = Namespace | Selects
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from quorate.core.model import Namespace, PodSelector, PodShape, all_of
 from quorate.core.state.encoding import Ints, PodClass, grown
 
+_GUESTS_MAX = 256
+
 
 class Column(IntEnum):
     """What a column counts."""
@@ -87,6 +89,8 @@ class Neighbours:
         self._terms: dict[int, set[Key]] = {}
         """The columns of terms, by selector."""
         self._carriers: Counter[Key] = Counter()
+        self._guests: dict[PodSelector, None] = {}
+        """Selectors that are kept for default spreading, the longest unused first."""
         self._stirred: set[int] = set()
 
     # Who is there
@@ -137,6 +141,18 @@ class Neighbours:
             label_set.matched = frozenset((*kept, *fresh))
             label_set.seen = self._made
         return label_set.matched
+
+    def host(self, selector: PodSelector) -> None:
+        """Keep a selector that no pod's own terms use; the longest unused of many is dropped."""
+        if selector in self._guests:
+            self._guests[selector] = self._guests.pop(selector)
+            return
+        self._guests[selector] = None
+        self._use(selector)
+        if len(self._guests) > _GUESTS_MAX:
+            oldest = next(iter(self._guests))
+            del self._guests[oldest]
+            self._disuse(oldest)
 
     @property
     def is_idle(self) -> bool:
@@ -189,8 +205,8 @@ class Neighbours:
 
     def concerns(self, pod_class: PodClass) -> frozenset[int]:
         """Return the selectors whose counts decide where pods of the class may go."""
-        used = {self._selectors[one].id for one in _selectors_of(pod_class.shape)}
-        return pod_class.matched | used
+        used = [*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)]
+        return pod_class.matched | {self._selectors[one].id for one in used}
 
     def take_stirred(self) -> set[int]:
         """Return and forget the selectors whose counts differ from what they were."""

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from quorate.core.model import PodShape, Requirement, SelectorTerm
-from quorate.core.state.encoding import Mask
+from quorate.core.plan.filters.verdict import Refusal, Verdict
+from quorate.core.state.encoding import Mask, PodClass
 from quorate.core.state.snapshot import Snapshot
 
-MESSAGE = "node(s) didn't match Pod's node affinity/selector"
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSALS = (
+    Refusal("node(s) didn't match scheduler-enforced node affinity", resolvable=False),
+    Refusal("node(s) didn't match Pod's node affinity/selector", resolvable=False),
+)
+_ADDED, _OWN = 1, 2
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return which nodes fail the pod's own selectors, or those that its profile adds."""
+    shape, added = pod_class.shape, pod_class.profile.added_required
+    if not shape.node_selector and shape.required_terms is None and added is None:
+        return None
+    codes = np.zeros(len(room.free), np.int8)
+    codes[~passes(shape, room.snapshot)] = _OWN
+    if added is not None:
+        codes[~_any_term(added, room.snapshot)] = _ADDED
+    return Verdict(codes, REFUSALS)
 
 
 def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
@@ -19,10 +39,14 @@ def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
     for key, value in shape.node_selector:
         mask &= _matches_label(Requirement(key, "In", (value,)), snapshot)
     if shape.required_terms is not None:
-        any_term = np.zeros(len(snapshot), np.bool_)
-        for term in shape.required_terms:
-            any_term |= matches_term(term, snapshot)
-        mask &= any_term
+        mask &= _any_term(shape.required_terms, snapshot)
+    return mask
+
+
+def _any_term(terms: tuple[SelectorTerm, ...], snapshot: Snapshot) -> Mask:
+    mask = np.zeros(len(snapshot), np.bool_)
+    for term in terms:
+        mask |= matches_term(term, snapshot)
     return mask
 
 
