@@ -79,6 +79,20 @@ def _blocker(pod_class: PodClass, pod: str, pods: int, fit: int, room: Room) -> 
     )
 
 
+def nodes_ruled_out(pod_class: PodClass, room: Room) -> str:
+    """Return kube-scheduler's sentence for a pod that no node takes."""
+    return available(room.snapshot.nodes_alive, _ruled_out(pod_class, room))
+
+
+def available(nodes: int, ruled_out: tuple[RuledOut, ...]) -> str:
+    """Return kube-scheduler's sentence (its FitError) from the counts of its reasons."""
+    reasons = sorted(
+        f"{one.nodes} {one.message}" if one.nodes else one.message for one in ruled_out
+    )
+    why = f": {', '.join(reasons)}" if reasons else ""
+    return f"0/{nodes} nodes are available{why}."
+
+
 def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
     """Count nodes by the rule that rules them out, as kube-scheduler's FitError does.
 
@@ -86,7 +100,16 @@ def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
     """
     left = room.snapshot.alive.copy()
     counts: Counter[str] = Counter()
-    for _, verdict in verdicts(pod_class, room):
+    found = [verdict for _, verdict in verdicts(pod_class, room)]
+    for verdict in found:
+        if verdict.whole:
+            return (RuledOut(verdict.whole, 0),)
+    for verdict in found:
+        if verdict.early:
+            early = left & (verdict.codes == verdict.early)
+            counts[verdict.refusals[verdict.early - 1].message] += int(early.sum())
+            left &= ~early
+    for verdict in found:
         for text, nodes in verdict.several:
             counts[text] += int((left & nodes).sum())
         if not verdict.several:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from quorate.core.model import PodShape, Requirement, SelectorTerm
-from quorate.core.plan.filters.verdict import Refusal, Verdict
+from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected
 from quorate.core.state.encoding import Mask, PodClass
 from quorate.core.state.snapshot import Snapshot
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 REFUSALS = (
     Refusal("node(s) didn't match scheduler-enforced node affinity", resolvable=False),
     Refusal("node(s) didn't match Pod's node affinity/selector", resolvable=False),
+    Refusal("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),
 )
-_ADDED, _OWN = 1, 2
+_ADDED, _OWN, _NOT_NAMED = 1, 2, 3
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -30,7 +31,30 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     codes[~passes(shape, room.snapshot)] = _OWN
     if added is not None:
         codes[~_any_term(added, room.snapshot)] = _ADDED
-    return Verdict(codes, REFUSALS)
+    names = _named_nodes(shape.required_terms or ())
+    if names is None:
+        return Verdict(codes, REFUSALS)
+    if not names:
+        return rejected("pod affinity terms conflict", len(codes))
+    others = np.ones(len(codes), np.bool_)
+    others[room.snapshot.rows_named(tuple(names))] = False
+    codes[others] = _NOT_NAMED
+    return Verdict(codes, REFUSALS, early=_NOT_NAMED)
+
+
+def _named_nodes(terms: tuple[SelectorTerm, ...]) -> set[str] | None:
+    """Return the only nodes that can match, where every term names some; else None."""
+    found: set[str] = set()
+    for term in terms:
+        named = [set(one.values) for one in term.fields if _names(one)]
+        if not named:
+            return None
+        found |= set.intersection(*named)
+    return found if terms else None
+
+
+def _names(field: Requirement) -> bool:
+    return field.key == "metadata.name" and field.operator == "In"
 
 
 def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
