@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quorate.core.plan.filters import RULES
-from quorate.core.profile import KUBE_SCHEDULER, WEIGHTS
+from quorate.core.plan.scores import ALLOCATION, STANDING
+from quorate.core.profile import KUBE_SCHEDULER
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
 from tools.parity.checking import check_seeds, differs
@@ -20,6 +21,7 @@ from tools.parity.checking import check_seeds, differs
 T = TypeVar("T")
 CASES = int(os.environ.get("QUORATE_PARITY_CASES", "20000"))
 BLOCK = 1000
+SCORES = (*STANDING, *ALLOCATION)
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.json"))
 
 
@@ -60,7 +62,7 @@ def test_a_case_that_once_differed_agrees(oracle: Oracle, path: Path) -> None:
 def test_the_cases_meet_every_rule_and_every_score(oracle: Oracle) -> None:
     tally = check_seeds(oracle, range(1, 1001))
     assert {rule: tally.refusals[rule] for rule in RULES if tally.refusals[rule] < 50} == {}
-    assert {rule: tally.scored[rule] for rule in WEIGHTS if tally.scored[rule] < 10} == {}
+    assert {rule: tally.scored[rule] for rule in SCORES if tally.scored[rule] < 10} == {}
     assert tally.sentences > 100
 
 
