@@ -16,6 +16,7 @@ from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Bind
 from quorate.core.plan.room import Room
+from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
@@ -70,6 +71,7 @@ class Cycle:
     masks: AttributeMasks
     room: Room
     hopeless: set[Demand] = field(default_factory=set)
+    singles: Singles = field(default_factory=Singles)
 
     def place(self, gang: GangEntry) -> tuple[Bind, ...]:
         """Place the gang and assume it; no binds when it does not fit whole."""
@@ -79,6 +81,8 @@ class Cycle:
             return ()
         if gang.avoid:
             return self._place_elsewhere(gang, demand, members)
+        if gang.key.is_single and not next(iter(members)).profile.packs_gangs:
+            return self._place_single(members, demand)
         gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
         if gang.is_short:
             return ()
@@ -89,6 +93,21 @@ class Cycle:
             return ()
         self.room = found.room
         return self._assume(members, found)
+
+    def _place_single(self, members: Members, demand: Demand) -> tuple[Bind, ...]:
+        """Place a pod of no gang where kube-scheduler would."""
+        ((pod_class, (entry,)),) = members.items()
+        row = self.singles.best(pod_class, self.room)
+        if row is None:
+            if not pod_class.shape.affinity:
+                self.hopeless.add(demand)
+            return ()
+        rows = np.array([row])
+        self.room.take_at(pod_class, rows, np.ones(1, np.int64))
+        self.cluster.assume([entry], [row])
+        self.room.settle()
+        self.singles.changed(rows, self.room)
+        return (Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node),)
 
     def _place_elsewhere(
         self, gang: GangEntry, demand: Demand, members: Members
@@ -112,6 +131,7 @@ class Cycle:
             rows = np.repeat(used, pods[used]).tolist()
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
+            self.singles.changed(used, self.room)
             binds += [
                 Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node)
                 for entry in entries
