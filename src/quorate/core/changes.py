@@ -11,9 +11,10 @@ from enum import StrEnum
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+from quorate.core.model.selects import Selects
 from quorate.core.model.storage import AnyStorage
 
-AnyObject = Namespace | AnyStorage
+AnyObject = Namespace | Selects | AnyStorage
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 

@@ -109,6 +109,9 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
     without a claim. ``unsupported`` names the rules that the pod needs and that quorate does not
     know: such a pod is held, never placed wrongly.
+    ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
+    a pod that has no node yet, where it differs. ``images`` are those of all its ``containers``
+    (init containers included) and image volumes, one for each, with their tags.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -123,6 +126,10 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     spread: tuple[SpreadConstraint, ...] = ()
     disks: tuple[Disk, ...] = ()
     unsupported: tuple[str, ...] = ()
+    scored: tuple[int, int] = (0, 0)
+    scored_pending: tuple[int, int] | None = None
+    images: tuple[str, ...] = ()
+    containers: int = 1
 
 
 class Owner(NamedTuple):
@@ -181,13 +188,17 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Node(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node: its name, labels, taints, cordon and allocatable resources (with ``pods``)."""
+    """A node: its name, labels, taints, cordon and allocatable resources (with ``pods``).
+
+    ``images`` are ``(names, bytes)`` of what it has pulled.
+    """
 
     name: str
     allocatable: tuple[tuple[str, int], ...]
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    images: tuple[tuple[tuple[str, ...], int], ...] = ()
 
 
 class Namespace(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from quorate.core.model import SpreadConstraint
 from quorate.core.model.storage import ClaimKey
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Bind, Prepare
 from quorate.core.plan.room import Room
+from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
@@ -33,6 +35,7 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
     with_problems: list[tuple[PodEntry, Wants]] = []
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
+        defaults = _defaults(base, next(iter(entries.values())), cluster)
         if neighbours.is_idle and not storage.users:
             members[base] = list(entries.values())
             continue
@@ -42,7 +45,8 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
                 with_problems.append((entry, wants))
                 continue
             matched = neighbours.matched(entry.label_set)
-            members.setdefault(cluster.classes.matching(base, matched, wants), []).append(entry)
+            pod_class = cluster.classes.matching(base, matched, defaults, wants)
+            members.setdefault(pod_class, []).append(entry)
     _add_with_problems(members, with_problems, cluster)
     return members
 
@@ -57,7 +61,17 @@ def _add_with_problems(
         matched = cluster.neighbours.matched(entry.label_set)
         kind = base.id, matched, *((one.rule, one.kind) for one in wants.problems)
         named = first.setdefault(kind, wants)
-        members.setdefault(cluster.classes.matching(base, matched, named), []).append(entry)
+        members.setdefault(cluster.classes.matching(base, matched, wants=named), []).append(entry)
+
+
+def _defaults(base: PodClass, entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
+    """Return the default spread constraints; pods of a gang and shape have the same owner."""
+    if base.profile.packs_gangs or base.shape.spread:
+        return ()
+    defaults = cluster.spread_defaults.constraints(entry.pod, base.profile)
+    for one in defaults:
+        cluster.neighbours.host(one.selector)
+    return defaults
 
 
 def demand_of(gang: GangEntry, members: Members) -> Demand:
@@ -79,6 +93,7 @@ class Cycle:
     masks: AttributeMasks
     room: Room
     hopeless: set[Demand] = field(default_factory=set)
+    singles: Singles = field(default_factory=Singles)
 
     def place(self, gang: GangEntry) -> tuple[Bind, ...]:
         """Place the gang and assume it; no binds when it does not fit whole."""
@@ -93,15 +108,33 @@ class Cycle:
             binds = self._place_elsewhere(nodes, demand, members)
             if binds:
                 return binds
+        if gang.key.is_single and not next(iter(members)).profile.packs_gangs:
+            return self._place_single(members, demand)
         gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
         if gang.is_short:
             return ()
         found = place_gang(demand, self.room, self.policy.packing, self.policy.search_steps_max)
         if isinstance(found, DoesNotFit):
-            self.hopeless.add(demand)
+            if not any(pod_class.shape.affinity for pod_class in members):
+                self.hopeless.add(demand)  # else a pod placed later in this cycle could help
             return ()
         self.room = found.room
         return self._assume(members, found)
+
+    def _place_single(self, members: Members, demand: Demand) -> tuple[Bind, ...]:
+        """Place a pod of no gang where kube-scheduler would."""
+        ((pod_class, (entry,)),) = members.items()
+        row = self.singles.best(pod_class, self.room)
+        if row is None:
+            if not pod_class.shape.affinity:
+                self.hopeless.add(demand)
+            return ()
+        rows = np.array([row])
+        self.room.take_at(pod_class, rows, np.ones(1, np.int64))
+        self.cluster.assume([entry], [row])
+        self.room.settle()
+        self.singles.changed(rows, self.room)
+        return (self._bind(entry, pod_class, row, set()),)
 
     def _place_elsewhere(
         self, nodes: Iterable[str], demand: Demand, members: Members
@@ -126,15 +159,21 @@ class Cycle:
             rows = np.repeat(used, pods[used]).tolist()
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
+            self.singles.changed(used, self.room)
             for entry, row in zip(entries, rows, strict=True):
-                pod = entry.pod
-                prepare: tuple[Prepare, ...] = ()
-                if pod_class.wants is not None and pod_class.wants.unbound:
-                    chosen = self.room.volumes.take_chosen(pod_class, row)
-                    prepare = self._prepare(entry, chosen, prepared)
-                binds.append(Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare))
+                binds.append(self._bind(entry, pod_class, row, prepared))
         self.room.settle()
         return tuple(binds)
+
+    def _bind(
+        self, entry: PodEntry, pod_class: PodClass, row: int, prepared: set[ClaimKey]
+    ) -> Bind:
+        pod = entry.pod
+        prepare: tuple[Prepare, ...] = ()
+        if pod_class.wants is not None and pod_class.wants.unbound:
+            chosen = self.room.volumes.take_chosen(pod_class, row)
+            prepare = self._prepare(entry, chosen, prepared)
+        return Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare)
 
     def _prepare(
         self, entry: PodEntry, chosen: tuple[str, ...], prepared: set[ClaimKey]

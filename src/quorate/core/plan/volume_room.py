@@ -271,16 +271,16 @@ class VolumeRoom:
             np.minimum(slots, 1, out=slots)
         return np.maximum(slots, 0, out=slots)
 
-    def take(self, pod_class: PodClass, pods: Ints) -> None:
-        """Count ``pods`` (int64[n]) more pods of the class."""
+    def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
         wants = pod_class.wants
-        rows = np.flatnonzero(pods)
         if pod_class.shape.disks:
             self._disks = (*self._disks, (pod_class.shape.disks, frozenset(rows.tolist())))
         if wants is None or wants.problems:
             return
         for driver, each in wants.new:
-            self._attached[driver] = self.attached(driver) + each * pods
+            self._attached[driver] = column = self.attached(driver).copy()
+            column[rows] += each * pods
         for volume_id in wants.shared:
             fresh = np.setdiff1d(rows, self.holders(volume_id))
             self._attached[volume_id[0]] = column = self.attached(volume_id[0]).copy()
@@ -290,7 +290,7 @@ class VolumeRoom:
         if rows.size and wants.exclusive:
             self._in_use = self._in_use.union(wants.exclusive)
         if any(want.claim or self.candidates(want).exist for want in wants.unbound):
-            for row in np.repeat(rows, pods[rows]).tolist():
+            for row in np.repeat(rows, pods).tolist():
                 self._choose(pod_class.id, wants, row)
 
     def _choose(self, class_id: int, wants: Wants, row: int) -> None:

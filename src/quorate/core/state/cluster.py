@@ -7,29 +7,37 @@ Called by ``scheduler``. This is the one mutable class of the core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
 from quorate.core.model import GangKey, Namespace, Owner, Pod
-from quorate.core.state.encoding import PodClasses, Resources
+from quorate.core.model.selects import Selects
+from quorate.core.profile import GANGS, Profile
+from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
+from quorate.core.state.spread_defaults import SpreadDefaults
 from quorate.core.state.storage import Storage
 
 
 class Cluster:
     """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
 
-    def __init__(self, scheduler_names: Iterable[str]) -> None:
+    def __init__(
+        self, scheduler_names: Iterable[str], profiles: Mapping[str, Profile] | None = None
+    ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
+        self.profiles = profiles or {}
+        """How pods are placed, by scheduler name; others are packed as gangs."""
         self.resources = Resources()
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
         self.storage = Storage(self.nodes.capacity)
+        self.spread_defaults = SpreadDefaults()
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -74,7 +82,8 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
-        self._touch_users()
+        stirred = (self.pods.get(uid) for uid in self.storage.take_stirred())
+        self.touched.update(e.gang.key for e in stirred if e is not None and e.gang is not None)
         news = self.touched, self.grown, self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
@@ -104,11 +113,7 @@ class Cluster:
             node = nodes[row]
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
-            on_node = self._on_node.get(node.name)
-            if on_node is None:
-                self._on_node[node.name] = {entry.pod.uid}
-            else:
-                on_node.add(entry.pod.uid)
+            self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
             self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
@@ -152,7 +157,7 @@ class Cluster:
         if entry is None:
             ours = pod.scheduler in self.scheduler_names
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
-            entry = PodEntry(pod, self.classes.of(pod.shape), label_set, ours=ours)
+            entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
             self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
@@ -166,7 +171,7 @@ class Cluster:
             self.neighbours.drop(entry.label_set, entry.pod.shape)
             self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
-            entry.pod_class = self.classes.of(pod.shape)
+            entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
@@ -178,6 +183,9 @@ class Cluster:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
             self._settle(entry.gang, pod.uid)
+
+    def _class_of(self, pod: Pod) -> PodClass:
+        return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
 
     def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
         """Decide where a pod is. A pod that has a node never loses it again."""
@@ -331,23 +339,17 @@ class Cluster:
     def _object_changed(self, change: changes.ObjectChanged) -> None:
         if isinstance(change.object, Namespace):
             self.neighbours.put_namespace(change.object)
+        elif isinstance(change.object, Selects):
+            self.spread_defaults.put(change.object)
         else:
             self.storage.put(change.object)
-            self._touch_users()
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
         if change.kind == "Namespace":
             self.neighbours.remove_namespace(change.name)
         else:
+            self.spread_defaults.remove(change.kind, change.namespace, change.name)
             self.storage.remove(change.kind, change.namespace, change.name)
-            self._touch_users()
-
-    def _touch_users(self) -> None:
-        """Look again at the gangs whose pods use what has changed in storage."""
-        for uid in self.storage.take_stirred():
-            entry = self.pods.get(uid)
-            if entry is not None and entry.gang is not None:
-                self.touched.add(entry.gang.key)
 
     # Outcomes of our binds
 
@@ -376,14 +378,12 @@ class Cluster:
         self._settle(entry.gang, change.uid)
 
     def _prepare_failed(self, change: changes.PrepareFailed) -> None:
-        gang = self.gangs.get(change.key)
-        if gang is not None and gang.attempt is not None and gang.attempt.id == change.attempt:
-            gang.attempt.refusals.append((change.node, change.message))
+        if (gang := self.gangs.get(change.key)) is not None:
+            gang.note_unprepared(change.attempt, change.node, change.message)
             self.touched.add(change.key)
 
     def _undone(self, change: changes.Undone) -> None:
-        gang = self.gangs.get(change.key)
-        if gang is not None:
+        if (gang := self.gangs.get(change.key)) is not None:
             gang.is_undoing = False
             self.touched.add(change.key)
 

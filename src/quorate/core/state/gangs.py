@@ -261,6 +261,11 @@ class GangEntry:
         if lacks and self.once_quorate and entry.pod.attempt == self.founding != "":
             self.once_quorate, self.reopened = False, True
 
+    def note_unprepared(self, attempt: str, node: str, message: str) -> None:
+        """A write that comes before the binds of this attempt was refused."""
+        if self.attempt is not None and self.attempt.id == attempt:
+            self.attempt.refusals.append((node, message))
+
     def after_loss(self) -> None:
         """A gang that has lost its last bound member has to become quorate afresh."""
         if self.bound == 0:

@@ -52,6 +52,7 @@ class Container(Struct, gc=False, rename="camel"):
     """``spec.containers[]`` and ``spec.initContainers[]``."""
 
     name: str = ""
+    image: str | None = None
     resources: Raw = EMPTY
     ports: Raw = EMPTY
     restart_policy: str | None = None
@@ -62,6 +63,12 @@ class ClaimSource(Struct, gc=False, rename="camel"):
     """``persistentVolumeClaim`` of a volume."""
 
     claim_name: str = ""
+
+
+class ImageVolume(Struct, gc=False):
+    """``spec.volumes[].image``."""
+
+    reference: str | None = None
 
 
 class Volume(Struct, gc=False, rename="camel"):
@@ -77,6 +84,7 @@ class Volume(Struct, gc=False, rename="camel"):
     portworx_volume: Raw = EMPTY
     iscsi: Raw = EMPTY
     rbd: Raw = EMPTY
+    image: ImageVolume | None = None
 
 
 class Gate(Struct, gc=False):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quorate.core.plan.filters.verdict import Refusal, Verdict, refuse_pod
+from quorate.core.plan.filters.verdict import Refusal, Verdict
 from quorate.core.state.encoding import Ints, PodClass
 from quorate.core.state.wants import LIMITS, Wants
 
@@ -26,9 +26,10 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     wants = pod_class.wants
     if wants is None:
         return None
-    refused = refuse_pod(wants.problems, LIMITS, len(room.free), of_pod=False)
-    if refused is not None:
-        return refused
+    for problem in wants.problems:
+        if problem.rule == LIMITS:
+            refusal = Refusal(problem.text, resolvable=False)
+            return Verdict(np.ones(len(room.free), np.int8), (refusal,))
     codes = np.zeros(len(room.free), np.int8)
     for driver, more in _more(wants, room).items():
         limits = room.volumes.limits(driver)

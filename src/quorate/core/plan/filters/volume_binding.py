@@ -9,31 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quorate.core.plan.filters.verdict import Refusal, Refusals, Verdict, refuse_pod
+from quorate.core.plan.filters.verdict import Refusal, Refusals, Verdict, rejected_for
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.wants import BINDING, BoundWant
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room
 
-_BOUND = {1: "node(s) didn't match PersistentVolume's node affinity"}
+_MISMATCH = "node(s) didn't match PersistentVolume's node affinity"
+_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+_NO_SPACE = "node(s) did not have enough free storage"
 _GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-_UNBOUND = {
-    1: "node(s) didn't find available persistent volumes to bind",
-    2: "node(s) did not have enough free storage",
-}
+REFUSALS = (Refusal(_MISMATCH, resolvable=False),)
 _OTHER_NODE, _MISSING = 1, 2
-
-
-def _refusal(bound: int, unbound: int) -> Refusal:
-    """Return what is said of a node, in kube-scheduler's order of its reasons."""
-    words = [_BOUND.get(bound), _UNBOUND.get(unbound), _GONE if bound == _MISSING else None]
-    first, *also = [word for word in words if word] or [""]
-    return Refusal(first, resolvable=False, also=tuple(also))
-
-
-REFUSALS = tuple(_refusal(code // 3, code % 3) for code in range(1, 9))
-"""At ``3 * bound + unbound - 1``, of the verdicts on bound and on unbound claims."""
+_UNMATCHED, _FULL = 1, 2
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -41,15 +30,20 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     wants = pod_class.wants
     if wants is None:
         return None
-    refused = refuse_pod(wants.problems, BINDING, len(room.free))
+    refused = rejected_for(wants.problems, BINDING, len(room.free))
     if refused is not None:
         return refused
     if not wants.bound and not wants.unbound:
         return None
-    codes = 3 * _judge_bound(wants.bound, room)
-    if wants.unbound:
-        codes += room.volumes.judge_unbound(wants)
-    return Verdict(codes, REFUSALS)
+    bound = _judge_bound(wants.bound, room)
+    unbound = room.volumes.judge_unbound(wants)
+    several = (
+        (_MISMATCH, bound == _OTHER_NODE),
+        (_NO_VOLUME, unbound == _UNMATCHED),
+        (_NO_SPACE, unbound == _FULL),
+        (_GONE, bound == _MISSING),
+    )
+    return Verdict(((bound > 0) | (unbound > 0)).astype(np.int8), REFUSALS, several)
 
 
 def _judge_bound(bound: tuple[BoundWant, ...], room: Room) -> Refusals:

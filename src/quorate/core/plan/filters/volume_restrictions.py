@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quorate.core.plan.filters.verdict import Refusal, Verdict, refuse_pod
+from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected_for
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.wants import RESTRICTIONS
 
@@ -32,7 +32,7 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     wants, disks = pod_class.wants, pod_class.shape.disks
     if wants is None:
         return None
-    refused = refuse_pod(wants.problems, RESTRICTIONS, len(room.free))
+    refused = rejected_for(wants.problems, RESTRICTIONS, len(room.free))
     if refused is not None:
         return refused
     in_use = room.volumes.is_used(wants.exclusive)

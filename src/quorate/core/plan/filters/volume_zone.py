@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quorate.core.plan.filters.verdict import Refusal, Verdict, refuse_pod
+from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected_for
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.wants import ZONE
 
@@ -22,7 +22,7 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     wants = pod_class.wants
     if wants is None:
         return None
-    refused = refuse_pod(wants.problems, ZONE, len(room.free))
+    refused = rejected_for(wants.problems, ZONE, len(room.free))
     if refused is not None:
         return refused
     if not wants.topologies:
