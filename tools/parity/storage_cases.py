@@ -21,7 +21,7 @@ INLINE: tuple[Object, ...] = (
     {"iscsi": {"targetPortal": "x", "iqn": "i", "lun": 0, "readOnly": True}},
     {"rbd": {"monitors": ["a", "b"], "image": "i"}},
     {"rbd": {"monitors": ["b", "c"], "image": "i", "readOnly": True}},
-    {"azureDisk": {"diskName": "a", "diskURI": "u"}},
+    {"azureDisk": {"diskName": "a", "diskURI": "u", "kind": "Managed"}},
     {"cinder": {"volumeID": "c"}},
     {"emptyDir": {}},
 )
