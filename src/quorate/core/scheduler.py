@@ -64,7 +64,10 @@ class Scheduler:
             reason = held_by(gang, cluster, now_s)
             if reason is Reason.BACKING_OFF:
                 queue.back_off(gang.key, gang.not_before_s)
-            if reason is not Reason.NONE or not gang.waits or self._preparations.holds(gang):
+            if reason is not Reason.NONE or not gang.waits:
+                continue
+            if self._preparations.holds(gang):
+                queue.block(gang.key, members_of(gang, cluster))
                 continue
             if binds_left <= 0:
                 queue.ready.add(gang.key)

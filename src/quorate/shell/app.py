@@ -26,6 +26,7 @@ from quorate.shell.apis import api_words
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
+from quorate.shell.commit.preparer import Preparer
 from quorate.shell.config import Config
 from quorate.shell.health import HealthError, HealthServer
 from quorate.shell.kube.client import KubeClient
@@ -108,6 +109,13 @@ class App:
             may_bind=self._may_write,
             clock=steady,
         )
+        self._preparer = Preparer(
+            self._reads,
+            concurrency=config.bind_concurrency,
+            on_change=self._on_change,
+            may_write=self._may_write,
+            clock=steady,
+        )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
         self._reporter = Reporter(
@@ -167,6 +175,7 @@ class App:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._preparer.close()
         await self._evictor.close()
         await self._lookup.close()
         for client in (self._binds, self._reads, self._lease):
@@ -290,6 +299,7 @@ class App:
         return self._steady.now_s() if problems else plan.wake_at_s
 
     def _commit(self, plan: Plan) -> None:
+        self._preparer.carry_out(plan)
         for gang in plan.gangs:
             self.metrics.gangs_planned.inc()
             self._binder.submit(gang)

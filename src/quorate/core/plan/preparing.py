@@ -139,15 +139,16 @@ def _look(one: _Preparing, cluster: Cluster) -> tuple[dict[str, str], dict[str, 
         claim = storage.claims.get(prepare.key)
         node = prepare.node
         if claim is None or claim.uid != prepare.uid:
-            failed[node] = f"claim {prepare.key} does not exist any more"
+            failed.setdefault(node, f"claim {prepare.key} does not exist any more")
         elif not claim.is_bound:
             written = _is_written(prepare, claim, cluster)
             if written:
                 one.seen.add(prepare.key)
             elif prepare.key in one.seen:
-                failed[node] = _gave_up(prepare)
+                failed.setdefault(node, _gave_up(prepare))
             if written or prepare.key not in one.seen:
-                waiting[node] = f"claim {prepare.key} was not bound in time, for node {node}"
+                late = f"claim {prepare.key} was not bound in time, for node {node}"
+                waiting.setdefault(node, late)
     if not waiting and not failed:
         failed = _misplaced(one, cluster)
     return waiting, failed
