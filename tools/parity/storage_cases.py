@@ -1,4 +1,4 @@
-"""Draw storage for random cases: claims, volumes, classes, limits, attachments; and pods' volumes."""
+"""Draw storage for random cases: claims, volumes, classes, limits; and the volumes of pods."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ INLINE: tuple[Object, ...] = (
 
 def give_volumes(choice: Choice, pod: Object) -> None:
     """Give a pod claims and disks, rarely one that does not exist."""
-    volumes: list[Object] = []
-    for claim in CLAIMS:
-        if choice.chance(25):
-            volumes.append({"persistentVolumeClaim": {"claimName": claim}})
+    volumes: list[Object] = [
+        {"persistentVolumeClaim": {"claimName": claim}} for claim in CLAIMS if choice.chance(25)
+    ]
     if choice.chance(4):
         volumes.append({"persistentVolumeClaim": {"claimName": "absent"}})
     if choice.chance(25):

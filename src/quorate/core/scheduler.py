@@ -8,6 +8,7 @@ waits, calls out, or reads a clock: the same calls give the same plans.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -19,7 +20,7 @@ from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, Undo
 from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
@@ -30,6 +31,15 @@ from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Parts of a ``Plan`` that is being made."""
+
+    gangs: list[GangBinds]
+    undo: list[Undo]
+    preparing: list[GangBinds] = field(default_factory=list)
 
 
 class Scheduler:
@@ -55,7 +65,7 @@ class Scheduler:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
         gangs, undo = self._preparations.step(cluster, now_s)
-        preparing: list[GangBinds] = []
+        draft = _Draft(gangs, undo)
         touched, evictions = self._take_news(now_s)
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
@@ -66,39 +76,45 @@ class Scheduler:
                 queue.back_off(gang.key, gang.not_before_s)
             if reason is not Reason.NONE or not gang.waits:
                 continue
-            if self._preparations.holds(gang):
-                queue.block(gang.key, members_of(gang, cluster))
-                continue
             if binds_left <= 0:
                 queue.ready.add(gang.key)
                 continue
             cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room())
             gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
-            first = max(0, gang.need - 1)
-            binds = cycle.place(gang)
-            if binds:
-                plan = self._attempts.begin(gang, binds, first, now_s)
-                if any(bind.prepare for bind in binds):
-                    preparing.append(plan)
-                    self._preparations.begin(gang, plan)
-                else:
-                    gangs.append(plan)
-                binds_left -= len(binds)
-            elif (left := stale(gang, cluster)) is not None:
-                undo.append(left)
+            if not self._preparations.holds(gang):
+                binds_left -= self._place(gang, cycle, draft, now_s)
             if gang.waits:
                 queue.block(gang.key, members_of(gang, cluster))
                 if gang.avoid:
                     queue.alarms[gang.key] = min(gang.avoid.values())
         touched |= cluster.take_news()[0]
         return Plan(
-            gangs=tuple(gangs),
-            preparing=tuple(preparing),
-            undo=tuple(undo),
+            gangs=tuple(draft.gangs),
+            preparing=tuple(draft.preparing),
+            undo=tuple(draft.undo),
             evictions=tuple(evictions),
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if queue.ready else self._wake_at_s(),
         )
+
+    def _place(self, gang: GangEntry, cycle: Cycle, draft: _Draft, now_s: float) -> int:
+        """Place one gang, or let go what an earlier attempt left; return how many binds it takes.
+
+        A plan with claims to be bound first is sent in two parts.
+        """
+        first = max(0, gang.need - 1)
+        binds = cycle.place(gang)
+        if not binds:
+            left = stale(gang, self.cluster)
+            draft.undo += [left] if left is not None else []
+            return 0
+        plan = self._attempts.begin(gang, binds, first, now_s)
+        if any(bind.prepare for bind in binds):
+            draft.preparing.append(plan)
+            self._preparations.begin(gang, plan)
+        else:
+            draft.gangs.append(plan)
+        return len(binds)
 
     def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
         """Wake whom the news can help; return who differs, and evictions of attempts that ended."""

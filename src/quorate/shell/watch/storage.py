@@ -377,12 +377,16 @@ def _csi_of(spec: _VolumeSpec, meta: _Metadata) -> tuple[str, str, bool]:
 def gce_handle(disk: str, zone: str = "") -> str:
     """Return the handle that a GCE disk has when its plugin is migrated to CSI.
 
-    ``zone`` is its zone label; ``__`` joins the zones of a regional disk.
+    ``zone`` is its zone label; ``__`` joins the zones of a regional disk, which must be of one
+    region: else it has no handle, "".
     """
     zones = zone.split("__") if zone else ["UNSPECIFIED"]
     if len(zones) == 1:
         return f"projects/UNSPECIFIED/zones/{zones[0]}/disks/{disk}"
-    region = zones[0].rpartition("-")[0]
+    regions = {one.rpartition("-")[0] if one.count("-") == 2 else "" for one in zones}
+    region = regions.pop()
+    if regions or not region:
+        return ""
     return f"projects/UNSPECIFIED/regions/{region}/disks/{disk}"
 
 
