@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
+from quorate.core.model import SelectorTerm
 from quorate.core.model.storage import Volume
-from quorate.core.state.encoding import Ints, Mask
+from quorate.core.state.encoding import Ints
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.wants import UnboundWant, fits_claim
 
@@ -27,6 +28,10 @@ class Candidates:
         self._order = order
         self._flat = self._flatten(groups)
         self.exist = bool(groups)
+        self.one_each = all(len(numbers) == len(rows) == 1 for numbers, rows in groups) and len(
+            {int(rows[0]) for _, rows in groups}
+        ) == len(groups)
+        """Whether each node has at most one of them, and each of them one node."""
 
     def _flatten(self, groups: list[tuple[list[int], Ints]]) -> tuple[Ints, Ints] | None:
         if sum(len(numbers) * len(rows) for numbers, rows in groups) > _FLAT_MAX:
@@ -74,7 +79,7 @@ class Candidates:
 def candidates_of(
     want: UnboundWant,
     snapshot: Snapshot,
-    affinity: Callable[[object], Mask],
+    rows_of: Callable[[tuple[SelectorTerm, ...] | None], Ints],
     numbers: dict[str, int],
 ) -> Candidates:
     """Return the volumes that do for the claim; new ones get a number in ``numbers``."""
@@ -87,15 +92,14 @@ def candidates_of(
         fitting = [volume for volume in fitting if volume.name not in storage.reserved]
     fitting.sort(key=lambda volume: (volume.capacity, volume.name))
     order: dict[int, int] = {}
-    groups: dict[object, list[int]] = {}
+    groups: dict[tuple[SelectorTerm, ...] | None, list[int]] = {}
     for rank, volume in enumerate(fitting):
         number = numbers.setdefault(volume.name, len(numbers))
         order[number] = rank
         groups.setdefault(volume.affinity, []).append(number)
-    everywhere = np.flatnonzero(snapshot.alive)
     found = []
     for terms, alike in groups.items():
-        rows = everywhere if terms is None else np.flatnonzero(affinity(terms) & snapshot.alive)
+        rows = rows_of(terms)
         if len(rows):
             found.append((alike, rows))
     return Candidates(found, order)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.model import Disk
+from quorate.core.model import Disk, SelectorTerm
 from quorate.core.model.storage import NO_PROVISIONER, ClaimKey
 from quorate.core.plan.candidates import Candidates, candidates_of
 from quorate.core.plan.filters import node_affinity
@@ -36,8 +36,10 @@ class _Lasting:
         self.names: list[str] = []
         self.candidates: dict[UnboundWant, Candidates] = {}
         self.provisions: dict[tuple[str, int | None], Codes] = {}
-        self.affinities: dict[object, Mask] = {}
+        self.affinities: dict[tuple[SelectorTerm, ...], Mask] = {}
         self.zones: dict[tuple[Topology, ...], Mask] = {}
+        self.by_label: dict[str, tuple[Ints, Codes]] = {}
+        """Rows in the order of their codes of a label, and these codes."""
 
 
 class VolumeRoom:
@@ -101,15 +103,40 @@ class VolumeRoom:
         here = self._storage.nodes.holders.get(volume_id)
         return sorted(self._holders.get(volume_id, _NOBODY).union(here or ()))
 
-    def affinity(self, terms: object) -> Mask:
-        """Return bool[n]: nodes that match a volume's node affinity (a tuple of terms)."""
+    def affinity(self, terms: tuple[SelectorTerm, ...]) -> Mask:
+        """Return bool[n]: nodes that match a volume's node affinity."""
         found = self._lasting.affinities.get(terms)
         if found is None:
             found = np.zeros(len(self._snapshot), np.bool_)
-            for term in terms:  # type: ignore[attr-defined]
+            for term in terms:
                 found |= node_affinity.matches_term(term, self._snapshot)
             self._lasting.affinities[terms] = found
         return found
+
+    def rows_of(self, terms: tuple[SelectorTerm, ...] | None) -> Ints:
+        """Return the rows of the nodes that match a volume's node affinity (None: of all).
+
+        Local volumes name their one node: that is looked up, not searched for.
+        """
+        alive = self._snapshot.alive
+        if terms is None:
+            return np.flatnonzero(alive)
+        if len(terms) != 1 or len(terms[0].expressions) != 1:
+            return np.flatnonzero(self.affinity(terms) & alive)
+        [one] = terms[0].expressions
+        if one.operator != "In" or len(one.values) != 1:
+            return np.flatnonzero(self.affinity(terms) & alive)
+        column = self._snapshot.label(one.key)
+        code = column.code_of.get(one.values[0])
+        if code is None:
+            return np.zeros(0, np.int64)
+        found = self._lasting.by_label.get(one.key)
+        if found is None:
+            codes = np.where(alive, column.codes[: len(alive)], -1)
+            order = np.argsort(codes, kind="stable")
+            found = self._lasting.by_label[one.key] = order, codes[order]
+        order, ordered = found
+        return order[np.searchsorted(ordered, code) : np.searchsorted(ordered, code, "right")]
 
     def in_zone(self, topologies: tuple[Topology, ...]) -> Mask:
         """Return bool[n]: nodes in the zones of bound volumes, and those that are in no zone."""
@@ -198,7 +225,7 @@ class VolumeRoom:
             want = want._replace(kept=self._decided[want.claim][1])
         found = self._lasting.candidates.get(want)
         if found is None:
-            found = candidates_of(want, self._snapshot, self.affinity, self._lasting.numbers)
+            found = candidates_of(want, self._snapshot, self.rows_of, self._lasting.numbers)
             self._lasting.candidates[want] = found
             self._lasting.names = list(self._lasting.numbers)
         return found
@@ -254,12 +281,29 @@ class VolumeRoom:
             return False
         if wants.shared or wants.exclusive:
             return True
+        if len(wants.unbound) == 1 and self._has_one_each(wants.unbound[0]):
+            return False
+        return self._chooses(wants)
+
+    def _chooses(self, wants: Wants) -> bool:
+        """Whether volumes have to be chosen for the pods one after the other."""
         return any(want.claim or self.candidates(want).exist for want in wants.unbound)
+
+    def _has_one_each(self, want: UnboundWant) -> bool:
+        """Whether volumes are local, one for each node: then no pod is in another's way."""
+        found = self._storage.classes.get(want.storage_class)
+        return (
+            want.claim is None
+            and found is not None
+            and found.provisioner == NO_PROVISIONER
+            and self.candidates(want).one_each
+        )
 
     def slots(self, pod_class: PodClass) -> Ints:
         """Return int64[n]: how many more pods of the class each node takes, by volume limits.
 
-        Disks that exclude one another allow one; all else is said by the rules.
+        Disks that exclude one another allow one, and so do volumes that have to be chosen; all else
+        is said by the rules.
         """
         slots = np.full(len(self._snapshot), UNLIMITED, np.int64)
         for driver, each in pod_class.wants.new if pod_class.wants else ():
@@ -268,6 +312,8 @@ class VolumeRoom:
                 np.minimum(slots, (limits - self.attached(driver)) // each, out=slots)
         disks = pod_class.shape.disks
         if any(disk.conflicts(other) for disk in disks for other in disks):
+            np.minimum(slots, 1, out=slots)
+        if pod_class.wants is not None and self._chooses(pod_class.wants):
             np.minimum(slots, 1, out=slots)
         return np.maximum(slots, 0, out=slots)
 
@@ -289,24 +335,28 @@ class VolumeRoom:
             self._holders[volume_id] = known.union(fresh.tolist())
         if rows.size and wants.exclusive:
             self._in_use = self._in_use.union(wants.exclusive)
-        if any(want.claim or self.candidates(want).exist for want in wants.unbound):
-            for row in np.repeat(rows, pods).tolist():
-                self._choose(pod_class.id, wants, row)
+        if self._chooses(wants):
+            self._choose(pod_class.id, wants, np.repeat(rows, pods).tolist())
 
-    def _choose(self, class_id: int, wants: Wants, row: int) -> None:
-        """Choose volumes for one pod on the row, as the verdict on it was found."""
-        _, choices = self._choices(wants)
-        names = []
-        for want, choice in zip(wants.unbound, choices, strict=True):
-            number = int(choice[row])
-            name = self._lasting.names[number] if number >= 0 else ""
-            if number >= 0:
-                self._taken = self._taken | {number}
-            if want.claim is not None:
-                self._decided.setdefault(want.claim, (row, name))
-            names.append(name)
-        chosen = self._chosen.get((class_id, row), ())
-        self._chosen[class_id, row] = (*chosen, tuple(names))
+    def _choose(self, class_id: int, wants: Wants, rows: list[int]) -> None:
+        """Choose volumes for pods on these rows, as the verdicts on them were found."""
+        shared = any(want.claim for want in wants.unbound)
+        choices = self._choices(wants)[1]
+        fresh: set[int] = set()
+        for row in rows:
+            numbers = [int(choice[row]) for choice in choices]
+            if not fresh.isdisjoint(numbers) or (shared and fresh):
+                self._taken, fresh = self._taken | fresh, set()
+                choices = self._choices(wants)[1]
+                numbers = [int(choice[row]) for choice in choices]
+            fresh.update(number for number in numbers if number >= 0)
+            names = tuple(self._lasting.names[n] if n >= 0 else "" for n in numbers)
+            for want, name in zip(wants.unbound, names, strict=True):
+                if want.claim is not None:
+                    self._decided.setdefault(want.claim, (row, name))
+            chosen = self._chosen.get((class_id, row), ())
+            self._chosen[class_id, row] = (*chosen, names)
+        self._taken = self._taken | fresh
 
     def take_chosen(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
         """Return and forget the volumes chosen for one pod of the class on the row.
