@@ -132,6 +132,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
+    ``hold_s`` is how long room is held for its replacement; None means its gang's or the default.
     ``anti_terms`` select pods that may not share a domain with this one (required anti-affinity).
     """
 
@@ -156,6 +157,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt_size: int = 0
     started: bool = False
     refusal: str = ""
+    hold_s: float | None = None
     anti_terms: tuple[LabelSelector, ...] = ()
 
     @property
@@ -178,7 +180,7 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an object of an API says of its gang.
 
     ``timeout_s`` bounds one attempt; None means the default. ``defect`` says why the object cannot
-    be used as it is.
+    be used as it is, ``warning`` what is odd about it. ``hold_s`` is as in ``Pod``.
     """
 
     key: GangKey
@@ -190,3 +192,5 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     queue: str = ""
     owner: Owner | None = None
     defect: str = ""
+    hold_s: float | None = None
+    warning: str = ""

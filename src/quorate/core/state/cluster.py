@@ -14,6 +14,7 @@ from quorate.core.changes import BindFailure, Change
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.state.encoding import PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.holds import Holds, placed
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
 
@@ -31,6 +32,7 @@ class Cluster:
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
         self.with_anti_terms: dict[str, PodEntry] = {}
+        self.holds = Holds()
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -103,6 +105,7 @@ class Cluster:
                 on_node.add(entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.touched.add(gang.key)
+        self.holds.note_assumed(gang, entries)
 
     # Nodes
 
@@ -125,6 +128,7 @@ class Cluster:
             return
         self.nodes_differ = True
         self.grown.discard(row)
+        self.holds.node_gone(change.name)
         for uid in self._on_node.get(change.name, ()):
             self.pods[uid].row = -1
 
@@ -139,7 +143,9 @@ class Cluster:
             self.pods[pod.uid] = entry
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
+            self.holds.note(None, entry)
         elif entry.pod != pod:
+            was = placed(entry)
             where, node = self._place_of(pod, entry), pod.node or entry.node
             was_refused = entry.where is Where.REFUSED
             self._leave(entry)
@@ -153,6 +159,7 @@ class Cluster:
                 self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
+            self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
@@ -181,7 +188,9 @@ class Cluster:
         entry = self.pods.get(change.uid)
         if entry is None:
             return
+        was = placed(entry)
         self._leave(entry)
+        self.holds.note(was, entry, gone=True)
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
@@ -235,9 +244,10 @@ class Cluster:
                 del self._on_node[entry.node]
 
     def _move(self, entry: PodEntry, where: Where, node: str) -> None:
-        row_before = entry.row
+        row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
+        self.holds.note(was, entry)
         if row_before >= 0 and entry.row != row_before:
             self.grown.add(row_before)
 
@@ -262,6 +272,8 @@ class Cluster:
     def _gang_changed(self, change: changes.GangChanged) -> None:
         gang = self._gang(change.spec.key)
         if gang.spec != change.spec:
+            if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
+                self.holds.end_all_of(gang.key)
             gang.set_spec(change.spec)
             if change.spec.min_resources:
                 self._with_min_resources.add(gang.key)
@@ -294,6 +306,7 @@ class Cluster:
 
     def _owner_changed(self, change: changes.OwnerChanged) -> None:
         key = change.namespace, change.owner
+        self.touched |= self.holds.owner_said(*key, change.replicas)
         if key in self.owners and self.owners[key] == change.replicas:
             return
         self.owners[key] = change.replicas
