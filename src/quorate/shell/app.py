@@ -369,8 +369,11 @@ class App:
             for kind in {"Pod", "Node", "PodGroup", *kinds}:
                 self.metrics.quarantined.labels(kind).set(kinds.count(kind))
             self.metrics.recorder_bytes.set(self.recorder.size_bytes)
+            since_s: list[float] = []
             if self._may_write():
                 self._self_check.look()
+                since_s = [hold.since_s for hold in self.scheduler.cluster.holds if hold.since_s]
+            self.metrics.show_holds(since_s, self._steady.now_s())
 
 
 class LeaseLostError(Exception):

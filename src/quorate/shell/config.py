@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from quorate.core.policy import Policy
+from quorate.dialects.hold_time import HOLD_S_MAX
 from quorate.shell.config_yaml import (
     BadValueError,
     ConfigError,
@@ -222,6 +223,7 @@ _TOP = {
     "schedulerNames": Field("scheduler_names", texts(_dns_name)),
     "packing": Field("packing", choice(_PACKING)),
     "attemptTimeoutSeconds": Field("attempt_timeout_s", number(1, _ATTEMPT_TIMEOUT_S_MAX)),
+    "holdSlotSeconds": Field("hold_s", number(0, HOLD_S_MAX)),
     "backoffSeconds": Field("backoff_s", number(0.01, _DAY_S)),
     "backoffMaxSeconds": Field("backoff_s_max", number(0.01, _DAY_S)),
     "leaderElection": Field("leader_election", section(_ELECTION)),

@@ -28,6 +28,7 @@ def test_every_field_is_read():
         "schedulerNames: [quorate, default-scheduler]\n"
         "packing: leastAllocated\n"
         "attemptTimeoutSeconds: 30.5\n"
+        "holdSlotSeconds: 0\n"
         "backoffSeconds: 2\n"
         "backoffMaxSeconds: 20\n"
         "leaderElection:\n"
@@ -48,6 +49,7 @@ def test_every_field_is_read():
             scheduler_names=("quorate", "default-scheduler"),
             packing="least-allocated",
             attempt_timeout_s=30.5,
+            hold_s=0,
             backoff_s=2,
             backoff_s_max=20,
         ),
@@ -88,6 +90,8 @@ def test_anchors_are_followed():
         ("attemptTimeoutSeconds: 901", 3, "attemptTimeoutSeconds", "out of range|1 to 900"),
         ("attemptTimeoutSeconds: 0", 3, "attemptTimeoutSeconds", "out of range"),
         ("attemptTimeoutSeconds: 1:30", 3, "attemptTimeoutSeconds", "not a plain number"),
+        ("holdSlotSeconds: -1", 3, "holdSlotSeconds", "out of range|0 to 86400"),
+        ("holdSlotSeconds: 5m", 3, "holdSlotSeconds", '"5m"|without a unit'),
         ("backoffSeconds: .nan", 3, "backoffSeconds", "not a plain number"),
         ("backoffSeconds: 010", 3, "backoffSeconds", "not a plain number"),
         ("backoffSeconds: true", 3, "backoffSeconds", "not a plain number"),

@@ -15,6 +15,7 @@ from quorate.core.model import GangKey, Namespace, Owner, Pod
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.holds import Holds, placed
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
@@ -39,6 +40,7 @@ class Cluster:
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
+        self.holds = Holds()
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -114,6 +116,7 @@ class Cluster:
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
+        self.holds.note_assumed(gang, entries)
 
     # Nodes
 
@@ -135,6 +138,7 @@ class Cluster:
             return
         self.nodes_differ = True
         self.grown.discard(row)
+        self.holds.node_gone(change.name)
         for uid in self._on_node.get(change.name, ()):
             entry = self.pods[uid]
             self.neighbours.release(
@@ -154,7 +158,9 @@ class Cluster:
             self.pods[pod.uid] = entry
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
+            self.holds.note(None, entry)
         elif entry.pod != pod:
+            was = placed(entry)
             where, node = self._place_of(pod, entry), pod.node or entry.node
             was_refused = entry.where is Where.REFUSED
             self._leave(entry)
@@ -170,6 +176,7 @@ class Cluster:
                 self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
+            self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
@@ -200,7 +207,9 @@ class Cluster:
         entry = self.pods.get(change.uid)
         if entry is None:
             return
+        was = placed(entry)
         self._leave(entry)
+        self.holds.note(was, entry, gone=True)
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
@@ -252,9 +261,10 @@ class Cluster:
                 del self._on_node[entry.node]
 
     def _move(self, entry: PodEntry, where: Where, node: str) -> None:
-        row_before = entry.row
+        row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
+        self.holds.note(was, entry)
         if row_before >= 0 and entry.row != row_before:
             self.grown.add(row_before)
 
@@ -279,6 +289,8 @@ class Cluster:
     def _gang_changed(self, change: changes.GangChanged) -> None:
         gang = self._gang(change.spec.key)
         if gang.spec != change.spec:
+            if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
+                self.holds.end_all_of(gang.key)
             gang.set_spec(change.spec)
             if change.spec.min_resources:
                 self._with_min_resources.add(gang.key)
@@ -311,6 +323,7 @@ class Cluster:
 
     def _owner_changed(self, change: changes.OwnerChanged) -> None:
         key = change.namespace, change.owner
+        self.touched |= self.holds.owner_said(*key, change.replicas)
         if key in self.owners and self.owners[key] == change.replicas:
             return
         self.owners[key] = change.replicas
