@@ -1,9 +1,9 @@
 """How often two schedulers collide: ``python -m bench.guard_collisions [--rounds N]``.
 
 Eight gangs of 10 of quorate's and 60 pods of kube-scheduler's wait for ten nodes, which then
-appear; together they want 2.5 times what there is. Counted are the nodes that hold more than they have,
-with the guard off and on in turn. No kubelet refuses anything here: on such a node a real one would
-have refused a pod.
+appear; together they want 2.5 times what there is. Counted are the nodes that hold more than they
+have, with the guard off and on in turn. No kubelet refuses anything here: on such a node a real
+one would have refused a pod.
 """
 
 import argparse
