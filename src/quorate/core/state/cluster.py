@@ -21,6 +21,9 @@ from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
 
+_ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
+"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
+
 
 class Cluster:
     """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
@@ -63,6 +66,7 @@ class Cluster:
             changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
+            changes.BindingAdmitted: self._binding_admitted,
         }
 
     def apply(self, change: Change) -> None:
@@ -170,7 +174,7 @@ class Cluster:
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
+            self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry)
                 self._settle(entry.gang, pod.uid)
@@ -372,6 +376,12 @@ class Cluster:
                 entry.gang.last_failure = change.message
             self._move(entry, self._place_of(entry.pod, None), "")
         self._settle(entry.gang, change.uid)
+
+    def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
+        """Count another scheduler's pod where it is about to be bound, or no more."""
+        entry = self.pods.get(change.uid)
+        if entry is not None and entry.where is Where.FOREIGN:
+            self._move(entry, Where.FOREIGN, change.node)
 
     def _settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""

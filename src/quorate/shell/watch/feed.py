@@ -79,6 +79,14 @@ class Feed:
         """Whether everything was listed: before that, nothing may be decided."""
         return all(reflector.is_synced for reflector in self.reflectors.values())
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether everything was listed, and no watch is in trouble as far as we know."""
+        return all(
+            reflector.is_synced and (reflector.is_absent or reflector.last_error is None)
+            for reflector in self.reflectors.values()
+        )
+
     async def run(self) -> None:
         """Watch until cancelled; what a watcher raises ends all of them."""
         async with asyncio.TaskGroup() as group:
