@@ -133,7 +133,7 @@ class App:
             self._config.health_host,
             self._config.health_port,
             registry=self.metrics.registry,
-            unready_reason=self._unready_reason,
+            unready_reason=self._feed.unready_reason,
         )
         await health.start()
         log.info("started", identity=self._identity, health_port=health.port)
@@ -349,16 +349,6 @@ class App:
         }
 
     # Health
-
-    def _unready_reason(self) -> str | None:
-        if self._feed.is_synced:
-            return None
-        missing = [
-            f"{path} ({reflector.last_error})" if reflector.last_error else path
-            for path, reflector in self._feed.reflectors.items()
-            if not reflector.is_synced
-        ]
-        return f"not listed yet: {', '.join(missing)}"
 
     async def _watch_numbers(self) -> None:
         """Copy counters that others keep into metrics, and say when a watch is in trouble."""

@@ -87,6 +87,15 @@ class Feed:
             for reflector in self.reflectors.values()
         )
 
+    def unready_reason(self) -> str | None:
+        """Say what is not listed yet, and why; None when everything is."""
+        missing = [
+            f"{path} ({reflector.last_error})" if reflector.last_error else path
+            for path, reflector in self.reflectors.items()
+            if not reflector.is_synced
+        ]
+        return f"not listed yet: {', '.join(missing)}" if missing else None
+
     async def run(self) -> None:
         """Watch until cancelled; what a watcher raises ends all of them."""
         async with asyncio.TaskGroup() as group:
