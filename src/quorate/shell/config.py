@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from quorate.core.policy import Policy
+from quorate.core.policy import DEFAULT_SCHEDULER_NAMES, Policy
 from quorate.dialects.hold_time import HOLD_S_MAX
+from quorate.shell.config_profiles import profiles
 from quorate.shell.config_yaml import (
     BadValueError,
     ConfigError,
@@ -136,6 +137,10 @@ def _build(values: dict[str, Any]) -> Config:
     values.pop("api_version", None)
     values.pop("kind", None)
     policy = {name: values.pop(name) for name in Policy.__struct_fields__ if name in values}
+    # A profile's scheduler name is ours without being named twice.
+    named = policy.get("scheduler_names", DEFAULT_SCHEDULER_NAMES)
+    profiled = [scheduler for scheduler, _ in policy.get("profiles", ())]
+    policy["scheduler_names"] = tuple(dict.fromkeys((*named, *profiled)))
     if "health_address" in values:
         values["health_host"], values["health_port"] = values.pop("health_address")
     election = LeaderElection(**values.pop("leader_election", {}))
@@ -265,6 +270,7 @@ _TOP = {
     "kind": Field("kind", constant(KIND), required=KIND),
     "schedulerNames": Field("scheduler_names", texts(_dns_name)),
     "packing": Field("packing", choice(_PACKING)),
+    "profiles": Field("profiles", profiles(_dns_name)),
     "attemptTimeoutSeconds": Field("attempt_timeout_s", number(1, _ATTEMPT_TIMEOUT_S_MAX)),
     "holdSlotSeconds": Field("hold_s", number(0, HOLD_S_MAX)),
     "backoffSeconds": Field("backoff_s", number(0.01, _DAY_S)),
