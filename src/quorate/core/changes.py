@@ -137,6 +137,16 @@ class Undone(Change, frozen=True):
     key: GangKey
 
 
+class BindingAdmitted(Change, frozen=True):
+    """The guard let a Binding of another scheduler through: the pod is on its way to ``node``.
+
+    An empty ``node`` takes that back: the pod has not been seen there in time.
+    """
+
+    uid: str
+    node: str
+
+
 AnyChange = (
     NodeChanged
     | NodeGone
@@ -152,4 +162,5 @@ AnyChange = (
     | BindFailed
     | PrepareFailed
     | Undone
+    | BindingAdmitted
 )

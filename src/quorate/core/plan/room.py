@@ -79,12 +79,7 @@ class Room:
 
     def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
-        self._in_sum = None
-        for column, amount in pod_class.demands:
-            self.free[rows, column] -= amount * pods
-        self.scored[rows] += np.outer(pods, pod_class.shape.scored)
-        if pod_class.shape.host_ports:
-            self.ports_taken.append((pod_class, rows))
+        self._take_amounts(pod_class, rows, pods)
         if pod_class.wants is not None:
             self.volumes.take(pod_class, rows, pods)
         if pod_class.matched or uses_selectors(pod_class.shape):
@@ -93,6 +88,19 @@ class Room:
             for key in effects.keys() & self._counts.keys():
                 counts = self._counts[key] = self._counts[key].copy()
                 counts[rows] += effects[key] * pods
+
+    def withhold(self, pod_class: PodClass, pods: Ints) -> None:
+        """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
+        rows = np.flatnonzero(pods)
+        self._take_amounts(pod_class, rows, pods[rows])
+
+    def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        self._in_sum = None
+        for column, amount in pod_class.demands:
+            self.free[rows, column] -= amount * pods
+        self.scored[rows] += np.outer(pods, pod_class.shape.scored)
+        if pod_class.shape.host_ports:
+            self.ports_taken.append((pod_class, rows))
 
     def counts(self, key: Key) -> Ints:
         """Return int64[n]: what a column of ``Neighbours`` counts, with what was placed here."""

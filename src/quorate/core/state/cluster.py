@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
-from quorate.core.model import GangKey, Namespace, Owner, Pod
-from quorate.core.model.selects import Selects
+from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
+from quorate.core.state import looked_up
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
-from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
+from quorate.core.state.holds import Holds, placed
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
 from quorate.core.state.storage import Storage
+
+_ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
+"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
 
 
 class Cluster:
@@ -42,6 +46,7 @@ class Cluster:
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
+        self.holds = Holds()
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -64,8 +69,9 @@ class Cluster:
             changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
-            changes.PrepareFailed: self._prepare_failed,
-            changes.Undone: self._undone,
+            changes.PrepareFailed: self._note_prepared,
+            changes.Undone: self._note_prepared,
+            changes.BindingAdmitted: self._binding_admitted,
         }
 
     def apply(self, change: Change) -> None:
@@ -118,6 +124,7 @@ class Cluster:
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
+        self.holds.note_assumed(gang, entries)
 
     # Nodes
 
@@ -140,6 +147,7 @@ class Cluster:
             return
         self.nodes_differ = True
         self.grown.discard(row)
+        self.holds.node_gone(change.name)
         for uid in self._on_node.get(change.name, ()):
             entry = self.pods[uid]
             self.neighbours.release(
@@ -161,9 +169,11 @@ class Cluster:
             self.pods[pod.uid] = entry
             self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, self._place_of(pod, None), pod.node)
+            self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
+            self.holds.note(None, entry)
         elif entry.pod != pod:
-            where, node = self._place_of(pod, entry), pod.node or entry.node
+            was = placed(entry)
+            where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
             was_refused = entry.where is Where.REFUSED
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
@@ -173,12 +183,13 @@ class Cluster:
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
+            self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry)
                 self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
+            self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
@@ -187,29 +198,13 @@ class Cluster:
     def _class_of(self, pod: Pod) -> PodClass:
         return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
 
-    def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
-        """Decide where a pod is. A pod that has a node never loses it again."""
-        if pod.refusal:
-            return Where.REFUSED
-        if pod.node or (entry is not None and entry.where is Where.BOUND):
-            return Where.BOUND
-        if pod.finished:
-            return Where.ENDED
-        if pod.scheduler not in self.scheduler_names:
-            return Where.FOREIGN
-        if entry is not None and entry.where is Where.ASSUMED:
-            return Where.ASSUMED
-        if pod.terminating:
-            return Where.TERMINATING
-        if pod.gates:
-            return Where.GATED
-        return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING
-
     def _pod_gone(self, change: changes.PodGone) -> None:
         entry = self.pods.get(change.uid)
         if entry is None:
             return
+        was = placed(entry)
         self._leave(entry)
+        self.holds.note(was, entry, gone=True)
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
@@ -266,9 +261,10 @@ class Cluster:
                 del self._on_node[entry.node]
 
     def _move(self, entry: PodEntry, where: Where, node: str) -> None:
-        row_before = entry.row
+        row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
+        self.holds.note(was, entry)
         if row_before >= 0 and entry.row != row_before:
             self.grown.add(row_before)
 
@@ -293,6 +289,8 @@ class Cluster:
     def _gang_changed(self, change: changes.GangChanged) -> None:
         gang = self._gang(change.spec.key)
         if gang.spec != change.spec:
+            if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
+                self.holds.end_all_of(gang.key)
             gang.set_spec(change.spec)
             if change.spec.min_resources:
                 self._with_min_resources.add(gang.key)
@@ -325,6 +323,7 @@ class Cluster:
 
     def _owner_changed(self, change: changes.OwnerChanged) -> None:
         key = change.namespace, change.owner
+        self.touched |= self.holds.owner_said(*key, change.replicas)
         if key in self.owners and self.owners[key] == change.replicas:
             return
         self.owners[key] = change.replicas
@@ -337,19 +336,11 @@ class Cluster:
     # Objects that rules look up
 
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        if isinstance(change.object, Namespace):
-            self.neighbours.put_namespace(change.object)
-        elif isinstance(change.object, Selects):
-            self.spread_defaults.put(change.object)
-        else:
-            self.storage.put(change.object)
+        looked_up.put(change.object, self.neighbours, self.spread_defaults, self.storage)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
-        if change.kind == "Namespace":
-            self.neighbours.remove_namespace(change.name)
-        else:
-            self.spread_defaults.remove(change.kind, change.namespace, change.name)
-            self.storage.remove(change.kind, change.namespace, change.name)
+        who = change.kind, change.namespace, change.name
+        looked_up.remove(*who, self.neighbours, self.spread_defaults, self.storage)
 
     # Outcomes of our binds
 
@@ -374,18 +365,20 @@ class Cluster:
             if change.failure is not BindFailure.NOT_SENT:
                 entry.gang.failed = True
                 entry.gang.last_failure = change.message
-            self._move(entry, self._place_of(entry.pod, None), "")
+            self._move(entry, place_of(entry.pod, None, self.scheduler_names), "")
         self._settle(entry.gang, change.uid)
 
-    def _prepare_failed(self, change: changes.PrepareFailed) -> None:
-        if (gang := self.gangs.get(change.key)) is not None:
-            gang.note_unprepared(change.attempt, change.node, change.message)
+    def _note_prepared(self, change: changes.PrepareFailed | changes.Undone) -> None:
+        """Tell the gang what became of writes that come before its binds."""
+        if change.key in self.gangs:
+            self.gangs[change.key].note_prepared(change)
             self.touched.add(change.key)
 
-    def _undone(self, change: changes.Undone) -> None:
-        if (gang := self.gangs.get(change.key)) is not None:
-            gang.is_undoing = False
-            self.touched.add(change.key)
+    def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
+        """Count another scheduler's pod where it is about to be bound, or no more."""
+        entry = self.pods.get(change.uid)
+        if entry is not None and entry.where is Where.FOREIGN:
+            self._move(entry, Where.FOREIGN, change.node)
 
     def _settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""

@@ -36,17 +36,17 @@ _RETRY_S_MIN = 0.05
 _RETRY_S_MAX = 5.0
 _TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 _UNDO_S_MAX = 60.0
+_CONCURRENCY = 32
 _INVALID = 422
 
 
 class Preparer:
-    """Writes to claims and volumes, at most ``concurrency`` requests at a time."""
+    """Writes to claims and volumes, a few requests at a time."""
 
     def __init__(
         self,
         client: KubeClient,
         *,
-        concurrency: int,
         on_change: Callable[[PrepareFailed | Undone], None],
         may_write: Callable[[], bool],
         clock: Clock,
@@ -55,7 +55,7 @@ class Preparer:
         self._on_change = on_change
         self._may_write = may_write
         self._clock = clock
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(_CONCURRENCY)
         self._last: dict[GangKey, asyncio.Task[None]] = {}
 
     def carry_out(self, plan: Plan) -> None:

@@ -122,6 +122,7 @@ class PodDecoder:
             attempt=annotations.get(ATTEMPT, ""),
             attempt_size=_attempt_size(annotations),
             started=STARTED in annotations,
+            hold_s=said.hold_s,
             refusal=_refusal(status) if node and status is not None else "",
         )
 
