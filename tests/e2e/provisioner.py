@@ -9,8 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 from tools.controlplane import ApiError
 
 CLAIMS = "/api/v1/persistentvolumeclaims"
@@ -18,6 +16,7 @@ VOLUMES = "/api/v1/persistentvolumes"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 SELECTED = "volume.kubernetes.io/selected-node"
 HOSTNAME = "kubernetes.io/hostname"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
 MERGE = "application/merge-patch+json"
 
 
@@ -26,7 +25,9 @@ def affinity(node: str) -> dict:
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
 
 
-def volume(name: str, storage_class: str, node: str, **spec) -> dict:
+def volume(name: str, storage_class: str, node: str | None, **spec) -> dict:
+    """Return a volume that only this node can use, or (None) any."""
+    spec = spec or {"hostPath": {"path": "/mnt"}}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -36,7 +37,7 @@ def volume(name: str, storage_class: str, node: str, **spec) -> dict:
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": storage_class,
             "persistentVolumeReclaimPolicy": "Retain",
-            "nodeAffinity": affinity(node),
+            **({"nodeAffinity": affinity(node)} if node else {}),
             **spec,
         },
     }
@@ -93,33 +94,43 @@ class Provisioner:
         self.made.append(name)
 
 
-@pytest.fixture
-def storage_class(cluster, world) -> Iterator[str]:
-    """A class whose claims wait for their first pod; its driver is played by the test."""
-    yield from _class(cluster, world, "csi.example")
+@contextmanager
+def storage_classes(cluster, prefix: str) -> Iterator[tuple[str, str]]:
+    """Make two classes whose claims wait for their first pod, and delete them and their volumes.
 
-
-@pytest.fixture
-def local_class(cluster, world) -> Iterator[str]:
-    """A class whose volumes nobody makes."""
-    yield from _class(cluster, world, "kubernetes.io/no-provisioner")
-
-
-def _class(cluster, world, provisioner: str) -> Iterator[str]:
-    name = f"{world.namespace}-{provisioner.rpartition('/')[2].replace('.', '-')}"
-    body = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": name},
-        "provisioner": provisioner,
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-    cluster.api("POST", CLASSES, body)
-    yield name
-    cluster.api("DELETE", f"{CLASSES}/{name}")
+    The volumes of the first are made by whoever plays its driver; those of the second by nobody.
+    """
+    provisioners = {f"{prefix}-made": "csi.example", f"{prefix}-local": NO_PROVISIONER}
+    for name, provisioner in provisioners.items():
+        body = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name},
+            "provisioner": provisioner,
+            "volumeBindingMode": "WaitForFirstConsumer",
+        }
+        cluster.api("POST", CLASSES, body)
+    made, local = provisioners
+    yield made, local
+    for name in provisioners:
+        cluster.api("DELETE", f"{CLASSES}/{name}")
     for one in cluster.api("GET", VOLUMES)["items"]:
-        if one["spec"].get("storageClassName") == name:
+        if one["spec"].get("storageClassName") in provisioners:
             cluster.api("DELETE", f"{VOLUMES}/{one['metadata']['name']}")
+
+
+def claims_of(world) -> dict[str, dict]:
+    path = f"/api/v1/namespaces/{world.namespace}/persistentvolumeclaims"
+    return {one["metadata"]["name"]: one for one in world.cluster.api("GET", path)["items"]}
+
+
+def selected(world) -> list[str]:
+    """Return the claims that were told a node."""
+    return [
+        name
+        for name, one in claims_of(world).items()
+        if SELECTED in (one["metadata"].get("annotations") or {})
+    ]
 
 
 def claim(name: str, storage_class: str) -> dict:

@@ -6,14 +6,13 @@ from tests.e2e.provisioner import (
     SELECTED,
     VOLUMES,
     Provisioner,
-    local_class,
-    storage_class,
+    claims_of,
+    selected,
+    storage_classes,
     volume,
     with_claims,
 )
 from tests.e2e.world import wait_for
-
-__all__ = ["local_class", "storage_class"]
 
 
 @pytest.fixture(autouse=True)
@@ -23,18 +22,20 @@ def _needs_a_volume_controller(request):
         pytest.skip("the embedded cluster binds no claims")
 
 
-def claims_of(world) -> dict[str, dict]:
-    path = f"/api/v1/namespaces/{world.namespace}/persistentvolumeclaims"
-    return {one["metadata"]["name"]: one for one in world.cluster.api("GET", path)["items"]}
+@pytest.fixture
+def classes(cluster, world):
+    with storage_classes(cluster, world.namespace) as made:
+        yield made
 
 
-def selected(world) -> list[str]:
-    """Return the claims that were told a node."""
-    return [
-        name
-        for name, one in claims_of(world).items()
-        if SELECTED in (one["metadata"].get("annotations") or {})
-    ]
+@pytest.fixture
+def storage_class(classes):
+    return classes[0]
+
+
+@pytest.fixture
+def local_class(classes):
+    return classes[1]
 
 
 def test_a_gang_with_one_claim_each_starts_whole(world, cluster, storage_class):

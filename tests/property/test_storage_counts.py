@@ -63,7 +63,12 @@ class Counts(RuleBasedStateMachine):
     def claim(self, name, volume, of):
         self.tell(Claim("team", name, volume=volume, bound=bool(volume), storage_class=of))
 
-    @rule(name=names(VOLUMES), driver=names((*DRIVERS, DRIVERS[0], "")), handle=names("aab"), old=names((False, False, True)))
+    @rule(
+        name=names(VOLUMES),
+        driver=names((*DRIVERS, DRIVERS[0], "")),
+        handle=names("aab"),
+        old=names((False, False, True)),
+    )
     def volume(self, name, driver, handle, old):
         self.tell(Volume(name, driver=driver, handle=handle, in_tree=old))
 
@@ -75,7 +80,12 @@ class Counts(RuleBasedStateMachine):
     def limits(self, name, driver, count):
         self.tell(CSINode(name, ((driver, count),)))
 
-    @rule(name=names("xy"), node=names(NODES), volume=names(VOLUMES), attacher=names((DRIVERS[0], *DRIVERS)))
+    @rule(
+        name=names("xy"),
+        node=names(NODES),
+        volume=names(VOLUMES),
+        attacher=names((DRIVERS[0], *DRIVERS)),
+    )
     def attachment(self, name, node, volume, attacher):
         self.tell(VolumeAttachment(name, attacher, node, volume))
 

@@ -67,6 +67,11 @@ class Preparer:
             log.info("claims first", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
             self._after(gang.key, self._prepare_all(gang))
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a write is under way."""
+        return bool(self._last)
+
     async def close(self) -> None:
         """Send nothing more; a successor finds claims and volumes as they are."""
         tasks = list(self._last.values())
