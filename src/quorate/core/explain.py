@@ -265,7 +265,7 @@ class Explainer:
             words = (
                 f"{prefix}no node takes pod {blocker.pod}: {available(nodes, blocker.ruled_out)}"
             )
-            return Reason.CLAIM_NOT_USABLE, f"{words} {detail[:1].upper()}{detail[1:]}.", "mend it"
+            return Reason.CLAIM_NOT_USABLE, f"{words} ({detail})", "create or mend that object"
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
             words = (
