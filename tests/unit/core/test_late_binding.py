@@ -47,6 +47,37 @@ def test_a_gang_of_alike_claims_is_one_class(world):
     assert len(prepared(world.decide())) == 20
 
 
+def test_a_member_that_comes_later_waits_for_its_own_claim_alone(world):
+    world.labelled_node("n1")
+    which = world.gang("db", 2)
+    first = world.decide()
+    world.claim("late")
+    world.pod("db-late", which, claims=(ClaimUse("late"),))
+    second = world.decide(1)
+    assert planned(second) == {"db-late": "n1"}
+    world.written(second)
+    assert world.decide(1).undo == ()
+    world.settle(first)
+    world.bound(second)
+    last = world.decide(1)
+    assert nodes_of(last) == {"db-late": "n1"}
+    assert last.gangs[0].started
+    world.settle(last)
+
+
+def test_a_gang_that_loses_a_member_meanwhile_lets_its_claims_go(world):
+    world.labelled_node("n1")
+    world.claiming("db", 2)
+    first = world.decide()
+    world.written(first)
+    world.delete("db-1")
+    world.bound(first)
+    world.edit_claim("data-db-0", bound=False, volume="")
+    plan = world.decide(1)
+    assert [one.claim for undo in plan.undo for one in undo.prepared] == ["data-db-0"]
+    assert plan.gangs == ()
+
+
 def test_when_a_volume_cannot_be_made_the_gang_lets_go_and_goes_elsewhere(world):
     world.labelled_node("n1", cpu=2)
     world.labelled_node("n2", cpu=3)

@@ -216,13 +216,14 @@ def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
 def _enough(gang: GangEntry, binds: int) -> bool:
     if gang.started:
         return binds > 0
-    return binds > 0 and gang.bound - gang.evicting + binds >= gang.min_count
+    return binds > 0 and gang.bound - gang.evicting + gang.assumed >= gang.min_count
 
 
 def _plan(one: _Preparing, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
     """Return the plan that can be sent: nothing is left to prepare."""
     gang = one.gang
-    first = max(0, gang.min_count - (gang.bound - gang.evicting) - 1)
+    others = gang.bound - gang.evicting + gang.assumed - len(binds)
+    first = max(0, gang.min_count - others - 1)
     return GangBinds(
         key=gang.key,
         attempt=one.plan.attempt,
