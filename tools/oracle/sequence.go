@@ -12,7 +12,7 @@ func (p *place) playSequence(q *question) (*sequenceAnswer, error) {
 	ctx := context.Background()
 	played := &sequenceAnswer{}
 	for _, one := range q.Sequence {
-		result, state, err := p.judge(one.Pod, q.ScoreAll)
+		result, state, err := p.judge(one.Pod, q)
 		if err != nil {
 			return nil, err
 		}
