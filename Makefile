@@ -45,7 +45,7 @@ format: $(STAMP) ## Format and sort imports
 test: $(STAMP) ## All checks and all tests, on the real control plane where Go is found
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m tools.controlplane build --if-possible
-	@$(BIN)/python -m tools.oracle build --if-possible
+	@$(BIN)/python -m tools.oracle build --tables --if-possible
 	@$(MAKE) --no-print-directory test-fast
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
 	@$(BIN)/pytest -v -n 0 tests/differential
