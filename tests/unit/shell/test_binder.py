@@ -38,7 +38,7 @@ def pod(uid: str = "uid-1", node: str = ""):
 
 
 @asynccontextmanager
-async def binding(*steps, may_bind=lambda: True, clock=None):
+async def binding(*steps, may_bind=lambda: True, may_seal=lambda gang: True, clock=None):
     """A binder before a scripted API server; yields it, its outcomes, and the server."""
     outcomes: list = []
     async with (
@@ -50,6 +50,7 @@ async def binding(*steps, may_bind=lambda: True, clock=None):
             concurrency=4,
             on_change=outcomes.append,
             may_bind=may_bind,
+            may_seal=may_seal,
             clock=clock or ManualClock(),
         )
         yield binder, outcomes, server

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.state.encoding import PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
@@ -31,6 +32,8 @@ class Cluster:
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
         self.with_anti_terms: dict[str, PodEntry] = {}
+        self.found: Journal | None = None
+        """The journal of the leader before us."""
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -51,6 +54,7 @@ class Cluster:
             changes.OwnerChanged: self._owner_changed,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
+            changes.JournalFound: self._journal_found,
         }
 
     def apply(self, change: Change) -> None:
@@ -303,7 +307,10 @@ class Cluster:
             if gang.key.namespace == change.namespace and gang.waits
         )
 
-    # Outcomes of our binds
+    # Outcomes of our binds, and of those of the leader before us
+
+    def _journal_found(self, change: changes.JournalFound) -> None:
+        self.found = change.journal
 
     def _pod_bound(self, change: changes.PodBound) -> None:
         entry = self.pods.get(change.uid)
