@@ -41,7 +41,7 @@ class Handover:
         self._found = None
         try:
             journal = _DECODER.decode(found)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeError):
             return ""  # a first leader finds none; what somebody else wrote there says nothing
         self._found = journal.passed_on(self._identity)
         return _ENCODER.encode(self._found).decode()

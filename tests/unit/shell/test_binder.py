@@ -126,6 +126,33 @@ async def test_a_repair_that_comes_in_time_saves_the_attempt():
         assert sent(server)[3] == ("job-3", True)
 
 
+async def test_a_bind_that_would_seal_nothing_is_not_sent():
+    async with binding(CREATED, may_seal=lambda gang: False) as (binder, outcomes, server):
+        binder.submit(of_four(first=1, binds=(bind(0), bind(1))))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert [pod for pod, _ in sent(server)] == ["job-0"]
+        assert (outcomes[-1].uid, outcomes[-1].failure) == ("uid-1", BindFailure.NOT_SENT)
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        pytest.param(pod(), BindFailed("uid-1", "n0", BindFailure.NOT_SENT), id="it was not bound"),
+        pytest.param(pod(node="n0"), PodBound("uid-1", "n0"), id="it was bound all the same"),
+    ],
+)
+async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, outcome):
+    answers = iter([True, False])
+    steps = refusal(503, "ServiceUnavailable"), found
+    async with binding(*steps, may_seal=lambda gang: next(answers)) as (binder, outcomes, server):
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert [request.method for request in server.requests] == ["POST", "GET"]
+        assert outcomes == [outcome]
+
+
 async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():
     async with binding(*[CREATED] * 4) as (binder, _outcomes, server):
         binder.submit(of_four(started=True))
