@@ -73,6 +73,8 @@ class Checks:
         self._evicted: set[str] = set()
         self._knew: dict[str, dict[str, int]] = {}
         """Up to which revisions a replica had been told, by path, when it last decided."""
+        self._sent_by: dict[tuple[str, str], int] = {}
+        """Up to which revision of pods the sender of a bind had decided, by replica and uid."""
         self._renewing: dict[str, dict[str, int]] = {}
         """The same, when it sent the renewal of its Lease that is under way."""
         history.on_bound.append(self._on_bound)
@@ -197,6 +199,8 @@ class Checks:
 
     def _check_binding(self, link: Link, request: Request) -> None:
         body: dict[str, Any] = msgspec.json.decode(request.body)
+        knew = self._knew.get(link.name, {}).get(PODS_PATH, 0)
+        self._sent_by[link.name, str(body["metadata"].get("uid", ""))] = knew
         uid, node = str(body["metadata"].get("uid", "")), str(body["target"]["name"])
         name = str(body["metadata"]["name"])
         decision = self._decisions.get((link.name, uid))
@@ -251,9 +255,18 @@ class Checks:
         if gang is None:
             return
         # It has started if it has all that its scheduler could know to be needed.
-        has_quorum = decision.minimum is not None and gang.bound >= decision.minimum
+        members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
+        has_quorum = decision.minimum is not None and members >= decision.minimum
         if has_quorum or gang.has_started_by(decision.told):
             gang.go_on(pod.bound, pod.bound_by)
+
+    def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:
+        """Return how many members were lost of which nobody had heard when the bind was sent."""
+        told = self._sent_by.get((pod.bound_by, pod.uid), 0)
+        return sum(
+            one.bound < pod.bound and told < one.gone != NEVER and not one.refused
+            for one in gang.pods.values()
+        )
 
     def _check_room(self, pod: PodTruth, decision: Decision) -> None:
         """Add up what is on the node, without what the replica could not know in time."""
