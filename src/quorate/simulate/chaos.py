@@ -23,6 +23,8 @@ from quorate.simulate.world import NAMESPACE, SYSTEM, World
 _REFUSE = "quorate.dev/refuse-pods"
 _NODE_PODS = 8
 _UNMARKS = 0.2
+_STALLS = 0.25
+_STALLED_S = 2.5
 _SETTLED_S = 4.0
 """By then a leader that lives has written that a gang has started."""
 
@@ -189,6 +191,9 @@ class Chaos:
         if kills and chance.random() < _UNMARKS:
             world.loop.call_later(_SETTLED_S, self._unmark, job)
             return
+        if kills and chance.random() < _STALLS:
+            self._stall(pod, job)
+            return
         if kills:
             world.loop.call_later(min(after_s, 0.003), self._crash_leader)
             after_s = 0.6  # when all that was sent has arrived, and before a successor leads
@@ -221,6 +226,15 @@ class Chaos:
                 later(after_s, self._workload.delete_object, job)
             case _:
                 pass
+
+    def _stall(self, pod: PodTruth, job: Job) -> None:
+        """A gang's binds take so long that its leader dies in the middle, and a while later."""
+        job.paused_until_s = self._world.loop.now_s + 20.0
+        members = self._world.history.gangs[job.name].members()
+        for name in [one.name for one in members if one is not pod and not one.node][:1]:
+            self._world.loop.call_later(0.0, self._workload.delete_pod, name)
+        self._fill_all(0.1)
+        self._world.loop.call_later(_STALLED_S, self._crash_leader)
 
     def _unmark(self, job: Job) -> None:
         """The members that say that their gang has started are lost, its leader, and all room."""

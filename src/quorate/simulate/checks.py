@@ -309,7 +309,8 @@ class Checks:
             if gang.partial_under != leader:
                 gang.was_left_so = bool(gang.partial_under)
                 gang.partial_s, gang.partial_under = 0.0, leader
-            gang.partial_s += passed_s
+            if not gang.is_going:
+                gang.partial_s += passed_s
             unclear = gang.name in self._evicted or any(
                 (leader, pod.name) in self._doubtful for pod in gang.members()
             )

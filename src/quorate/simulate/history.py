@@ -121,6 +121,12 @@ class GangTruth:
         """Whether it is bound in part and was never quorate."""
         return 0 < self.bound < self.min_now and self.quorate_since == NEVER
 
+    @property
+    def is_going(self) -> bool:
+        """Whether all that is bound is being deleted: a finalizer may hold it for long."""
+        bound = [pod for pod in self.members() if pod.node and not pod.refused]
+        return all(pod.terminating != NEVER for pod in bound)
+
     def is_unclear(self, revision: int) -> bool:
         """Whether nobody can say if it had started, by what was told up to a revision."""
         return self.tampered or revision < self.tampered_before

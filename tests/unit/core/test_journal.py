@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from quorate.core.changes import BindFailure, JournalFound
+from quorate.core.changes import BindFailed, BindFailure, JournalFound
 from quorate.core.journal import OPEN_BYTES_MAX, Journal, journal_of
 from tests.unit.core.test_recovery import GRACE_S, left_behind, world
 from tests.unit.core.world import LABELS, World, binds_of, fail, key, names
@@ -250,6 +250,34 @@ def test_an_object_that_goes_while_the_sealing_bind_is_on_its_way_undoes_nothing
     w.settle(plan_of(plan, last))
     w.delete("job-0")
     assert w.decide(after_s=100).evictions == ()
+
+
+def test_a_member_that_goes_while_the_sealing_bind_is_on_its_way_undoes_nothing():
+    w = world(cpu=3)
+    _, plan, last = sealed_last(w, 3)
+    w.delete("job-0")
+    w.settle(plan_of(plan, last))
+    assert w.decide(after_s=100).evictions == ()
+
+
+def test_a_member_that_was_refused_before_the_sealing_bind_is_missed():
+    w = world(cpu=3)
+    _, plan, last = sealed_last(w, 3)
+    w.edit("job-0", node="n0", phase="Failed", refusal="OutOfcpu")
+    w.settle(plan_of(plan, last))
+    assert names(w.decide(after_s=100).evictions) == ["job-1", "job-2"]
+
+
+@pytest.mark.parametrize("by_watch", [False, True])
+def test_another_schedulers_bind_of_the_last_member_seals_nothing(by_watch):
+    w = world(cpu=3)
+    w.node("n1", cpu=3)
+    _, plan, last = sealed_last(w, 3)
+    w.delete("job-0")
+    if by_watch:
+        w.edit(last.name, node="n1")
+    w.settle(plan_of(plan, last), lambda b: BindFailed(b.uid, "n1", BindFailure.ELSEWHERE))
+    assert len(w.decide(after_s=100).evictions) == 2
 
 
 def test_a_dead_leaders_mark_that_arrives_after_it_was_taken_up_says_that_the_gang_started():

@@ -328,6 +328,8 @@ class Cluster:
         if entry is None or entry.gang is None:
             return
         if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+            if entry.gang.attempt is not None:
+                entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
             self._move(entry, Where.BOUND, change.node)
         elif entry.where is Where.ASSUMED and entry.node == change.node:
             if change.failure is not BindFailure.NOT_SENT:

@@ -258,17 +258,17 @@ class GangEntry:
     def _is_quorate_with(self, pod: Pod) -> bool:
         """Whether the gang is quorate with ``pod`` bound.
 
-        By min as it is now, or as it was when the bind was planned that came last and was marked:
-        a successor believes that mark, so we do, although somebody edited min, or deleted the
-        object, while the bind was on its way.
+        By min as it is now, or because its bind came last and was marked: a successor believes that
+        mark, so we do, although somebody edited min, or deleted the object or another member, while
+        the bind was on its way. Only a kubelet's refusal is known to have come before.
         """
         stays, attempt = self.bound - self.evicting, self.attempt
         if self.quorum_is_known and stays >= self.min_count:
             return True
         if attempt is None:
             return False
-        if pod.uid in attempt.seals:
-            return stays >= attempt.min_count
+        if pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else ""):
+            return stays >= attempt.min_count or not self.counts[Where.REFUSED]
         # The mark of a dead leader's bind, which arrived after we had taken its gang up.
         return pod.started and pod.attempt not in (attempt.id, self.founding)
 
