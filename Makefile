@@ -48,7 +48,7 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(MAKE) --no-print-directory test-fast
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
 	@$(BIN)/pytest -v -n 0 tests/differential
-	@$(BIN)/pytest -q -n 2 tests/simulation -k "not breaks_a_promise"  # make soak: see docs/simulation.md
+	@$(BIN)/pytest -q -n 2 tests/simulation
 	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
 
 test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster

@@ -29,6 +29,7 @@ from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
+from quorate.shell.handover import Handover
 from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
@@ -81,6 +82,7 @@ class App:
         self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
         self.recorder = Recorder(self.scheduler, api_words(), attempts_by, recorded_bytes)
+        self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._feed = Feed(
             self._reads,
@@ -97,6 +99,7 @@ class App:
             identity=self._identity,
             clock=clock,
             chance=chance,
+            journal=self._handover.journal,
             times=LeaseTimes(
                 lease_duration_s=int(config.leader_election.lease_duration_s),
                 renew_deadline_s=config.leader_election.renew_deadline_s,
@@ -108,6 +111,7 @@ class App:
             concurrency=config.bind_concurrency,
             on_change=self._on_change,
             may_bind=self._may_write,
+            may_seal=self.scheduler.may_seal,
             clock=steady,
         )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
@@ -192,6 +196,7 @@ class App:
     async def _as_leader(self) -> None:
         log.info("leading")
         self._leads = True
+        self._inbox += self._handover.found()
         self.metrics.is_leader.set(1)
         self._news.set()
         try:
@@ -250,6 +255,7 @@ class App:
                 queues = asyncio.create_task(ensure_queues(self._reads))
             self._expect_binds()
             wake_at_s = self._cycle()
+            self._handover.has_decided = True
 
     def _freeze_memory(self) -> None:
         """What was listed lives on: do not look through it for cycles again and again."""

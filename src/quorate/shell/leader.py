@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from quorate.dialects.fields import format_micro_time
+from quorate.shell.annotations import JOURNAL
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
@@ -57,15 +58,21 @@ class Elector:
         identity: str,
         clock: Clock,
         chance: Callable[[], float],
+        journal: Callable[[str], str] = lambda found: found,
         times: LeaseTimes = LeaseTimes(),  # noqa: B008  frozen
     ) -> None:
-        """``identity`` must be unique to this process; ``chance`` returns numbers in [0, 1)."""
+        """``identity`` must be unique to this process; ``chance`` returns numbers in [0, 1).
+
+        ``journal`` is asked before each write what the Lease shall say of open attempts; it is
+        given what the Lease says now, or nothing.
+        """
         self._client = client
         self._namespace = namespace
         self._name = name
         self._identity = identity
         self._clock = clock
         self._chance = chance
+        self._journal = journal
         self._times = times
         self._collection_path = resource_path("coordination.k8s.io", "v1", "leases", namespace)
         self._path = f"{self._collection_path}/{resource_path('', 'v1', name).split('/')[-1]}"
@@ -152,7 +159,9 @@ class Elector:
         if not ours:
             changes["acquireTime"] = changes["renewTime"]
             changes["leaseTransitions"] = int(spec.get("leaseTransitions") or 0) + 1
-        written = await self._client.put(self._path, {**lease, "spec": {**spec, **changes}})
+        written = await self._client.put(
+            self._path, {**self._with_journal(lease), "spec": {**spec, **changes}}
+        )
         self._lead(msgspec.json.decode(written), sent_at_s)
         return True
 
@@ -190,8 +199,19 @@ class Elector:
         with contextlib.suppress(ApiError, TimeoutError):
             async with asyncio.timeout(_RELEASE_S_MAX):
                 # The resourceVersion is that of our last renewal: a successor is not disturbed.
-                await self._client.put(self._path, {**self._observed, "spec": spec})
+                lease = self._with_journal(self._observed)
+                await self._client.put(self._path, {**lease, "spec": spec})
                 self.holder = ""
+
+    def _with_journal(self, lease: _Lease) -> _Lease:
+        """Return the Lease with what its next version says of open attempts."""
+        metadata = lease.get("metadata") or {}
+        annotations = metadata.get("annotations") or {}
+        journal = self._journal(str(annotations.get(JOURNAL) or ""))
+        if not journal:
+            return lease
+        annotations = {**annotations, JOURNAL: journal}
+        return {**lease, "metadata": {**metadata, "annotations": annotations}}
 
     def _lead(self, lease: _Lease, sent_at_s: float) -> None:
         self._observe(lease)

@@ -260,6 +260,8 @@ class EventStream(ByteStream):
             return
         line = b"".join(self._new_lines)
         self._new_lines.clear()
+        if self._network.faults.repeats():
+            line += line
         loop = self._network.loop
         due_s = loop.now_s + (self._fate.lag_s if self._network.faults.on else 0.002)
         if self._lines:

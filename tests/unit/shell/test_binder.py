@@ -38,7 +38,7 @@ def pod(uid: str = "uid-1", node: str = ""):
 
 
 @asynccontextmanager
-async def binding(*steps, may_bind=lambda: True, clock=None):
+async def binding(*steps, may_bind=lambda: True, may_seal=lambda gang: True, clock=None):
     """A binder before a scripted API server; yields it, its outcomes, and the server."""
     outcomes: list = []
     async with (
@@ -50,6 +50,7 @@ async def binding(*steps, may_bind=lambda: True, clock=None):
             concurrency=4,
             on_change=outcomes.append,
             may_bind=may_bind,
+            may_seal=may_seal,
             clock=clock or ManualClock(),
         )
         yield binder, outcomes, server
@@ -123,6 +124,33 @@ async def test_a_repair_that_comes_in_time_saves_the_attempt():
         assert {type(outcome) for outcome in outcomes} == {PodBound}
         assert sorted(sent(server)[:3]) == [("job-0", False), ("job-1", False), ("job-2", False)]
         assert sent(server)[3] == ("job-3", True)
+
+
+async def test_a_bind_that_would_seal_nothing_is_not_sent():
+    async with binding(CREATED, may_seal=lambda gang: False) as (binder, outcomes, server):
+        binder.submit(of_four(first=1, binds=(bind(0), bind(1))))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert [pod for pod, _ in sent(server)] == ["job-0"]
+        assert (outcomes[-1].uid, outcomes[-1].failure) == ("uid-1", BindFailure.NOT_SENT)
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        pytest.param(pod(), BindFailed("uid-1", "n0", BindFailure.NOT_SENT), id="it was not bound"),
+        pytest.param(pod(node="n0"), PodBound("uid-1", "n0"), id="it was bound all the same"),
+    ],
+)
+async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, outcome):
+    answers = iter([True, False])
+    steps = refusal(503, "ServiceUnavailable"), found
+    async with binding(*steps, may_seal=lambda gang: next(answers)) as (binder, outcomes, server):
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert [request.method for request in server.requests] == ["POST", "GET"]
+        assert outcomes == [outcome]
 
 
 async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():

@@ -70,6 +70,8 @@ class Candidate:
     """An elector and what it told the application."""
 
     def __init__(self, client, name, times):
+        self.found = []
+        self.says = lambda found: found
         self.clock = SystemClock()
         self.name = name
         self.elector = Elector(
@@ -79,12 +81,17 @@ class Candidate:
             identity=name,
             clock=self.clock,
             chance=random.Random(name).random,
+            journal=self.journal,
             times=times,
         )
         self.told = []
         self.started = asyncio.Event()
         self.work_s = 3600.0
         self.task = None
+
+    def journal(self, found):
+        self.found.append(found)
+        return self.says(found)
 
     @property
     def leads(self):
@@ -201,6 +208,26 @@ async def test_a_lease_that_was_given_back_is_taken_at_once_and_unknown_fields_s
             await a.started.wait()
         assert server.spec["strategy"] == "X"
         assert server.lease["metadata"]["labels"] == {"a": "b"}
+
+
+async def test_each_renewal_carries_the_journal_and_the_next_leader_finds_the_last_one():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        a.start()
+        await a.started.wait()
+        assert "annotations" not in server.lease["metadata"]
+        a.says = lambda found: f"a{len(a.found)}"
+        await asyncio.sleep(0.3)
+        assert server.lease["metadata"]["annotations"] == {
+            "quorate.dev/journal": f"a{len(a.found)}"
+        }
+        await a.stop()
+        last = server.lease["metadata"]["annotations"]["quorate.dev/journal"]
+        assert last == f"a{len(a.found)}", "the one that is written when the lease is given back"
+        b.start()
+        await b.started.wait()
+        assert b.found == [last]
+        assert server.lease["metadata"]["annotations"] == {"quorate.dev/journal": last}
 
 
 async def test_a_leader_survives_conflicts_with_other_writers():

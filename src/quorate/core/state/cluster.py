@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.state.encoding import PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
@@ -36,6 +37,8 @@ class Cluster:
         self.served: dict[str, bool] = {}
         self.with_anti_terms: dict[str, PodEntry] = {}
         self.holds = Holds()
+        self.found: Journal | None = None
+        """The journal of the leader before us."""
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -57,6 +60,7 @@ class Cluster:
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
             changes.BindingAdmitted: self._binding_admitted,
+            changes.JournalFound: self._journal_found,
         }
 
     def apply(self, change: Change) -> None:
@@ -320,7 +324,10 @@ class Cluster:
             if gang.key.namespace == change.namespace and gang.waits
         )
 
-    # Outcomes of our binds
+    # Outcomes of our binds, and of those of the leader before us
+
+    def _journal_found(self, change: changes.JournalFound) -> None:
+        self.found = change.journal
 
     def _pod_bound(self, change: changes.PodBound) -> None:
         entry = self.pods.get(change.uid)
@@ -338,6 +345,8 @@ class Cluster:
         if entry is None or entry.gang is None:
             return
         if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+            if entry.gang.attempt is not None:
+                entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
             self._move(entry, Where.BOUND, change.node)
         elif entry.where is Where.ASSUMED and entry.node == change.node:
             if change.failure is not BindFailure.NOT_SENT:

@@ -61,15 +61,17 @@ class PodEntry:
 class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
 
-    __slots__ = ("deadline_s", "id", "min_count", "open")
+    __slots__ = ("deadline_s", "id", "min_count", "open", "seals")
 
     def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
         self.id = attempt_id
         self.deadline_s = deadline_s
         self.min_count = min_count
-        """Min when it began: what counts if the gang's object is deleted meanwhile."""
+        """Min of its newest plan: what counts if the object is edited or deleted meanwhile."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
+        self.seals: set[str] = set()
+        """Uids of the newest plan whose binds make the gang quorate, and mark their pods."""
 
 
 class GangEntry:
@@ -195,8 +197,7 @@ class GangEntry:
         said = pod.membership.min_count if pod.membership is not None else None
         if said is not None and (where in _UNDECIDED or not self.minima):
             self.label_min = said
-        stays = self.bound - self.evicting
-        if where is Where.BOUND and stays >= self.min_count and self.quorum_is_known:
+        if where is Where.BOUND and not self.once_quorate and self._is_quorate_with(pod):
             self._become_quorate()
 
     def detach(self, entry: PodEntry) -> None:
@@ -253,6 +254,34 @@ class GangEntry:
         self.spec = spec
         if spec is not None and 0 < spec.min_count <= self.bound - self.evicting:
             self._become_quorate()
+
+    def _is_quorate_with(self, pod: Pod) -> bool:
+        """Whether the gang is quorate with ``pod`` bound.
+
+        By min as it is now, or because its bind came last and was marked: a successor believes that
+        mark, so we do, although somebody edited min, or deleted the object or another member, while
+        the bind was on its way. Only a kubelet's refusal is known to have come before.
+        """
+        stays, attempt = self.bound - self.evicting, self.attempt
+        if self.quorum_is_known and stays >= self.min_count:
+            return True
+        if attempt is None:
+            return False
+        if pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else ""):
+            return stays >= attempt.min_count or not self.counts[Where.REFUSED]
+        # The mark of a dead leader's bind, which arrived after we had taken its gang up.
+        return pod.started and pod.attempt not in (attempt.id, self.founding)
+
+    def may_be_sealed(self, attempt_id: str) -> bool:
+        """Tell whether a bind that was planned to make the gang quorate would do so still."""
+        if self.started:
+            return True
+        attempt = self.attempt
+        if attempt is None or attempt.id != attempt_id:
+            return False
+        minimum = self.min_count if self.quorum_is_known else attempt.min_count
+        others = self.assumed - len(attempt.seals & attempt.open)
+        return self.bound - self.evicting + others >= minimum - 1
 
     def _become_quorate(self) -> None:
         if not self.once_quorate:

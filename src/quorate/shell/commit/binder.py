@@ -3,7 +3,8 @@
 Called by ``shell.app`` with plans that passed verification. The binds of a gang are sent at once,
 over a bounded number of connections, each with its pod's uid; nothing else is written before them.
 Those that make it quorate wait until the others have succeeded, and mark their pods as started: so
-a successor can tell a gang that was bound in part from one that has lost members since.
+a successor can tell a gang that was bound in part from one that has lost members since. Before
+each try of such a bind ``may_seal`` is asked: another member may have gone since.
 A bind is not idempotent and has no transaction: an answer that was lost is found out by reading
 the pod back. Only the holder of the lease sends.
 """
@@ -83,12 +84,14 @@ class Binder:
         concurrency: int,
         on_change: Callable[[PodBound | BindFailed], None],
         may_bind: Callable[[], bool],
+        may_seal: Callable[[GangBinds], bool],
         clock: Clock,
     ) -> None:
         self._client = client
         self._concurrency = concurrency
         self._on_change = on_change
         self._may_bind = may_bind
+        self._may_seal = may_seal
         self._clock = clock
         self._jobs: deque[_Job] = deque()
         self._attempts: dict[str, _Attempt] = {}
@@ -182,7 +185,13 @@ class Binder:
         path = pod_path(bind.namespace, bind.name, "binding")
         body = _ENCODER.encode(_binding(job))
         wait_s = _RETRY_S_MIN
+        was_sent = False
         while self._may_bind():
+            if job.seals and not self._may_seal(job.gang):
+                if was_sent:
+                    return await self._read_back(bind, "", BindFailure.NOT_SENT)
+                return BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT)
+            was_sent = True
             try:
                 await self._client.post(path, body)
             except NotFound:
