@@ -93,16 +93,19 @@ class Network:
             self.loop.call_later(fate.out_s, self._arrive, link, request, fate, answer)
         if fate.kills == "sent":
             link.kill()
-        error: ApiError | None = None
         try:
-            return await answer
-        except ApiError as caught:
-            error = caught
+            found = await answer
+        except ApiError as error:
+            self._tell_answer(link, request, error)
             raise
-        finally:
-            if link.is_alive:
-                for watcher in self.watchers:
-                    watcher.on_answered(link, request, error)
+        self._tell_answer(link, request, None)
+        return found
+
+    def _tell_answer(self, link: Link, request: Request, error: ApiError | None) -> None:
+        """Tell the watchers of an answer, unless nobody is there to hear it."""
+        if link.is_alive:
+            for watcher in self.watchers:
+                watcher.on_answered(link, request, error)
 
     def _arrive(
         self, link: Link, request: Request, fate: Fate, answer: asyncio.Future[tuple[bytes, int]]
