@@ -5,12 +5,16 @@ Each test has nodes and namespaces of its own and leaves none behind.
 """
 
 import itertools
+import os
+import random
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import skip_or_fail
+from tests.e2e.proxy import Relay
 from tests.e2e.running import Quorate, install_beside, manifests, uninstall
 from tests.e2e.world import World, wait_for
 from tools.controlplane import Access, ApiError, Cluster
@@ -90,6 +94,22 @@ def apart(cluster, beside) -> Iterator[World]:
     made = World(cluster, None, f"t{next(_numbers)}", scheduler=beside.scheduler_name)
     yield made
     made.remove()
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    """The test's randomness; its seed is printed, and can be given."""
+    seed = int(os.environ.get("QUORATE_CHAOS_SEED") or int.from_bytes(os.urandom(4)))
+    print(f"QUORATE_CHAOS_SEED={seed}")
+    return random.Random(seed)
+
+
+@pytest.fixture
+def relays(cluster) -> Iterator[Callable[[], Relay]]:
+    """Make relays in front of the API server."""
+    with ExitStack() as stack:
+        port = int(cluster.server.rpartition(":")[2])
+        yield lambda: stack.enter_context(Relay(("127.0.0.1", port)))
 
 
 @pytest.fixture(scope="module")

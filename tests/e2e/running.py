@@ -1,6 +1,7 @@
 """A running ``quorate run``, and how to install one more beside the suite's own."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -138,6 +139,25 @@ class Quorate:
         """End it as a crash would."""
         self.process.kill()
         self.process.wait()
+
+    def pause(self) -> None:
+        """Freeze it, as a machine that swaps or a debugger would."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def identity(self) -> str:
+        """Return what its attempts' ids begin with."""
+        started = re.search(r'"identity": ?"[^"]*_([^"_]+)"', self.log())
+        assert started, "it has started"
+        return started[1]
+
+    def violations(self) -> float:
+        """Return how many defects its own checks have found."""
+        name = "quorate_invariant_violations_total{"
+        lines = (one for one in self.page("/metrics").splitlines() if one.startswith(name))
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     def stop(self) -> int:
         """Ask it to stop; return its exit code."""
