@@ -95,12 +95,18 @@ class Elector:
         while not await self._try_within(self._times.renew_deadline_s):
             await asyncio.sleep(self._times.retry_s * (1 + _JITTER * self._chance()))
         term = asyncio.ensure_future(on_started())
+        tried_at_s = self._clock.monotonic_s()
         try:
-            while not term.done() and self.is_leader(self._clock.monotonic_s()):
-                await asyncio.wait([term], timeout=self._times.retry_s)
+            now_s = self._clock.monotonic_s()
+            while not term.done() and self.is_leader(now_s):
+                try_at_s = tried_at_s + self._times.retry_s
+                await asyncio.wait([term], timeout=max(0.0, try_at_s - now_s))
                 if not term.done():
-                    left_s = self._lead_until_s - self._clock.monotonic_s()
-                    await self._try_within(left_s)
+                    tried_at_s = self._clock.monotonic_s()
+                    left_s = self._lead_until_s - tried_at_s
+                    # A dead connection may cost one try; another is due while we still lead.
+                    await self._try_within(min(left_s, self._times.renew_deadline_s / 2))
+                now_s = self._clock.monotonic_s()
             if not term.done():
                 self._lead_until_s = -1.0
                 on_lost()

@@ -25,6 +25,7 @@ class LeaseServer(ScriptedServer):
         self.version = 0
         self.lease = None
         self.cut_off = set()  # candidates that get no answer
+        self.swallowed = 0  # so many of the next requests get no answer
         self.failing = lambda: False
         self.writes = 0
         if spec:
@@ -42,6 +43,9 @@ class LeaseServer(ScriptedServer):
     async def answer(self, request):
         _, candidate, path = request.path.split("/", 2)
         if candidate in self.cut_off:
+            await asyncio.sleep(60)
+        if self.swallowed:
+            self.swallowed -= 1
             await asyncio.sleep(60)
         if self.failing():
             return self.reply(503, {"reason": "ServiceUnavailable"})
@@ -227,6 +231,19 @@ async def test_a_leader_survives_failures_shorter_than_its_deadline():
         await asyncio.sleep(0.5)
         assert a.leads
         assert a.elector.last_error is None
+
+
+async def test_a_leader_survives_a_request_that_is_never_answered():
+    """As on a connection that a load balancer forgot: another one works."""
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        a.start()
+        await a.started.wait()
+        server.swallowed = 1
+        await asyncio.sleep(2 * QUICK.renew_deadline_s)
+        assert server.swallowed == 0
+        assert a.leads
+        assert a.told == ["started"]
 
 
 async def test_a_leader_whose_lease_was_taken_stops_at_once():
