@@ -205,7 +205,7 @@ async def test_who_does_not_lead_sends_nothing():
 
 
 async def test_who_stops_leading_gives_up_between_two_tries():
-    leads = [True, True, False, False]
+    leads = [True, True, True, False, False]  # at work, before the try, when it is sent
     async with binding(refusal(503, "Trouble"), may_bind=lambda: leads.pop(0)) as (
         binder,
         outcomes,

@@ -184,7 +184,7 @@ class Binder:
         wait_s = _RETRY_S_MIN
         while self._may_bind():
             try:
-                await self._client.post(path, body)
+                await self._client.post(path, body, may_send=self._may_bind)
             except NotFound:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
             except Conflict as error:

@@ -67,7 +67,7 @@ class Evictor:
         wait_s = _RETRY_S_MIN
         while self._may_evict():
             try:
-                await self._client.post(path, body)
+                await self._client.post(path, body, may_send=self._may_evict)
             except NotFound:
                 return
             except ApiError as error:
