@@ -1,4 +1,4 @@
-"""Two replicas under load; the leader is killed, frozen or cut off in mid-commit, again and again."""
+"""Two replicas under load: the leader is killed, frozen or cut off in mid-commit."""
 
 import time
 
