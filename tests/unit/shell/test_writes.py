@@ -58,5 +58,11 @@ async def test_what_the_server_could_not_take_is_told_to_its_author():
     assert await tries_until_settled(*errors) == (5, 1, 1)
 
 
-async def test_what_is_forbidden_is_not_said_again():
-    assert await tries_until_settled(Forbidden(403, "Forbidden", "no")) == (1, 0, 1)
+async def test_what_is_forbidden_for_good_is_not_said_again():
+    errors = [Forbidden(403, "Forbidden", "no") for _ in range(5)]
+    assert await tries_until_settled(*errors) == (5, 0, 1)
+
+
+async def test_what_is_forbidden_while_the_server_starts_is_tried_again():
+    forbidden = Forbidden(403, "Forbidden", "no")
+    assert await tries_until_settled(forbidden, forbidden) == (3, 0, 0)

@@ -14,6 +14,7 @@ import structlog
 from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
+    Forbidden,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -100,6 +101,11 @@ class Writes:
                     return  # an Event whose first answer was lost
                 await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
             except ApiError as error:
+                # An API server that has just started knows no roles yet, for a second or two.
+                passing = isinstance(error, Forbidden) and lost is not None
+                if passing and attempt < _TRIES_MAX - 1:
+                    await asyncio.sleep(_RETRY_S * 2**attempt)
+                    continue
                 log.warning("a report was refused", status=error.status, problem=error.message)
                 self.failed += 1
                 return
