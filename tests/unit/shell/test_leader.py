@@ -176,6 +176,19 @@ async def test_a_leader_that_is_cut_off_stops_before_its_successor_starts():
         assert server.spec["holderIdentity"] == "b"
 
 
+async def test_a_standby_takes_the_lease_as_soon_as_it_may():
+    """However slowly the leader renews: a standby that looked rarely would see its end late."""
+    times = LeaseTimes(lease_duration_s=3, renew_deadline_s=2.9, retry_s=2.4)
+    server = LeaseServer(holderIdentity="ghost", leaseDurationSeconds=3)
+    async with candidates(server, "a", times=times) as (a,):
+        a.start()
+        await asyncio.sleep(0.1)
+        server.store({**server.lease, "spec": {**server.spec, "renewTime": "another"}})
+        renewed_s = a.clock.monotonic_s()
+        await a.started.wait()
+        assert 3.0 <= a.clock.monotonic_s() - renewed_s < 4.0
+
+
 async def test_leadership_ends_by_itself_even_if_nothing_runs():
     async with candidates(LeaseServer(), "a") as (a,):
         a.start()
