@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import skip_or_fail
 from tests.e2e.proxy import Relay
-from tests.e2e.running import Quorate, install_beside, manifests, uninstall
+from tests.e2e.running import Quorate, Replicas, manifests
 from tests.e2e.world import World, wait_for
 from tools.controlplane import Access, ApiError, Cluster
 from tools.controlplane.versions import missing_binaries
@@ -61,31 +61,10 @@ def world(cluster, quorate) -> Iterator[World]:
 
 
 @pytest.fixture
-def beside(cluster, tmp_path) -> Iterator[Callable[..., Quorate]]:
-    """Start schedulers of the test's own: own names, own ServiceAccount, own lease.
-
-    All that one test starts are replicas: they share their lease, and the scheduler name that is
-    in ``beside.scheduler_name``. ``config`` is merged over the suite's.
-    """
-    namespace = f"beside{next(_numbers)}"
-    install_beside(cluster, namespace)
-    running: list[Quorate] = []
-
-    def start(config: dict | None = None, *, wait_ready=True, relay_port=0) -> Quorate:
-        election = {"leaseDurationSeconds": 90, "renewDeadlineSeconds": 75}
-        election |= {"retryPeriodSeconds": 1, **(config or {}).get("leaderElection", {})}
-        own = {"schedulerNames": [namespace], **(config or {})}
-        own["leaderElection"] = {**election, "namespace": namespace}
-        made = Quorate(cluster, tmp_path, own, namespace, relay_port)
-        running.append(made)
-        return made.start(wait_ready=wait_ready)
-
-    start.scheduler_name = namespace
-    yield start
-    for one in running:
-        one.stop()
-    uninstall(cluster, namespace)
-    assert not [one.complaints() for one in running if one.complaints()]
+def beside(cluster, tmp_path) -> Iterator[Replicas]:
+    """Start schedulers of the test's own; all of one test's are replicas of one another."""
+    with Replicas(cluster, tmp_path, f"beside{next(_numbers)}") as replicas:
+        yield replicas
 
 
 @pytest.fixture

@@ -29,9 +29,8 @@ class Kubelets:
         self._admitted: dict[str, dict[str, int]] = {node: {} for node in nodes}
         self._seen: set[str] = set()
         self._done = threading.Event()
-        self.refused: dict[str, float] = {}
-        """When each refused pod (by uid) was refused; seconds of the monotonic clock."""
-        self.refused_gangs: list[tuple[str, float]] = []
+        self.refused: list[tuple[str, float]] = []
+        """The ``gang`` label of each refused pod, and when; seconds of the monotonic clock."""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -98,9 +97,8 @@ class Kubelets:
             f"requested: {1000 * cpu}, used: {1000 * used}, capacity: {1000 * self._cpu}"
         )
         self._tell(one, {"phase": "Failed", "reason": "OutOfcpu", "message": message})
-        now_s = time.monotonic()
-        self.refused[one["metadata"]["uid"]] = now_s
-        self.refused_gangs.append((one["metadata"].get("labels", {}).get("gang", ""), now_s))
+        gang = one["metadata"].get("labels", {}).get("gang", "")
+        self.refused.append((gang, time.monotonic()))
 
     def _tell(self, one: dict, status: dict) -> None:
         self._call("PATCH", one, "/status", {"status": status})

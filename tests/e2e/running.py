@@ -145,7 +145,8 @@ class Quorate:
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
 
     def identity(self) -> str:
         """Return what its attempts' ids begin with."""
@@ -178,3 +179,39 @@ class Quorate:
         log = self.log()
         defects = ("Traceback", "failed verification", "a bind worker failed", "was never awaited")
         return log[-8000:] if any(defect in log for defect in defects) else ""
+
+
+class Replicas:
+    """Starts schedulers beside all others: own names, own ServiceAccount, own lease.
+
+    All that it starts share them, and the scheduler name ``scheduler_name``. A context manager;
+    at its end none of them may have complained.
+    """
+
+    def __init__(self, cluster: Access, folder: Path, name: str) -> None:
+        self.scheduler_name = name
+        self._cluster = cluster
+        self._folder = folder
+        self._running: list[Quorate] = []
+        install_beside(cluster, name)
+
+    def __call__(self, config: dict | None = None, *, wait_ready=True, relay_port=0) -> Quorate:
+        """Start one; ``config`` is merged over the suite's."""
+        election = {"leaseDurationSeconds": 90, "renewDeadlineSeconds": 75}
+        election |= {"retryPeriodSeconds": 1, **(config or {}).get("leaderElection", {})}
+        own = {"schedulerNames": [self.scheduler_name], **(config or {})}
+        own["leaderElection"] = {**election, "namespace": self.scheduler_name}
+        made = Quorate(self._cluster, self._folder, own, self.scheduler_name, relay_port)
+        self._running.append(made)
+        return made.start(wait_ready=wait_ready)
+
+    def __enter__(self) -> "Replicas":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for one in self._running:
+            one.resume()  # what is frozen cannot stop
+            one.stop()
+        uninstall(self._cluster, self.scheduler_name)
+        if not any(error):
+            assert not [one.complaints() for one in self._running if one.complaints()]

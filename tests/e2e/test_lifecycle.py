@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.chaos import clear_lease
 from tests.e2e.conftest import install_volcano, remove_volcano
 from tests.e2e.proxy import Relay
 from tests.e2e.running import Quorate
@@ -226,12 +227,6 @@ def test_a_restart_adopts_gangs_that_run_and_replaces_a_member_alone(apart, besi
     after = apart.where()
     assert {n: after[n] for n in ("g-0", "g-2")} == {n: before[n] for n in ("g-0", "g-2")}
     assert not apart.events("GangRolledBack")
-
-
-def clear_lease(world) -> None:
-    """Spare the test the crashed leader's long lease, as its expiry would."""
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{world.scheduler}/leases/quorate"
-    world.cluster.api("DELETE", path)
 
 
 def test_a_scheduler_that_is_stopped_leaves_nothing_behind(apart, beside):

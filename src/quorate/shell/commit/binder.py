@@ -27,6 +27,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
+    Forbidden,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -38,6 +39,7 @@ log = structlog.get_logger(__name__)
 
 _RETRY_S_MIN = 0.05
 _RETRY_S_MAX = 5.0
+_YOUNG_S = 10.0
 _TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 
 
@@ -98,6 +100,7 @@ class Binder:
         self.idle.set()
         self.retries = 0
         self._busy_since_s = 0.0
+        self._away_at_s = -_YOUNG_S  # when the API server last gave no answer
 
     def submit(self, gang: GangBinds) -> None:
         """Start to bind a gang; returns at once."""
@@ -182,6 +185,7 @@ class Binder:
         path = pod_path(bind.namespace, bind.name, "binding")
         body = _ENCODER.encode(_binding(job))
         wait_s = _RETRY_S_MIN
+        in_doubt = False  # an answer was lost: it may be bound
         while self._may_bind():
             try:
                 await self._client.post(path, body, may_send=self._may_bind)
@@ -189,17 +193,28 @@ class Binder:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
             except Conflict as error:
                 return await self._read_back(bind, error.message, BindFailure.REFUSED)
-            except _TRANSIENT as error:
+            except ApiError as error:
+                if not self._passes(error):
+                    if in_doubt:
+                        return await self._read_back(bind, error.message, BindFailure.REFUSED)
+                    return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
+                in_doubt |= isinstance(error, ServerError | Unreachable)
                 self.retries += 1
                 if self._clock.now_s() >= job.gang.deadline_s:
                     return await self._read_back(bind, error.message, BindFailure.TIMEOUT)
                 await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
                 wait_s = min(2 * wait_s, _RETRY_S_MAX)
-            except ApiError as error:
-                return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
             else:
                 return PodBound(bind.uid, bind.node)
         return None
+
+    def _passes(self, error: ApiError) -> bool:
+        """Tell whether to try again. An API server that was away knows no roles at first."""
+        now_s = self._clock.monotonic_s()
+        if isinstance(error, Unreachable):
+            self._away_at_s = now_s
+        is_young = now_s < self._away_at_s + _YOUNG_S
+        return isinstance(error, _TRANSIENT) or (isinstance(error, Forbidden) and is_young)
 
     async def _read_back(
         self, bind: Bind, message: str, otherwise: BindFailure
