@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded controlplane cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-reliability controlplane cluster record clean sim soak
 
 help: ## Show this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## Create .venv with quorate and its test extras
 
@@ -76,6 +76,9 @@ bench-core: $(STAMP) ## Measure the core without I/O
 
 bench-embedded: $(STAMP) ## Measure the embedded cluster
 	@$(BIN)/python -m bench.embedded_bench
+
+bench-reliability: $(STAMP) controlplane ## Measure how it fails: kills, fail-over, recovery, refusals (RUNS=3)
+	@$(BIN)/python -m bench.reliability_bench --runs $(or $(RUNS),3) $(ARGS)
 
 controlplane: $(STAMP) ## Build the real control plane once, into a cache outside the repo
 	@$(BIN)/python -m tools.controlplane build

@@ -139,9 +139,8 @@ def test_what_follows_a_start_is_marked_at_once():
 
 
 def refuse(w: World, name: str, reason="OutOfcpu") -> None:
-    w.edit(
-        name, phase="Failed", refusal=reason, attempt=w.cluster.gangs[only_gang(w)].founding or "a"
-    )
+    (attempt,) = w.cluster.gangs[only_gang(w)].founders or {"a"}
+    w.edit(name, phase="Failed", refusal=reason, attempt=attempt)
 
 
 def only_gang(w: World):
@@ -191,6 +190,20 @@ def test_a_gang_whose_refused_member_cannot_be_replaced_is_undone():
     refuse(w, "job-1")
     assert w.decide().evictions == ()
     assert names(w.decide(after_s=61).evictions) == ["job-0"]
+
+
+def test_a_gang_whose_members_are_refused_one_after_the_other_is_undone_in_the_end():
+    """The second is refused when the replacement of the first has made the gang quorate again."""
+    w = world(cpu=3)
+    gang = started_gang(w, 3)
+    (founder,) = w.cluster.gangs[gang].founders
+    refuse(w, "job-1")
+    w.node("n1", cpu=1)
+    w.pod("again", gang)
+    assert w.cycle() == {"again": "n1"}
+    w.edit("job-2", phase="Failed", refusal="OutOfcpu", attempt=founder)
+    w.decide()
+    assert set(names(w.decide(after_s=61).evictions)) == {"job-0", "again"}
 
 
 def test_the_answer_to_a_bind_that_comes_after_the_refusal_changes_nothing():
