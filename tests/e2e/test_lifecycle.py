@@ -2,7 +2,6 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -113,9 +112,8 @@ def whole_pods_created(world) -> bool:
 
 
 @pytest.fixture
-def relay(cluster) -> Iterator[Relay]:
-    with Relay(("127.0.0.1", int(cluster.server.rpartition(":")[2]))) as running:
-        yield running
+def relay(relays) -> Relay:
+    return relays()
 
 
 def test_watches_that_are_cut_are_resumed_without_a_new_list(apart, beside, relay):

@@ -4,7 +4,7 @@ import msgspec
 
 from quorate.core.changes import BindFailure
 from quorate.core.reasons import GangState
-from tests.unit.core.world import accept, LABELS, World, binds_of, fail, names
+from tests.unit.core.world import LABELS, World, accept, binds_of, fail, names
 
 GRACE_S = 3.0
 OURS = {"attempt": "dead-1", "attempt_size": 4}
