@@ -35,8 +35,8 @@ _RETRY_S = 0.2
 class Writes:
     """Two queues, of which the urgent one (conditions, status) goes before the other (Events)."""
 
-    def __init__(self, idle: asyncio.Event) -> None:
-        """``idle`` is set while nothing more important is being written."""
+    def __init__(self, *idle: asyncio.Event) -> None:
+        """Each of ``idle`` is set while its owner writes nothing, which is more important."""
         self._idle = idle
         self._urgent: dict[Hashable, tuple[Send, Lost | None]] = {}
         self._other: dict[Hashable, tuple[Send, Lost | None]] = {}
@@ -81,7 +81,8 @@ class Writes:
 
     async def _work(self) -> None:
         while True:
-            await self._idle.wait()
+            for other in self._idle:
+                await other.wait()
             queue = self._urgent or self._other
             if not queue:
                 self._wake.clear()
