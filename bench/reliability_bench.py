@@ -197,11 +197,13 @@ def main() -> int:
         cluster.kubectl("apply", "-f", "-", input=manifests("--only", "crds", "--only", "rbac"))
         cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
         bench = Bench(cluster, Path(folder), random.Random(options.seed), options.runs)
-        for name in options.case.split(","):
-            say(f"measuring: {name}")
-            rows += CASES[name](bench)
-        rows += bench.promises()
-    _print(rows)
+        try:
+            for name in options.case.split(","):
+                say(f"measuring: {name}")
+                rows += CASES[name](bench)
+            rows += bench.promises()
+        finally:
+            _print(rows)  # also what there is when a case fails
     if options.json:
         values: list[dict[str, Any]] = [{"figure": r.figure, "value": r.value} for r in rows]
         options.json.write_text(json.dumps(values, indent=2) + "\n")

@@ -55,22 +55,26 @@ class Relay:
         for thread in self._threads:
             thread.join(timeout=5)
 
-    def cut(self) -> int:
-        """Reset all connections; return how many there were."""
+    @property
+    def open(self) -> int:
+        """How many connections there are."""
+        with self._lock:
+            return len(self._links)
+
+    def cut(self) -> None:
+        """Reset all connections."""
         with self._lock:
             links, self._links = self._links, set()
         for link in links:
             link.cut()
-        return len(links)
 
-    def cut_some(self, chance: random.Random, share: float = 0.3) -> int:
-        """Reset each connection with this probability; return how many that were."""
+    def cut_some(self, chance: random.Random, share: float = 0.3) -> None:
+        """Reset each connection with this probability."""
         with self._lock:
             links = {link for link in sorted(self._links, key=id) if chance.random() < share}
             self._links -= links
         for link in links:
             link.cut()
-        return len(links)
 
     def stall(self) -> None:
         """Hold back every byte, in both directions, without closing anything: a black hole.
@@ -88,10 +92,10 @@ class Relay:
         """Let each connection carry so much, both directions together."""
         self._bytes_per_s = bytes_per_s
 
-    def half_open(self) -> int:
+    def half_open(self) -> None:
         """Have the server lose all connections, and the client not hear of it.
 
-        What the client sends on them is swallowed; new connections work. Return how many.
+        What the client sends on them is swallowed; new connections work.
         """
         with self._lock:
             links, self._links = self._links, set()
@@ -99,7 +103,6 @@ class Relay:
             link.is_half_open.set()
             with contextlib.suppress(OSError):
                 link.far.shutdown(socket.SHUT_RDWR)
-        return len(links)
 
     def _start(self, target, *args) -> None:
         thread = threading.Thread(target=target, args=args, daemon=True)
@@ -126,6 +129,8 @@ class Relay:
     def _relay(self, link: _Link) -> None:
         with link.near, link.far, contextlib.suppress(OSError):
             self._carry(link)
+            with self._lock:
+                self._links.discard(link)
             if link.is_half_open.is_set():
                 link.near.settimeout(0.1)
                 while not self._closing:

@@ -5,15 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.chaos import contend_with_kube_scheduler
-from tools.controlplane import Cluster
 
 ROUNDS = 5
 
 
 @pytest.fixture
 def rival(cluster) -> Iterator[None]:
-    if not isinstance(cluster, Cluster):
-        pytest.skip("kube-scheduler runs on the real control plane only")
     cluster.start_kube_scheduler().close()
     yield
     cluster.stop_kube_scheduler()
