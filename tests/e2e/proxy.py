@@ -128,9 +128,11 @@ class Relay:
 
     def _relay(self, link: _Link) -> None:
         with link.near, link.far, contextlib.suppress(OSError):
-            self._carry(link)
-            with self._lock:
-                self._links.discard(link)
+            try:
+                self._carry(link)
+            finally:
+                with self._lock:
+                    self._links.discard(link)
             if link.is_half_open.is_set():
                 link.near.settimeout(0.1)
                 while not self._closing:
