@@ -42,12 +42,8 @@ def test_gangs_whose_objects_are_deleted_in_mid_commit_are_whole_or_undone(apart
         time.sleep(chance.uniform(0.0, 1.0))
         gone = chance.sample(gangs, 2)
         apart.kubectl("delete", "podgroups.scheduling.x-k8s.io", *gone, "--wait=false")
-        sizes = dict.fromkeys(gangs, promises.MEMBERS)
-        wait_for(
-            lambda sizes=sizes: not promises.broken(apart, sizes, owned=True),
-            "all are whole or hold nothing, without their objects too",
-            timeout_s=ATTEMPT_S + 10,
-        )
+        # All are whole or hold nothing, without their objects too.
+        promises.wait_kept(apart, gangs, whole=0, owned=True, timeout_s=ATTEMPT_S + 10)
         apart.apply(*(pod_group(gang, promises.MEMBERS) for gang in gone))
         promises.wait_kept(apart, gangs, whole=2, owned=True, timeout_s=30)
         promises.remove_load(apart)
