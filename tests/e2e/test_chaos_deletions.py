@@ -11,10 +11,6 @@ ROUNDS_ON = {Cluster: 6, Embedded: 2}
 ATTEMPT_S = 3
 
 
-def first_bind(world, gangs: list[str]) -> None:
-    wait_for(lambda: any(promises.counts(world, gangs).values()), "the commit has begun")
-
-
 def collect_pods_of(world, node: str) -> None:
     """Delete the pods of a node that is gone, as the pod garbage collector does within minutes."""
     for one in world.pods():
@@ -32,10 +28,18 @@ def apply_owners(world, gangs: list[str]) -> None:
     world.apply(*(promises.replica_set(gang, size, world.scheduler) for gang in gangs))
 
 
+def wait_for_controllers(world) -> None:
+    """Those that lost the API server in an earlier test may take half a minute to be back."""
+    world.apply(promises.replica_set("probe", 1, "nobody", gang=False))
+    wait_for(lambda: world.pods("gang=probe"), "controllers make pods", 60)
+    promises.remove_load(world)
+
+
 def test_gangs_whose_objects_are_deleted_in_mid_commit_are_whole_or_undone(apart, beside, chance):
     promises.room_for_two(apart)
     scheduler = beside()
     wait_for(scheduler.leads, "it leads")
+    wait_for_controllers(apart)
     for number in range(ROUNDS_ON[type(apart.cluster)]):
         gangs = promises.groups(apart, str(number), timeout_s=ATTEMPT_S)
         apply_owners(apart, gangs)
@@ -54,6 +58,7 @@ def test_gangs_of_which_a_node_vanishes_in_mid_commit_are_whole_again(apart, bes
     nodes = promises.room_for_two(apart)
     scheduler = beside()
     wait_for(scheduler.leads, "it leads")
+    wait_for_controllers(apart)
     for number in range(ROUNDS_ON[type(apart.cluster)]):
         gangs = promises.groups(apart, str(number), timeout_s=ATTEMPT_S)
         apply_owners(apart, gangs)
