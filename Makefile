@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard controlplane cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard bench-reliability controlplane cluster record clean sim soak
 
 help: ## Show this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## Create .venv with quorate and its test extras
 
@@ -80,6 +80,9 @@ bench-embedded: $(STAMP) ## Measure the embedded cluster
 bench-guard: $(STAMP) controlplane ## Measure what the admission guard costs (PAIRS=5)
 	@$(BIN)/python -m bench.guard_bench --pairs $(or $(PAIRS),5)
 	@$(BIN)/python -m bench.guard_collisions
+
+bench-reliability: $(STAMP) controlplane ## Measure how it fails: kills, fail-over, recovery, refusals (RUNS=3)
+	@$(BIN)/python -m bench.reliability_bench --runs $(or $(RUNS),3) $(ARGS)
 
 controlplane: $(STAMP) ## Build the real control plane once, into a cache outside the repo
 	@$(BIN)/python -m tools.controlplane build

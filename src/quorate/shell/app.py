@@ -122,7 +122,7 @@ class App:
             self.scheduler,
             self._feed.objects,
             lookup=self._lookup,
-            idle=self._binder.idle,
+            idle=(self._binder.idle, self._evictor.idle),
             metrics=self.metrics,
             instance=self._identity,
             clock=steady,

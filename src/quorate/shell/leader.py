@@ -26,6 +26,8 @@ from quorate.shell.kube.paths import resource_path
 
 _JITTER: Final = 1.2  # as client-go's JitterFactor: standbys do not knock all at once
 _RELEASE_S_MAX: Final = 5.0
+_LOOK_S: Final = 0.25  # a standby reads the Lease every 0.25 to 0.5 s
+_LOOK_S_MIN: Final = 0.01
 _Lease = dict[str, Any]
 
 
@@ -100,14 +102,20 @@ class Elector:
         What ``on_started`` raises is raised again.
         """
         while not await self._try_within(self._times.renew_deadline_s):
-            await asyncio.sleep(self._times.retry_s * (1 + _JITTER * self._chance()))
+            await asyncio.sleep(self._standby_s())
         term = asyncio.ensure_future(on_started())
+        tried_at_s = self._clock.monotonic_s()
         try:
-            while not term.done() and self.is_leader(self._clock.monotonic_s()):
-                await asyncio.wait([term], timeout=self._times.retry_s)
+            now_s = self._clock.monotonic_s()
+            while not term.done() and self.is_leader(now_s):
+                try_at_s = tried_at_s + self._times.retry_s
+                await asyncio.wait([term], timeout=max(0.0, try_at_s - now_s))
                 if not term.done():
-                    left_s = self._lead_until_s - self._clock.monotonic_s()
-                    await self._try_within(left_s)
+                    tried_at_s = self._clock.monotonic_s()
+                    left_s = self._lead_until_s - tried_at_s
+                    # A dead connection may cost one try; another is due while we still lead.
+                    await self._try_within(min(left_s, self._times.renew_deadline_s / 2))
+                now_s = self._clock.monotonic_s()
             if not term.done():
                 self._lead_until_s = -1.0
                 on_lost()
@@ -119,6 +127,19 @@ class Elector:
                 await self._release()
         if not term.cancelled():
             term.result()
+
+    def _standby_s(self) -> float:
+        """Return when to try again to become the leader.
+
+        A Lease is free when it has not changed for its duration *since we saw it*: who looks as
+        rarely as ``retry_s`` allows takes it that much later. So a standby looks more often, and
+        exactly when it runs out. After an error it waits for ``retry_s``.
+        """
+        wait_s = self._times.retry_s * (1 + _JITTER * self._chance())
+        if self.last_error is not None or not self.holder:
+            return wait_s
+        left_s = self._expires_s(_spec(self._observed)) - self._clock.monotonic_s()
+        return min(wait_s, _LOOK_S * (1 + self._chance()), max(left_s, _LOOK_S_MIN))
 
     async def _try_within(self, limit_s: float) -> bool:
         """Acquire or renew once; errors are what ``last_error`` is for, the next try follows."""
@@ -225,8 +246,12 @@ class Elector:
         self.holder = _spec(lease).get("holderIdentity") or ""
 
     def _is_valid(self, spec: dict[str, Any]) -> bool:
+        return self._clock.monotonic_s() < self._expires_s(spec)
+
+    def _expires_s(self, spec: dict[str, Any]) -> float:
+        """Return when the Lease is free, on the monotonic clock, if it is not renewed."""
         duration_s = float(spec.get("leaseDurationSeconds") or self._times.lease_duration_s)
-        return self._clock.monotonic_s() < self._observed_at_s + duration_s
+        return self._observed_at_s + duration_s
 
 
 async def _cancelled(task: asyncio.Future[None]) -> None:

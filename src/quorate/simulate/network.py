@@ -287,8 +287,16 @@ class Connection(KubeClient):
             self._link.told[path] = revision
         return body
 
-    async def post(self, path: str, body: object, params: Params | None = None) -> bytes:
-        """Create."""
+    async def post(
+        self,
+        path: str,
+        body: object,
+        params: Params | None = None,
+        *,
+        may_send: Callable[[], bool] | None = None,
+    ) -> bytes:
+        """Create; nothing waits here before it is sent."""
+        del may_send
         return await self._send("POST", path, params, body)
 
     async def put(self, path: str, body: object, params: Params | None = None) -> bytes:

@@ -207,11 +207,44 @@ async def test_passing_troubles_are_tried_again(status):
     assert len(server.requests) == 2
 
 
-async def test_a_lost_answer_to_a_bind_that_succeeded_is_found_out():
-    async def cut(request):
-        request.transport.abort()
-        await asyncio.Event().wait()
+async def cut(request):
+    request.transport.abort()
+    await asyncio.Event().wait()
 
+
+@pytest.mark.parametrize(
+    ("trouble", "then"),
+    [
+        pytest.param(cut, refusal(422, "Invalid"), id="cut"),
+        pytest.param(refusal(500, "Trouble"), refusal(403, "Forbidden"), id="failed"),
+    ],
+)
+async def test_a_refusal_after_a_lost_answer_does_not_hide_a_bind_that_succeeded(trouble, then):
+    outcomes, server = await outcomes_of(trouble, then, pod(node="n0"))
+    assert outcomes == [PodBound("uid-1", "n0")]
+    assert [request.method for request in server.requests] == ["POST", "POST", "GET"]
+
+
+async def test_forbidden_after_the_server_was_away_is_tried_again():
+    """An API server that has just started knows no roles yet."""
+    clock = ManualClock()
+    forbidden = refusal(403, "Forbidden")
+    steps = [cut, forbidden, forbidden, CREATED]
+    async with binding(*steps, clock=clock) as (binder, outcomes, server):
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert outcomes == [PodBound("uid-1", "n0")]
+        assert len(server.requests) == 4
+        clock.time_s += 60.0
+        server.steps = [forbidden]
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert outcomes[1].failure is BindFailure.REFUSED
+
+
+async def test_a_lost_answer_to_a_bind_that_succeeded_is_found_out():
     outcomes, _ = await outcomes_of(cut, refusal(409, "Conflict"), pod(node="n0"))
     assert outcomes == [PodBound("uid-1", "n0")]
 
@@ -233,7 +266,7 @@ async def test_who_does_not_lead_sends_nothing():
 
 
 async def test_who_stops_leading_gives_up_between_two_tries():
-    leads = [True, True, False, False]
+    leads = [True, True, True, False, False]  # at work, before the try, when it is sent
     async with binding(refusal(503, "Trouble"), may_bind=lambda: leads.pop(0)) as (
         binder,
         outcomes,

@@ -125,6 +125,8 @@ class Attempts:
         for gang in gangs:
             if gang.failed:
                 gang.failed = False
+                if now_s < gang.not_before_s:
+                    continue  # the rest of a try whose failure counts already
                 doublings = min(gang.failures - 1, 30)
                 wait_s = self._policy.backoff_s * 2**doublings if gang.failures else 0.0
                 gang.not_before_s = now_s + min(wait_s, self._policy.backoff_s_max)

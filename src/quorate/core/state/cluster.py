@@ -333,7 +333,7 @@ class Cluster:
         entry = self.pods.get(change.uid)
         if entry is None or entry.gang is None:
             return
-        if entry.where is not Where.BOUND:
+        if entry.where not in (Where.BOUND, Where.REFUSED):  # the watch may have told more
             self._move(entry, Where.BOUND, change.node)
         self._settle(entry.gang, change.uid)
 

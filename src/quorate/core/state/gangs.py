@@ -96,10 +96,11 @@ class GangEntry:
         self.first_created_s = float("inf")
         self.once_quorate = False
         self.attempt: Attempt | None = None
-        self.founding = ""
-        """Id of the attempt that made it quorate, while we remember it."""
+        self.founders: set[str] = set()
+        """Ids of the attempts that made it quorate, while we remember them; several, when kubelets
+        refused members one after the other."""
         self.reopened = False
-        """Whether kubelets undid the quorum of the founding attempt: the gang has to meet anew."""
+        """Whether kubelets undid the quorum of its founders: the gang has to meet anew."""
         self.refused_by: list[str] = []
         """Nodes that refused a member since the last decision."""
         self.avoid: dict[str, float] = {}
@@ -241,13 +242,14 @@ class GangEntry:
         """A kubelet refused a member that we bound; its gang may not be quorate any more."""
         self.refused_by.append(entry.pod.node)
         lacks = self.bound - self.evicting < self.min_count
-        if lacks and self.once_quorate and entry.pod.attempt == self.founding != "":
+        if lacks and self.once_quorate and entry.pod.attempt in self.founders:
             self.once_quorate, self.reopened = False, True
 
     def after_loss(self) -> None:
         """A gang that has lost its last bound member has to become quorate afresh."""
         if self.bound == 0:
             self.once_quorate, self.reopened = False, False
+            self.founders.clear()
 
     def set_spec(self, spec: GangSpec | None) -> None:
         """Take the object's newest version; None when it is gone."""
@@ -270,7 +272,7 @@ class GangEntry:
         if pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else ""):
             return stays >= attempt.min_count or not self.counts[Where.REFUSED]
         # The mark of a dead leader's bind, which arrived after we had taken its gang up.
-        return pod.started and pod.attempt not in (attempt.id, self.founding)
+        return pod.started and pod.attempt not in {attempt.id, *self.founders}
 
     def may_be_sealed(self, attempt_id: str) -> bool:
         """Tell whether a bind that was planned to make the gang quorate would do so still."""
@@ -286,7 +288,8 @@ class GangEntry:
     def _become_quorate(self) -> None:
         if not self.once_quorate:
             self.once_quorate = True
-            self.founding = self.attempt.id if self.attempt is not None else ""
+            if self.attempt is not None:
+                self.founders.add(self.attempt.id)
 
     @property
     def quorum_is_known(self) -> bool:

@@ -28,6 +28,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
+    Forbidden,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -39,6 +40,7 @@ log = structlog.get_logger(__name__)
 
 _RETRY_S_MIN = 0.05
 _RETRY_S_MAX = 5.0
+_YOUNG_S = 10.0
 _TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 
 
@@ -101,6 +103,7 @@ class Binder:
         self.idle.set()
         self.retries = 0
         self._busy_since_s = 0.0
+        self._away_at_s = -_YOUNG_S  # when the API server last gave no answer
 
     def submit(self, gang: GangBinds) -> None:
         """Start to bind a gang; returns at once."""
@@ -185,30 +188,45 @@ class Binder:
         path = pod_path(bind.namespace, bind.name, "binding")
         body = _ENCODER.encode(_binding(job))
         wait_s = _RETRY_S_MIN
-        was_sent = False
+        in_doubt = False  # an answer was lost: it may be bound
         while self._may_bind():
             if job.seals and not self._may_seal(job.gang):
-                if was_sent:
-                    return await self._read_back(bind, "", BindFailure.NOT_SENT)
-                return BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT)
-            was_sent = True
+                return await self._not_bound(bind, "", BindFailure.NOT_SENT, in_doubt)
             try:
-                await self._client.post(path, body)
+                await self._client.post(path, body, may_send=self._may_bind)
             except NotFound:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
             except Conflict as error:
                 return await self._read_back(bind, error.message, BindFailure.REFUSED)
-            except _TRANSIENT as error:
+            except ApiError as error:
+                if not self._passes(error):
+                    message = error.message
+                    return await self._not_bound(bind, message, BindFailure.REFUSED, in_doubt)
+                in_doubt |= isinstance(error, ServerError | Unreachable)
                 self.retries += 1
                 if self._clock.now_s() >= job.gang.deadline_s:
                     return await self._read_back(bind, error.message, BindFailure.TIMEOUT)
                 await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
                 wait_s = min(2 * wait_s, _RETRY_S_MAX)
-            except ApiError as error:
-                return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
             else:
                 return PodBound(bind.uid, bind.node)
         return None
+
+    async def _not_bound(
+        self, bind: Bind, message: str, failure: BindFailure, in_doubt: bool
+    ) -> PodBound | BindFailed | None:
+        """Return the failure, after a look where an earlier try may have arrived."""
+        if in_doubt:
+            return await self._read_back(bind, message, failure)
+        return BindFailed(bind.uid, bind.node, failure, message)
+
+    def _passes(self, error: ApiError) -> bool:
+        """Tell whether to try again. An API server that was away knows no roles at first."""
+        now_s = self._clock.monotonic_s()
+        if isinstance(error, Unreachable):
+            self._away_at_s = now_s
+        is_young = now_s < self._away_at_s + _YOUNG_S
+        return isinstance(error, _TRANSIENT) or (isinstance(error, Forbidden) and is_young)
 
     async def _read_back(
         self, bind: Bind, message: str, otherwise: BindFailure
