@@ -140,6 +140,7 @@ def test_what_follows_a_start_is_marked_at_once():
 
 def refuse(w: World, name: str, reason="OutOfcpu") -> None:
     (attempt,) = w.cluster.gangs[only_gang(w)].founders or {"a"}
+    w.edit(name, phase="Pending")  # it never ran
     w.edit(name, phase="Failed", refusal=reason, attempt=attempt)
 
 
@@ -201,6 +202,7 @@ def test_a_gang_whose_members_are_refused_one_after_the_other_is_undone_in_the_e
     w.node("n1", cpu=1)
     w.pod("again", gang)
     assert w.cycle() == {"again": "n1"}
+    w.edit("job-2", phase="Pending")
     w.edit("job-2", phase="Failed", refusal="OutOfcpu", attempt=founder)
     w.decide()
     assert set(names(w.decide(after_s=61).evictions)) == {"job-0", "again"}
@@ -237,6 +239,18 @@ def test_a_refusal_long_after_the_start_undoes_nothing():
     w.edit("again", node="n0", phase="Failed", refusal="OutOfcpu", attempt="later")
     w.decide()
     assert w.decide(after_s=1000).evictions == ()
+
+
+def test_a_member_that_is_refused_after_it_ran_undoes_nothing():
+    """Its node was restarted, and its kubelet admits what was there anew."""
+    w = world(cpu=2)
+    gang = started_gang(w, 2)
+    (founder,) = w.cluster.gangs[gang].founders
+    w.edit("job-1", phase="Running")
+    w.edit("job-1", phase="Failed", refusal="UnexpectedAdmissionError", attempt=founder)
+    w.decide()
+    assert w.decide(after_s=1000).evictions == ()
+    assert w.cluster.gangs[gang].started
 
 
 def test_a_refusing_node_is_tried_again_after_a_while():

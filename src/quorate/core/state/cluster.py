@@ -155,7 +155,7 @@ class Cluster:
         elif entry.pod != pod:
             was = placed(entry)
             where, node = self._place_of(pod, entry), pod.node or entry.node
-            was_refused = entry.where is Where.REFUSED
+            was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             gang_before, entry.pod = entry.gang, pod
@@ -163,7 +163,7 @@ class Cluster:
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
-                entry.gang.note_refusal(entry)
+                entry.gang.note_refusal(entry, ran=ran)
                 self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)

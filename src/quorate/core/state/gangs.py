@@ -238,11 +238,14 @@ class GangEntry:
                 entry.evicting = True
                 self.evicting += 1
 
-    def note_refusal(self, entry: PodEntry) -> None:
-        """A kubelet refused a member that we bound; its gang may not be quorate any more."""
+    def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
+        """A kubelet refused a member that we bound; its gang may not be quorate any more.
+
+        One that ``ran`` before (its node was restarted) is a lost member like any other.
+        """
         self.refused_by.append(entry.pod.node)
         lacks = self.bound - self.evicting < self.min_count
-        if lacks and self.once_quorate and entry.pod.attempt in self.founders:
+        if lacks and not ran and self.once_quorate and entry.pod.attempt in self.founders:
             self.once_quorate, self.reopened = False, True
 
     def after_loss(self) -> None:
