@@ -1,7 +1,8 @@
 """Everything that can enter the core. A change is news, already true; the core never asks for more.
 
-Made by ``shell.watch`` (objects), ``shell.commit`` (outcomes of binds and evictions) and
-``shell.report`` (facts about owners). Tagged structs, so that a recording of them can be replayed.
+Made by ``shell.watch`` (objects), ``shell.commit`` (outcomes of binds and evictions),
+``shell.report`` (facts about owners) and ``shell.app`` (the journal of the leader before us).
+Tagged structs, so that a recording of them can be replayed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
 from quorate.core.model.selects import Selects
 from quorate.core.model.storage import AnyStorage
@@ -99,7 +101,7 @@ class BindFailure(StrEnum):
     TIMEOUT = "timeout"
     """No answer within the attempt's time, and the pod is not bound."""
     NOT_SENT = "not sent"
-    """An earlier bind of the attempt failed, so that this one, which seals it, was not sent."""
+    """It would have made the gang quorate, and another member failed or went: it was held back."""
     UNPREPARED = "unprepared"
     """A claim of the gang could not be bound, so that no bind of it was sent."""
     UNVERIFIED = "unverified"
@@ -147,6 +149,12 @@ class BindingAdmitted(Change, frozen=True):
     node: str
 
 
+class JournalFound(Change, frozen=True):
+    """We lead now: what the leader before us wrote down of its attempts."""
+
+    journal: Journal
+
+
 AnyChange = (
     NodeChanged
     | NodeGone
@@ -163,4 +171,5 @@ AnyChange = (
     | PrepareFailed
     | Undone
     | BindingAdmitted
+    | JournalFound
 )

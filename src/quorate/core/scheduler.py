@@ -15,6 +15,7 @@ import numpy as np
 
 from quorate.core.changes import BindFailed, BindFailure, Change
 from quorate.core.explain import ApiWords, Explainer
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle, members_of
@@ -128,7 +129,7 @@ class Scheduler:
         changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
         self._note_refusals(changed, now_s)
         for gang in changed:
-            self._attempts.resume(gang, now_s)
+            self._attempts.resume(gang, cluster.found, now_s)
         ended, evictions = self._attempts.end_due(now_s)
         self._attempts.note_failures([*changed, *ended], now_s)
         touched.update(gang.key for gang in ended)
@@ -179,6 +180,18 @@ class Scheduler:
 
         gangs, preparing = good(plan.gangs), good(plan.preparing)
         return msgspec.structs.replace(plan, gangs=gangs, preparing=preparing), problems
+
+    def may_seal(self, gang: GangBinds) -> bool:
+        """Tell whether the binds that make a gang quorate would still do so, before each is sent.
+
+        Meanwhile a member may have gone, a kubelet may have refused one, min may have been raised.
+        """
+        entry = self.cluster.gangs.get(gang.key)
+        return entry is not None and entry.may_be_sealed(gang.attempt)
+
+    def journal(self) -> Journal:
+        """Return which attempts are open, for whoever leads after us. Changes nothing."""
+        return self._attempts.journal()
 
     def explainer(self, now_s: float) -> Explainer:
         """Return what answers why gangs stand where they stand, as of now."""

@@ -148,7 +148,7 @@ async def test_what_is_taken_back_was_written_before():
 
 
 async def test_who_does_not_lead_writes_nothing():
-    async with preparing(may_write=lambda: False) as (preparer, outcomes, server):
+    async with preparing(may_write=lambda: False) as (preparer, _outcomes, server):
         preparer.carry_out(of(MADE))
         await settled(preparer)
         assert server.requests == []

@@ -1,4 +1,4 @@
-"""Storage objects and pods' volumes, from JSON: what is read of them, and what is said of bad ones."""
+"""Storage objects and pods' volumes, from JSON: what is read, and what is said of bad ones."""
 
 import json
 

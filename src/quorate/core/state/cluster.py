@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state import looked_up
@@ -47,6 +48,8 @@ class Cluster:
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
         self.holds = Holds()
+        self.found: Journal | None = None
+        """The journal of the leader before us."""
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -72,6 +75,7 @@ class Cluster:
             changes.PrepareFailed: self._note_prepared,
             changes.Undone: self._note_prepared,
             changes.BindingAdmitted: self._binding_admitted,
+            changes.JournalFound: self._journal_found,
         }
 
     def apply(self, change: Change) -> None:
@@ -174,7 +178,7 @@ class Cluster:
         elif entry.pod != pod:
             was = placed(entry)
             where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
-            was_refused = entry.where is Where.REFUSED
+            was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
@@ -185,7 +189,7 @@ class Cluster:
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
-                entry.gang.note_refusal(entry)
+                entry.gang.note_refusal(entry, ran=ran)
                 self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
@@ -342,13 +346,16 @@ class Cluster:
         who = change.kind, change.namespace, change.name
         looked_up.remove(*who, self.neighbours, self.spread_defaults, self.storage)
 
-    # Outcomes of our binds
+    # Outcomes of our binds, and of those of the leader before us
+
+    def _journal_found(self, change: changes.JournalFound) -> None:
+        self.found = change.journal
 
     def _pod_bound(self, change: changes.PodBound) -> None:
         entry = self.pods.get(change.uid)
         if entry is None or entry.gang is None:
             return
-        if entry.where is not Where.BOUND:
+        if entry.where not in (Where.BOUND, Where.REFUSED):  # the watch may have told more
             self._move(entry, Where.BOUND, change.node)
         self._settle(entry.gang, change.uid)
 
@@ -360,6 +367,8 @@ class Cluster:
         if entry is None or entry.gang is None:
             return
         if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+            if entry.gang.attempt is not None:
+                entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
             self._move(entry, Where.BOUND, change.node)
         elif entry.where is Where.ASSUMED and entry.node == change.node:
             if change.failure is not BindFailure.NOT_SENT:
