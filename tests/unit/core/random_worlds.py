@@ -26,7 +26,6 @@ from quorate.core.changes import (
 from quorate.core.model import (
     GangSpec,
     HostPort,
-    LabelSelector,
     Membership,
     Namespace,
     Node,
@@ -39,7 +38,7 @@ from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.gangs import Where
-from tests.unit.core.terms import apart, labels, near, pods, pulled, spread
+from tests.unit.core.random_terms import NAMESPACES, random_terms
 from tests.unit.core.world import GPU, LABELS, TEAM, key
 
 
@@ -60,7 +59,6 @@ PORTS = (HostPort("TCP", "0.0.0.0", 80), HostPort("TCP", "10.0.0.1", 80), HostPo
 SOFT, HARD = Taint(key="t", effect="PreferNoSchedule"), Taint(key="t", effect="NoSchedule")
 LABEL_SETS = ((), (("zone", "a"),), (("zone", "b"),))
 POD_LABELS = ((), (("app", "db"),), (("app", "web"),), (("app", "web"), ("rev", "1")))
-NAMESPACES = (TEAM, "dev")
 NAMESPACE_LABELS = ((), (("env", "x"),), (("env", "y"),))
 GANGS = (key("x"), key("y"), key("l", LABELS), key("m", LABELS))
 PODS = range(14)
@@ -71,40 +69,6 @@ seeds = st.integers(0, 2**32)
 
 def amounts_of(chance, **most):
     return tuple(sorted((name, chance.randint(0, limit)) for name, limit in most.items()))
-
-
-def random_selector(chance):
-    wanted = chance.choice([{"app": "web"}, {"app": "db"}, {"app": ("db", "web")}, {"rev": None}])
-    of = chance.choice([None, None, LabelSelector(), labels(env="x"), labels(env=None)])
-    namespaces = chance.choice([(TEAM,), (TEAM,), ("dev",), NAMESPACES, () if of else (TEAM,)])
-    nobody = chance.random() < 0.05
-    return pods(namespaces=namespaces, of=of, nobody=nobody, **({} if nobody else wanted))
-
-
-def random_terms(chance):
-    """Return fields of a PodShape that look at other pods, most often none."""
-    by, one = chance.choice(["zone", "host"]), random_selector(chance)
-    two = random_selector(chance)
-    own = own_selector(chance)
-    return chance.choice(
-        [
-            *[{}] * 8,
-            apart(one, by=by),
-            apart(own, by=by),
-            near(one, by=by),
-            near(own, by=by),
-            near(one, two, by=by),
-            near(own, by="zone") | apart(own, by="host"),
-            pulled(one, chance.choice([5, -5]), by=by),
-            spread(own, by=by, skew=chance.choice([1, 2]), min_domains=chance.choice([1, 1, 3])),
-            spread(one, by=by, hard=chance.random() < 0.7, honor_taints=chance.random() < 0.3),
-        ]
-    )
-
-
-def own_selector(chance):
-    """A selector that often selects the pod itself."""
-    return pods(app=chance.choice(["web", "db"]))
 
 
 def random_shape(chance):

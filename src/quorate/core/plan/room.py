@@ -49,16 +49,21 @@ class Room:
 
         Of a class whose pods constrain one another, that holds for the next one alone.
         """
-        count = pod_slots(pod_class, self.free, self.mask(pod_class), self.snapshot)
-        if pod_class.shape.host_ports:
-            for other, rows in self._ports_taken:
-                if node_ports.conflict(pod_class.shape, other.shape):
-                    count[rows] = 0
+        count = self.own_slots(pod_class)
         if pod_class.matched or uses_selectors(pod_class.shape):
             for rule in NEIGHBOUR_RULES:
                 verdict = rule.judge(pod_class, self)
                 if verdict is not None:
                     count[verdict.codes > 0] = 0
+        return count
+
+    def own_slots(self, pod_class: PodClass) -> Ints:
+        """Return int64[n]: as ``slots``, but for the rules that look at other pods' labels."""
+        count = pod_slots(pod_class, self.free, self.mask(pod_class), self.snapshot)
+        if pod_class.shape.host_ports:
+            for other, rows in self._ports_taken:
+                if node_ports.conflict(pod_class.shape, other.shape):
+                    count[rows] = 0
         return count
 
     def in_sum(self) -> Amounts:
