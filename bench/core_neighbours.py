@@ -1,4 +1,4 @@
-"""Cases of ``core_bench`` for pods that constrain one another: a gang of one class, decided whole."""
+"""Cases of ``core_bench``: gangs of one class whose pods constrain one another."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from quorate.core.policy import Policy
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
+from quorate.core.state.neighbours import uses_selectors
 
 Members = dict[PodClass, list[PodEntry]]
 
@@ -42,6 +43,10 @@ def demand_of(gang: GangEntry, members: Members) -> Demand:
     """Return what the waiting members ask for."""
     classes = tuple((pod_class, len(entries)) for pod_class, entries in members.items())
     return Demand(classes, gang.need)
+
+
+def _looks_at_pods(demand: Demand) -> bool:
+    return any(uses_selectors(pod_class.shape) for pod_class, _ in demand.classes)
 
 
 @dataclass(slots=True)
@@ -74,6 +79,9 @@ class Cycle:
             self.hopeless.add(demand)
             return ()
         self.room = found.room
+        if any(pod_class.matched for pod_class in members):
+            # Others may have waited for these pods: what they repel, they may also attract.
+            self.hopeless = {one for one in self.hopeless if not _looks_at_pods(one)}
         return self._assume(members, found)
 
     def _place_elsewhere(

@@ -94,18 +94,22 @@ def deal_by_level(count: int, levels: Levels, slots: Ints) -> Ints:
     return dealt
 
 
-def fixed_slots(pod_class: PodClass, room: Room) -> Ints:
-    """Return int64[n]: slots by all rules that further pods of the class do not relax.
+def fixed_slots(pod_class: PodClass, room: Room, movers: Sequence[PodClass]) -> Ints:
+    """Return int64[n]: slots by all rules that further pods of the ``movers`` do not relax.
 
-    Left out are affinity, and spread constraints that count the class's own pods.
+    Left out are affinity to them, and spread constraints that count them.
     """
     slots = room.own_slots(pod_class)
     slots[inter_pod_affinity.repelled(pod_class, room) > 0] = 0
-    hard = [one for one in pod_class.shape.spread if one.hard]
-    for one in hard:
+    for one in pod_class.shape.spread:
+        if not one.hard:
+            continue
         slots[~room.has_label(one.topology_key)] = 0
-        if not pod_topology_spread.counts_itself(one, pod_class, room):
+        if not any(pod_topology_spread.counts_pods_of(one, mover, room) for mover in movers):
             slots[pod_topology_spread.is_skewed(one, pod_class, room)] = 0
-    if pod_class.shape.affinity and not inter_pod_affinity.attracts_itself(pod_class, room):
+    terms = pod_class.shape.affinity
+    for term in terms:
+        slots[~room.has_label(term.topology_key)] = 0
+    if terms and not any(inter_pod_affinity.attracts(pod_class, mover, room) for mover in movers):
         slots[~inter_pod_affinity.attracted(pod_class, room)] = 0
     return slots

@@ -22,7 +22,7 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
         pods = fill(pod_class, count, room.slots(pod_class), room, packing)
         room.take(pod_class, pods)
         return pods
-    if count > 1 and _is_simple(pod_class, room):
+    if is_exact(pod_class, room):
         pods = _pack_by_domain(pod_class, count, room, packing)
         room.take(pod_class, pods)
         return pods
@@ -53,9 +53,10 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
     return pods
 
 
-def _is_simple(pod_class: PodClass, room: Room) -> bool:
-    """Whether its pods constrain one another along one topology, besides affinity and the node.
+def is_exact(pod_class: PodClass, room: Room) -> bool:
+    """Whether ``pack`` places as many pods of the class as can be placed.
 
+    So it is where they constrain one another along one topology, besides affinity and the node.
     Spread along two topologies, or along another one than anti-affinity, is decided pod by pod.
     """
     spread = _spread_over(pod_class, room)
@@ -78,7 +79,7 @@ def _spread_over(pod_class: PodClass, room: Room) -> list[SpreadConstraint]:
     return [
         one
         for one in pod_class.shape.spread
-        if one.hard and pod_topology_spread.counts_itself(one, pod_class, room)
+        if one.hard and pod_topology_spread.counts_pods_of(one, pod_class, room)
     ]
 
 
@@ -88,10 +89,8 @@ def _is_per_node(topology: str, room: Room) -> bool:
 
 
 def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
-    slots = fixed_slots(pod_class, room)
-    for topology in _apart_by(pod_class, room):
-        slots = _one_for_each(topology, pod_class, slots, room, packing)
-    if not pod_class.shape.affinity or not inter_pod_affinity.attracts_itself(pod_class, room):
+    slots = fixed_slots(pod_class, room, [pod_class])
+    if not pod_class.shape.affinity:
         return _spread_out(pod_class, count, slots, room, packing)
     near = inter_pod_affinity.attracted(pod_class, room)
     if inter_pod_affinity.is_first(pod_class, room):
@@ -137,6 +136,8 @@ def _one_for_each(
 
 def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
     """Fill in, domain by domain if a spread constraint counts these pods."""
+    for topology in _apart_by(pod_class, room):
+        slots = _one_for_each(topology, pod_class, slots, room, packing)
     spread = _spread_over(pod_class, room)
     if not spread:
         return fill(pod_class, count, slots, room, packing)

@@ -69,15 +69,15 @@ def attracted(pod_class: PodClass, room: Room) -> Mask:
     return has_keys if is_first(pod_class, room) else near
 
 
-def attracts_itself(pod_class: PodClass, room: Room) -> bool:
-    """Whether its own pods match all its affinity terms, of which there is one at least."""
+def attracts(pod_class: PodClass, other: PodClass, room: Room) -> bool:
+    """Whether the other's pods match all the affinity terms of a class that has some."""
     number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
-    return number in pod_class.matched
+    return number in other.matched
 
 
 def is_first(pod_class: PodClass, room: Room) -> bool:
     """Whether it attracts itself, and no such pod is in a domain of one of its terms."""
-    if not attracts_itself(pod_class, room):
+    if not attracts(pod_class, pod_class, room):
         return False
     number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
     counts = room.counts(Key(Column.PODS, number))

@@ -78,10 +78,10 @@ def matches_itself(constraint: SpreadConstraint, pod_class: PodClass, room: Room
     return room.snapshot.neighbours.selector_id(constraint.selector) in pod_class.matched
 
 
-def counts_itself(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> bool:
-    """Whether a pod of the class adds to what is counted: not if the selector is empty."""
+def counts_pods_of(constraint: SpreadConstraint, other: PodClass, room: Room) -> bool:
+    """Whether a pod of the other class adds to what is counted: not if the selector is empty."""
     labels = constraint.selector.labels
-    return bool(labels and labels.requirements) and matches_itself(constraint, pod_class, room)
+    return bool(labels and labels.requirements) and matches_itself(constraint, other, room)
 
 
 def counted(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Mask:
