@@ -99,7 +99,7 @@ def sequences_reach(room, demand, goal=None):
     return go(room, np.zeros((len(classes), len(room.free)), np.int64))
 
 
-@profile(400)
+@profile(1000)
 @given(seeds)
 def test_a_placement_is_found_if_and_only_if_there_is_one(seed):
     room, demand = world(random.Random(seed))

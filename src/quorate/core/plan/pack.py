@@ -146,7 +146,7 @@ def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packin
     levels = levels_of(constraint, pod_class, room, cells)
     quotas = deal_by_level(count, levels, cells.sums(slots))
     if cells.is_per_node:
-        return np.where(cells.codes >= 0, quotas[cells.codes], 0)
+        return np.append(quotas, 0)[cells.codes]  # the last one is for nodes without the label
     pods = np.zeros(len(slots), np.int64)
     for cell in np.flatnonzero(quotas).tolist():
         inside = np.where(cells.codes == cell, slots, 0)

@@ -90,7 +90,7 @@ def _too_little_in_sum(state: State) -> bool:
     ]
     for kinds in state.cells.values():
         for kind, nodes in kinds.items():
-            asked = [a - nodes * max(f, 0) for a, f in zip(asked, kind.free, strict=True)]
+            asked = [a - nodes * f for a, f in zip(asked, kind.free, strict=True)]
             if all(a <= 0 for a in asked):
                 return False
     return any(a > 0 for a in asked)

@@ -270,8 +270,9 @@ class Ties:
     def _sort_nodes(self, slots: Ints, in_all: Ints) -> None:
         """Sort the nodes into kinds: alike in all that these pods could tell them apart by."""
         rows = self._rows
-        # Room that all these pods together cannot use does not tell nodes apart.
-        free = np.minimum(self._room.free[rows][:, self.columns], in_all)
+        # Room that all these pods together cannot use does not tell nodes apart; nor does how far
+        # others overcommitted a node in what these pods do not ask for.
+        free = np.clip(self._room.free[rows][:, self.columns], 0, in_all)
         local = [m for m in range(len(self.meters)) if self.meters[m].topology < 0]
         own = [
             self._room.domain_sums(self._counted[m].key, self._counted[m].pods)[rows] for m in local
