@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.core.plan.room import Room
-from quorate.core.plan.search_bounds import lacks
+from quorate.core.plan.search_bounds import Bounds
 from quorate.core.plan.search_state import Move, State
 from quorate.core.plan.ties import Cell, Kind, Ties
 from quorate.core.state.encoding import Ints, PodClass
@@ -49,6 +49,7 @@ class _Search:
         numbers = [count for _, count in by_size]
         self.ties = Ties(self.classes, room, np.array(numbers) @ demand)
         self.state = State(self.ties, numbers, [tuple(row) for row in demand.tolist()])
+        self.bounds = Bounds(self.state)
         self.path: list[Move] = []
         self.seen: set[object] = set()
         self.steps = 0
@@ -68,9 +69,9 @@ class _Search:
         if signature in self.seen:
             return False
         self.seen.add(signature)
-        spare = lacks(state)
+        spare = self.bounds.spare() if state.cells else None
+        self.steps += len(state.cells)
         if spare is None:
-            self.steps += 1
             return False
         for index in self._next_classes(spare):
             for move in self._moves(index):

@@ -2,95 +2,175 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from quorate.core.plan.search_state import State
-from quorate.core.plan.ties import Cell, Kind
+from quorate.core.plan.ties import Cell
+
+_Domains = dict[int, list[int]]
+"""Slots by class in each domain of one shared topology."""
 
 
-def lacks(state: State) -> list[int] | None:
-    """Return for each class how many slots it has to spare at most; None: some class lacks slots.
+class _Inside(NamedTuple):
+    """What the nodes of a cell have: slots by class, free room by column, nodes by clique."""
 
-    Each class is looked at as if the others were not there; and each set of classes that all keep
-    apart, as needing a domain for each of its pods.
-    """
-    spare = []
-    for index, count in enumerate(state.left):
-        slots = _slots(state, index) if count else 0
-        if slots < count:
+    slots: tuple[int, ...]
+    free: tuple[int, ...]
+    nodes: tuple[int, ...]
+
+
+class Bounds:
+    """Keeps what it found of each cell: most cells are as they were a step ago."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._known: dict[object, _Inside] = {}
+        self.looked_at = 0
+        """How many kinds of nodes have been looked at."""
+
+    def spare(self) -> list[int] | None:
+        """Return for each class how many slots it has to spare at most; None: some lacks slots.
+
+        Each class is looked at as if the others were not there; each set of classes that all keep
+        apart as needing a domain for each of its pods; and the pods that one spread constraint
+        limits as filling no domain above the highest minimum that can be.
+        """
+        state = self._state
+        opens = sum(state.may_open(i) << i for i in range(len(state.left)))
+        inside = {cell: self._inside(cell, opens) for cell in state.cells}
+        slots = [sum(one) for one in zip(*(cell.slots for cell in inside.values()), strict=True)]
+        if any(n < count for n, count in zip(slots, state.left, strict=True)):
             return None
-        spare.append(slots - count)
-    return None if _too_few_domains(state) or _too_little_in_sum(state) else spare
+        if self._too_little_in_sum(list(inside.values())) or self._too_few_nodes(inside):
+            return None
+        for level in range(len(state.ties.shared)):
+            domains: _Domains = {}
+            for cell, found in inside.items():
+                here = domains.setdefault(cell[level], [0] * len(state.left))
+                for i, n in enumerate(found.slots):
+                    here[i] += n
+            at_most = self._in_domains(level, domains)
+            if at_most is None:
+                return None
+            slots = [min(pair) for pair in zip(slots, at_most, strict=True)]
+        left = state.left
+        if any(n < count for n, count in zip(slots, left, strict=True)):
+            return None
+        return [n - count for n, count in zip(slots, left, strict=True)]
 
+    def _inside(self, cell: Cell, opens: int) -> _Inside:
+        state = self._state
+        presents = tuple(some[code] for some, code in zip(state.present, cell, strict=True))
+        key = state.signatures[cell], presents, opens, tuple(code >= 0 for code in cell)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._look(cell, opens)
+        return found
 
-def _slots(state: State, index: int) -> int:
-    """Return how many more pods of the class all nodes take at most."""
-    ties, total = state.ties, 0
-    opens = state.may_open(index)
-    itself = [apart[index] >> index & 1 for apart in ties.apart]
-    level = itself.index(1) if 1 in itself else -1
-    used: set[int] = set()
-    for cell, kinds in state.cells.items():
-        for kind, nodes in kinds.items():
-            each = _each(state, index, cell, kind, opens=opens)
-            if not each:
-                continue
-            if level >= 0 and cell[level] >= 0:
-                used.add(cell[level])
-            else:
-                total += each * nodes
-    return total + len(used)
-
-
-def _each(state: State, index: int, cell: Cell, kind: Kind, *, opens: bool) -> int:
-    """Return how many pods of the class one node of the kind takes at most."""
-    static = state.ties.statics[kind.static]
-    if not state.has_room(index, cell, kind, static):
-        return 0
-    if not opens and not state.is_near(index, cell, kind, static):
-        return 0
-    if static.apart[index] >> index & 1:
-        return 1
-    demand = state.demand[index]
-    most = min(f // d for f, d in zip(kind.free, demand, strict=True) if d)
-    return min(most, state.left[index])
-
-
-def _too_few_domains(state: State) -> bool:
-    """Whether classes that all keep apart have more pods than there are domains for them."""
-    for clique, level in state.ties.cliques:
-        left = sum(count for i, count in enumerate(state.left) if clique >> i & 1)
-        if not left:
-            continue
-        members = [i for i, count in enumerate(state.left) if count and clique >> i & 1]
-        domains = 0
-        used: set[int] = set()
-        for cell, kinds in state.cells.items():
-            if level >= 0 and cell[level] < 0:
-                domains = left  # no domain, so nothing keeps them apart
-            for kind, nodes in kinds.items():
-                static = state.ties.statics[kind.static]
-                if not any(state.has_room(i, cell, kind, static) for i in members):
+    def _look(self, cell: Cell, opens: int) -> _Inside:
+        state, ties = self._state, self._state.ties
+        slots = [0] * len(state.left)
+        free = [0] * len(ties.columns)
+        nodes = [0] * len(ties.cliques)
+        for kind, count in state.cells[cell].items():
+            self.looked_at += 1
+            static = ties.statics[kind.static]
+            fits = 0
+            for i, demand in enumerate(state.demand):
+                if not state.has_room(i, cell, kind, static):
                     continue
-                if level >= 0:
+                fits |= 1 << i
+                if not opens >> i & 1 and not state.is_near(i, cell, kind, static):
+                    continue
+                alone = static.apart[i] >> i & 1
+                each = (f // d for f, d in zip(kind.free, demand, strict=True) if d)
+                slots[i] += count * (1 if alone else min(each))
+            if fits:
+                free = [total + count * f for total, f in zip(free, kind.free, strict=True)]
+            for number, (clique, level) in enumerate(ties.cliques):
+                members = fits & clique
+                keep = all(
+                    static.apart[i] & clique == clique for i in range(len(slots)) if clique >> i & 1
+                )
+                some = 1 if level >= 0 or keep else 2**40
+                nodes[number] += count * some if members else 0
+        return _Inside(tuple(slots), tuple(free), tuple(nodes))
+
+    def _in_domains(self, level: int, domains: _Domains) -> list[int] | None:
+        """Return slots by class, looking at one topology; None: classes together lack slots."""
+        state, ties = self._state, self._state.ties
+        classes = range(len(state.left))
+        caps: list[dict[int, int]] = [{} for _ in classes]
+        for i in classes:
+            if ties.apart[level][i] >> i & 1:
+                caps[i] = {code: 1 for code in domains if code >= 0}
+        for number, meter in enumerate(ties.meters):
+            if meter.topology != level:
+                continue
+            counts = state.counts[number]
+            highest = self._highest_minimum(number, domains)
+            together: dict[int, int] = {}
+            limited = 0
+            for i in classes:
+                for one in ties.limits[i]:
+                    if one.meter != number:
+                        continue
+                    top = (0 if one.too_few else highest) + one.max_skew
+                    for code in domains:
+                        n = counts.get(code, 0)
+                        quota = max(top - n, 0) if one.itself else (2**40 if n <= top else 0)
+                        caps[i][code] = min(caps[i].get(code, 2**40), quota)
+                        if one.itself:
+                            together[code] = max(together.get(code, 0), quota)
+                    limited |= one.itself << i
+            members = [i for i in classes if limited >> i & 1]
+            room = sum(min(together[c], sum(domains[c][i] for i in members)) for c in together)
+            if room < sum(state.left[i] for i in members):
+                return None
+        return [
+            sum(min(slots[i], caps[i].get(code, 2**40)) for code, slots in domains.items())
+            for i in classes
+        ]
+
+    def _highest_minimum(self, number: int, domains: _Domains) -> int:
+        """Return the highest that a meter's minimum can get."""
+        state, meter = self._state, self._state.ties.meters[number]
+        highest = meter.elsewhere
+        for code, count in state.counts[number].items():
+            if code not in meter.in_minimum:
+                continue
+            slots = domains.get(code, ())
+            more = (
+                min(n, left)
+                for i, (n, left) in enumerate(zip(slots, state.left, strict=False))
+                if meter.by >> i & 1
+            )
+            highest = min(highest, count + sum(more))
+        return highest
+
+    def _too_few_nodes(self, inside: dict[Cell, _Inside]) -> bool:
+        """Whether classes that all keep apart have more pods than there are domains for them."""
+        state = self._state
+        for number, (clique, level) in enumerate(state.ties.cliques):
+            left = sum(count for i, count in enumerate(state.left) if clique >> i & 1)
+            nodes, used = 0, set()
+            for cell, found in inside.items():
+                if not found.nodes[number]:
+                    continue
+                if level >= 0 and cell[level] >= 0:
                     used.add(cell[level])
-                elif all(static.apart[i] & clique == clique for i in members):
-                    domains += nodes
                 else:
-                    domains = left
-        if domains + len(used) < left:
-            return True
-    return False
+                    nodes += found.nodes[number] if level < 0 else left
+            if nodes + len(used) < left:
+                return True
+        return False
 
-
-def _too_little_in_sum(state: State) -> bool:
-    """Whether the pods that are left ask for more than all nodes together have free."""
-    width = len(state.ties.columns)
-    asked = [
-        sum(n * d[column] for n, d in zip(state.left, state.demand, strict=True))
-        for column in range(width)
-    ]
-    for kinds in state.cells.values():
-        for kind, nodes in kinds.items():
-            asked = [a - nodes * f for a, f in zip(asked, kind.free, strict=True)]
-            if all(a <= 0 for a in asked):
-                return False
-    return any(a > 0 for a in asked)
+    def _too_little_in_sum(self, inside: list[_Inside]) -> bool:
+        """Whether the pods that are left ask for more than all nodes together have free."""
+        state = self._state
+        free = [sum(one) for one in zip(*(cell.free for cell in inside), strict=True)]
+        asked = [
+            sum(n * demand[column] for n, demand in zip(state.left, state.demand, strict=True))
+            for column in range(len(free))
+        ]
+        return any(a > f for a, f in zip(asked, free, strict=True))

@@ -38,7 +38,7 @@ class State:
         """What shared meters count, by domain."""
         self.seen = [0] * len(left)
         """Members placed that a class is attracted to."""
-        self._signatures = {cell: frozenset(kinds.items()) for cell, kinds in self.cells.items()}
+        self.signatures = {cell: frozenset(kinds.items()) for cell, kinds in self.cells.items()}
         self._paths: dict[Cell, object] = {}
 
     # Rules
@@ -203,7 +203,7 @@ class State:
         if not kinds[source]:
             del kinds[source]
         kinds[target] = kinds.get(target, 0) + 1
-        self._signatures[cell] = frozenset(kinds.items())
+        self.signatures[cell] = frozenset(kinds.items())
 
     # Symmetry
 
@@ -213,8 +213,8 @@ class State:
         if not self.ties.is_nested:
             self._paths = {cell: cell for cell in self.cells}
             domains = tuple(tuple(some.items()) for some in (*self.present, *self.counts))
-            return tuple(self.left), tuple(self._signatures.items()), domains
-        content: dict[Cell, object] = dict(self._signatures)
+            return tuple(self.left), tuple(self.signatures.items()), domains
+        content: dict[Cell, object] = dict(self.signatures)
         around: list[dict[Cell, object]] = []
         for level in range(levels - 1, -1, -1):
             inside: dict[Cell, dict[object, int]] = {}
@@ -228,7 +228,7 @@ class State:
             around.append(content)
         self._paths = {
             cell: (
-                self._signatures[cell],
+                self.signatures[cell],
                 *(some[cell[: levels - depth]] for depth, some in enumerate(around)),
             )
             for cell in self.cells
