@@ -10,6 +10,7 @@ by ``plan.gang`` when greedy orders have failed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,18 +29,34 @@ class Found:
     steps: int
 
 
+class Habit(NamedTuple):
+    """What is tried first. Where one habit errs early and goes on for long, another may not."""
+
+    largest: bool = False
+    """The largest pods first, not those with the fewest slots to spare."""
+    roomiest: bool = False
+    """The roomiest nodes first, not the tightest."""
+
+
+_HABITS = (Habit(), Habit(roomiest=True), Habit(largest=True), Habit(largest=True, roomiest=True))
+
+
 def search(counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int) -> Found:
     """Place all the counted pods, taking at most ``steps_max`` steps.
 
     A step looks at one kind of node for one pod. Recursion goes as deep as there are pods.
     """
-    return _Search(counts, room, steps_max).run()
+    problem = _Search(counts, room)
+    dives = [steps_max // 10] * len(_HABITS)
+    for habit, dive in zip((*_HABITS, _HABITS[0]), (*dives, steps_max - sum(dives)), strict=True):
+        found = problem.run(habit, problem.steps + dive)
+        if found is not None:
+            break
+    return Found(problem.as_counts() if found else None, problem.steps)
 
 
 class _Search:
-    def __init__(
-        self, counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int
-    ) -> None:
+    def __init__(self, counts: tuple[tuple[PodClass, int], ...], room: Room) -> None:
         largest = np.maximum(room.free.max(axis=0, initial=1), 1)
         by_size = sorted(counts, key=lambda item: -max(a / largest[c] for c, a in item[0].demands))
         self.classes = [pod_class for pod_class, _ in by_size]
@@ -52,13 +69,16 @@ class _Search:
         self.bounds = Bounds(self.state)
         self.path: list[Move] = []
         self.seen: set[object] = set()
-        self.steps = 0
-        self.steps_max = steps_max
+        self.steps = self.steps_max = 0
+        self.habit = _HABITS[0]
 
-    def run(self) -> Found:
+    def run(self, habit: Habit, steps_max: int) -> bool | None:
+        """Search until there have been so many steps; None: then it was not complete."""
+        self.habit, self.steps_max = habit, steps_max
+        self.seen.clear()
         if self._place():
-            return Found(self._as_counts(), self.steps)
-        return Found(None, self.steps)
+            return True
+        return None if self.steps >= steps_max else False
 
     def _place(self) -> bool:
         """Place the pods that are left."""
@@ -92,14 +112,14 @@ class _Search:
         """
         state = self.state
         left = [i for i, count in enumerate(state.left) if count]
-        left.sort(key=lambda i: (spare[i], i))
+        left.sort(key=lambda i: (i,) if self.habit.largest else (spare[i], i))
         if state.is_settled():
             return left[:1]
         early = [i for i in left if not self.ties.is_last[i]]
         return early or left[:1]
 
     def _moves(self, index: int) -> list[Move]:
-        """Return where a pod of the class may go; where least is lost, first."""
+        """Return where a pod of the class may go; by habit, where least is lost first."""
         state = self.state
         choices = []
         lowest = state.lowest()
@@ -108,11 +128,11 @@ class _Search:
                 self.steps += 1
                 if state.accepts(index, cell, kind, lowest):
                     move = Move(index, cell, kind, state.after(index, kind))
-                    choices.append((state.cost(move), move))
+                    choices.append((state.cost(move, roomiest=self.habit.roomiest), move))
         choices.sort()
         return [move for _, move in choices]
 
-    def _as_counts(self) -> dict[int, Ints]:
+    def as_counts(self) -> dict[int, Ints]:
         pods = {c.id: np.zeros(self.rows, np.int64) for c in self.classes}
         rows_of: dict[tuple[Cell, Kind], list[int]] = self.ties.rows_of
         for index, cell, kind, after in self.path:

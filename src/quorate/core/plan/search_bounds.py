@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorate.core.plan.search_state import State
-from quorate.core.plan.ties import Cell
+from quorate.core.plan.ties import Cell, Kind
+
+_MANY = 2**40
 
 _Domains = dict[int, list[int]]
 """Slots by class in each domain of one shared topology."""
@@ -17,6 +19,8 @@ class _Inside(NamedTuple):
     slots: tuple[int, ...]
     free: tuple[int, ...]
     nodes: tuple[int, ...]
+    large: tuple[int, ...]
+    """How many pods at least as large in one column fit, by ``Bounds.sizes``."""
 
 
 class Bounds:
@@ -25,6 +29,12 @@ class Bounds:
     def __init__(self, state: State) -> None:
         self._state = state
         self._known: dict[object, _Inside] = {}
+        self._sizes = [
+            (column, size, [i for i, demand in enumerate(state.demand) if demand[column] >= size])
+            for column in range(len(state.ties.columns))
+            for size in sorted({demand[column] for demand in state.demand if demand[column]})
+        ]
+        """Classes that ask for at least as much of a column."""
         self.looked_at = 0
         """How many kinds of nodes have been looked at."""
 
@@ -41,7 +51,7 @@ class Bounds:
         slots = [sum(one) for one in zip(*(cell.slots for cell in inside.values()), strict=True)]
         if any(n < count for n, count in zip(slots, state.left, strict=True)):
             return None
-        if self._too_little_in_sum(list(inside.values())) or self._too_few_nodes(inside):
+        if self._too_little(list(inside.values())) or self._too_few_nodes(inside):
             return None
         for level in range(len(state.ties.shared)):
             domains: _Domains = {}
@@ -72,29 +82,38 @@ class Bounds:
         slots = [0] * len(state.left)
         free = [0] * len(ties.columns)
         nodes = [0] * len(ties.cliques)
+        large = [0] * len(self._sizes)
         for kind, count in state.cells[cell].items():
-            self.looked_at += 1
-            static = ties.statics[kind.static]
-            fits = 0
-            for i, demand in enumerate(state.demand):
-                if not state.has_room(i, cell, kind, static):
-                    continue
-                fits |= 1 << i
-                if not opens >> i & 1 and not state.is_near(i, cell, kind, static):
-                    continue
-                alone = static.apart[i] >> i & 1
-                each = (f // d for f, d in zip(kind.free, demand, strict=True) if d)
-                slots[i] += count * (1 if alone else min(each))
-            if fits:
-                free = [total + count * f for total, f in zip(free, kind.free, strict=True)]
+            takes = self._takes(cell, kind, opens)
+            if not any(takes):
+                continue
+            slots = [total + count * n for total, n in zip(slots, takes, strict=True)]
+            free = [total + count * f for total, f in zip(free, kind.free, strict=True)]
+            for number, (column, size, members) in enumerate(self._sizes):
+                most = min(kind.free[column] // size, sum(takes[i] for i in members))
+                large[number] += count * most
+            apart = ties.statics[kind.static].apart
             for number, (clique, level) in enumerate(ties.cliques):
-                members = fits & clique
-                keep = all(
-                    static.apart[i] & clique == clique for i in range(len(slots)) if clique >> i & 1
-                )
-                some = 1 if level >= 0 or keep else 2**40
-                nodes[number] += count * some if members else 0
-        return _Inside(tuple(slots), tuple(free), tuple(nodes))
+                members = [i for i in range(len(slots)) if clique >> i & 1]
+                if any(takes[i] for i in members):
+                    keeps = level >= 0 or all(apart[i] & clique == clique for i in members)
+                    nodes[number] += count if keeps else _MANY
+        return _Inside(tuple(slots), tuple(free), tuple(nodes), tuple(large))
+
+    def _takes(self, cell: Cell, kind: Kind, opens: int) -> list[int]:
+        """Return how many pods of each class one node of the kind takes at most."""
+        state = self._state
+        static = state.ties.statics[kind.static]
+        self.looked_at += 1
+        takes = []
+        for i, demand in enumerate(state.demand):
+            most = 0
+            may = opens >> i & 1 or state.is_near(i, cell, kind, static)
+            if may and state.has_room(i, cell, kind, static):
+                each = (f // d for f, d in zip(kind.free, demand, strict=True) if d)
+                most = 1 if static.apart[i] >> i & 1 else min(each)
+            takes.append(most)
+        return takes
 
     def _in_domains(self, level: int, domains: _Domains) -> list[int] | None:
         """Return slots by class, looking at one topology; None: classes together lack slots."""
@@ -118,8 +137,8 @@ class Bounds:
                     top = (0 if one.too_few else highest) + one.max_skew
                     for code in domains:
                         n = counts.get(code, 0)
-                        quota = max(top - n, 0) if one.itself else (2**40 if n <= top else 0)
-                        caps[i][code] = min(caps[i].get(code, 2**40), quota)
+                        quota = max(top - n, 0) if one.itself else (_MANY if n <= top else 0)
+                        caps[i][code] = min(caps[i].get(code, _MANY), quota)
                         if one.itself:
                             together[code] = max(together.get(code, 0), quota)
                     limited |= one.itself << i
@@ -128,7 +147,7 @@ class Bounds:
             if room < sum(state.left[i] for i in members):
                 return None
         return [
-            sum(min(slots[i], caps[i].get(code, 2**40)) for code, slots in domains.items())
+            sum(min(slots[i], caps[i].get(code, _MANY)) for code, slots in domains.items())
             for i in classes
         ]
 
@@ -165,12 +184,18 @@ class Bounds:
                 return True
         return False
 
-    def _too_little_in_sum(self, inside: list[_Inside]) -> bool:
-        """Whether the pods that are left ask for more than all nodes together have free."""
+    def _too_little(self, inside: list[_Inside]) -> bool:
+        """Whether the pods that are left, or the large ones, ask for more than there is in sum."""
         state = self._state
         free = [sum(one) for one in zip(*(cell.free for cell in inside), strict=True)]
         asked = [
             sum(n * demand[column] for n, demand in zip(state.left, state.demand, strict=True))
             for column in range(len(free))
         ]
-        return any(a > f for a, f in zip(asked, free, strict=True))
+        if any(a > f for a, f in zip(asked, free, strict=True)):
+            return True
+        large = [sum(one) for one in zip(*(cell.large for cell in inside), strict=True)]
+        return any(
+            sum(state.left[i] for i in members) > n
+            for (_, _, members), n in zip(self._sizes, large, strict=True)
+        )

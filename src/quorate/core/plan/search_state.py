@@ -147,7 +147,7 @@ class State:
         free = tuple(f - d for f, d in zip(kind.free, self.demand[index], strict=True))
         return Kind(kind.static, free, kind.present | 1 << index, meters)
 
-    def cost(self, move: Move) -> tuple[object, ...]:
+    def cost(self, move: Move, *, roomiest: bool) -> tuple[object, ...]:
         """Return what a move costs: even spread first, then nodes that few others use."""
         static = self.ties.statics[move.kind.static]
         full = sum(
@@ -156,7 +156,9 @@ class State:
         roomy = 0
         if self.ties.pulls[move.who] is not None and not self.seen[move.who]:
             roomy = -self._room_around(move)
-        return full, roomy, static.allowed.bit_count(), move.after.free
+        sign = -1 if roomiest else 1
+        free = tuple(sign * amount for amount in move.after.free)
+        return full, roomy, static.allowed.bit_count(), free
 
     def _room_around(self, move: Move) -> int:
         """Return how many nodes are in the domains on which the first pod of a group decides."""
