@@ -99,6 +99,6 @@ def test_nothing_is_left_when_all_pods_are_gone(script):
     left = {
         name: value
         for name, value in vars(neighbours).items()
-        if name not in ("_namespaces", "_stirred") and isinstance(value, dict | set) and value
+        if name not in ("namespaces", "_stirred") and isinstance(value, dict | set) and value
     }
     assert left == {}

@@ -75,7 +75,7 @@ def place_gang(
         return best
     is_coupled = _is_coupled(demand, room)
     is_exact = len(classes) == 1 and pack.is_exact(classes[0][0], room)
-    if is_exact or (not is_coupled and _lacks_slots(demand, room)):
+    if is_exact or demand.need <= 1 or (not is_coupled and _lacks_slots(demand, room)):
         return DoesNotFit(best.placed)
     is_searched = demand.need <= _SEARCHED_PODS_MAX
     for order in _orders(classes, room) if not (is_coupled and is_searched) else ():

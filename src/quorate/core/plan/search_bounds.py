@@ -117,39 +117,39 @@ class Bounds:
 
     def _in_domains(self, level: int, domains: _Domains) -> list[int] | None:
         """Return slots by class, looking at one topology; None: classes together lack slots."""
-        state, ties = self._state, self._state.ties
-        classes = range(len(state.left))
+        ties, classes = self._state.ties, range(len(self._state.left))
         caps: list[dict[int, int]] = [{} for _ in classes]
         for i in classes:
             if ties.apart[level][i] >> i & 1:
                 caps[i] = {code: 1 for code in domains if code >= 0}
         for number, meter in enumerate(ties.meters):
-            if meter.topology != level:
-                continue
-            counts = state.counts[number]
-            highest = self._highest_minimum(number, domains)
-            together: dict[int, int] = {}
-            limited = 0
-            for i in classes:
-                for one in ties.limits[i]:
-                    if one.meter != number:
-                        continue
-                    top = (0 if one.too_few else highest) + one.max_skew
-                    for code in domains:
-                        n = counts.get(code, 0)
-                        quota = max(top - n, 0) if one.itself else (_MANY if n <= top else 0)
-                        caps[i][code] = min(caps[i].get(code, _MANY), quota)
-                        if one.itself:
-                            together[code] = max(together.get(code, 0), quota)
-                    limited |= one.itself << i
-            members = [i for i in classes if limited >> i & 1]
-            room = sum(min(together[c], sum(domains[c][i] for i in members)) for c in together)
-            if room < sum(state.left[i] for i in members):
+            if meter.topology == level and not self._limit(number, domains, caps):
                 return None
         return [
             sum(min(slots[i], caps[i].get(code, _MANY)) for code, slots in domains.items())
             for i in classes
         ]
+
+    def _limit(self, number: int, domains: _Domains, caps: list[dict[int, int]]) -> bool:
+        """Lower ``caps`` to what spread allows; whether it leaves room for all it limits."""
+        state, ties = self._state, self._state.ties
+        highest = self._highest_minimum(number, domains)
+        together: dict[int, int] = {}
+        members = set()
+        for i, limits in enumerate(ties.limits):
+            for one in limits:
+                if one.meter != number:
+                    continue
+                top = (0 if one.too_few else highest) + one.max_skew
+                for code in domains:
+                    n = state.counts[number].get(code, 0)
+                    quota = max(top - n, 0) if one.itself else _MANY * (n <= top)
+                    caps[i][code] = min(caps[i].get(code, _MANY), quota)
+                    if one.itself:
+                        together[code] = max(together.get(code, 0), quota)
+                        members.add(i)
+        room = sum(min(most, sum(domains[c][i] for i in members)) for c, most in together.items())
+        return room >= sum(state.left[i] for i in members)
 
     def _highest_minimum(self, number: int, domains: _Domains) -> int:
         """Return the highest that a meter's minimum can get."""
