@@ -113,8 +113,8 @@ class Scheduler:
         """
         problems: list[str] = []
         good = []
-        for gang in plan.gangs:
-            wrong = verify_gang(gang, self.cluster)
+        for number, gang in enumerate(plan.gangs, start=1):
+            wrong = verify_gang(gang, self.cluster, plan.gangs[number:])
             if not wrong:
                 good.append(gang)
                 continue

@@ -307,14 +307,14 @@ class Play:
         self.now_s += after_s
         plan = self.scheduler.decide(self.now_s)
         assert plan == self.twin.decide(self.now_s)
-        for gang in plan.gangs:
+        for number, gang in enumerate(plan.gangs, start=1):
             self.check_whole(gang)
             for bind in gang.binds:
                 assert bind.uid not in self.under_way, "planned twice"
                 assert not self.pods[bind.uid].node, "planned though bound"
                 assert not self.pods[bind.uid].gates
                 self.under_way[bind.uid] = bind.node
-            assert verify_gang(gang, self.scheduler.cluster) == []
+            assert verify_gang(gang, self.scheduler.cluster, plan.gangs[number:]) == []
         self.check_nodes({b.node for g in plan.gangs for b in g.binds}, plan)
         for eviction in plan.evictions:
             self.evict(eviction)

@@ -101,7 +101,7 @@ class Room:
     def domain_sums(self, topology: str, counts: Ints) -> Ints:
         """Return int64[n]: ``counts`` summed over the node's domain; 0 without the label."""
         codes = self.snapshot.label(topology).codes[: len(counts)]
-        sums = np.bincount(codes + 1, weights=counts).astype(np.int64)
+        sums = np.bincount(codes + 1, weights=counts, minlength=1).astype(np.int64)
         sums[0] = 0
         return sums[codes + 1]
 

@@ -16,10 +16,11 @@ from quorate.core.state.gangs import Where
 from quorate.core.state.neighbours import uses_selectors
 
 
-def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
+def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
     """Return a sentence for each bind that must not be sent; nothing when all is well.
 
-    The binds are assumed in ``cluster`` already, so each node's pods include them.
+    The binds are assumed in ``cluster`` already, so each node's pods include them. ``later`` are
+    the gangs that the same plan places after this one.
     """
     wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
     entry = cluster.gangs.get(gang.key)
@@ -38,10 +39,10 @@ def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
             continue
         checked.add((bind.node, shape))
         wrong += _attribute_problems(shape, node)
-    return wrong or _neighbour_problems(gang, cluster)
+    return wrong or _neighbour_problems(gang, cluster, later)
 
 
-def _neighbour_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
+def _neighbour_problems(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds]) -> list[str]:
     """Check the rules that look at other pods, if any pod that is there has such a rule."""
     if cluster.neighbours.is_idle:
         return []
@@ -51,12 +52,12 @@ def _neighbour_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
     ):
         return []
     nodes = {node.name: node for node in cluster.nodes.nodes if node is not None}
-    ours = {entry.pod.uid for entry in entries}
+    set_aside = {bind.uid for one in (gang, *later) for bind in one.binds}
     others = (
         (entry.pod, nodes[name])
         for name in nodes
         for entry in cluster.pods_on(name)
-        if entry.pod.uid not in ours
+        if entry.pod.uid not in set_aside
     )
     return neighbour_problems(
         [(entry.pod, nodes[entry.node]) for entry in entries],

@@ -23,6 +23,9 @@ from quorate.core.model import (
 
 Counts = Callable[[PodShape, Node, SpreadConstraint], bool]
 """Whether a spread constraint of a pod counts a node: as its inclusion policies say."""
+_ORDERS_MAX = 2000
+_SEARCHED_PODS_MAX = 200
+"""Plans of more pods are not searched for either: they keep to the order of shapes."""
 _Who = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -50,9 +53,51 @@ def neighbour_problems(
             else:
                 world.add(pod, node)
         if len(refused) == len(waiting):
-            return [f"pod {pod.name} {world.problem(pod, node)}" for pod, node in waiting]
+            break
         waiting = refused
-    return []
+    problems = [f"pod {pod.name} {world.problem(pod, node)}" for pod, node in waiting]
+    if not problems or len(placed) > _SEARCHED_PODS_MAX:
+        return problems
+    done = {pod.uid for pod, _ in waiting}
+    for pod, node in placed:
+        if pod.uid not in done:
+            world.add(pod, node, -1)
+    return problems if _Orders(placed, world).none_is_right() else []
+
+
+class _Orders:
+    """Try orders of placing pods, up to a bound; pods that are alike are one choice."""
+
+    def __init__(self, placed: list[tuple[Pod, Node]], world: _World) -> None:
+        self._world = world
+        groups: dict[object, list[tuple[Pod, Node]]] = {}
+        for pod, node in placed:
+            alike = pod.shape, pod.namespace, pod.labels, node.name
+            groups.setdefault(alike, []).append((pod, node))
+        self._groups = list(groups.values())
+        self._seen: set[tuple[int, ...]] = set()
+
+    def none_is_right(self) -> bool:
+        """Whether each order fails. An order that was not tried may be right."""
+        is_found = self._go([len(alike) for alike in self._groups])
+        return not is_found and len(self._seen) < _ORDERS_MAX
+
+    def _go(self, left: list[int]) -> bool:
+        if not any(left):
+            return True
+        if tuple(left) in self._seen or len(self._seen) >= _ORDERS_MAX:
+            return False
+        self._seen.add(tuple(left))
+        for number, alike in enumerate(self._groups):
+            if not left[number] or self._world.problem(*alike[0]):
+                continue
+            self._world.add(*alike[0])
+            left[number] -= 1
+            if self._go(left):
+                return True
+            left[number] += 1
+            self._world.add(*alike[0], -1)
+        return False
 
 
 class _World:
@@ -93,20 +138,20 @@ class _World:
                 return False
         return all(self.selects(other, who) for other in selector.also)
 
-    def add(self, pod: Pod, node: Node) -> None:
-        """Count a pod on a node."""
+    def add(self, pod: Pod, node: Node, sign: int = 1) -> None:
+        """Count a pod on a node, or no more (-1)."""
         who, labels = (pod.namespace, pod.labels), self._nodes[node.name]
         for (selector, key), domains in self._near.items():
             if key in labels and self.selects(selector, who):
-                domains[labels[key]] += 1
+                domains[labels[key]] += sign
         for term in pod.shape.anti_affinity:
             key = term.topology_key
             if key in labels and any(self.selects(term.selector, one) for one in self._who):
-                self._repelling.setdefault(term, Counter())[labels[key]] += 1
+                self._repelling.setdefault(term, Counter())[labels[key]] += sign
         if not pod.terminating:
             for (_, one), spread in self._spread.items():
                 if spread.counts(node.name) and self._is_counted(one, who):
-                    spread.add(labels[one.topology_key])
+                    spread.add(labels[one.topology_key], sign)
 
     def _is_counted(self, one: SpreadConstraint, who: _Who) -> bool:
         labels = one.selector.labels
@@ -142,7 +187,8 @@ class _World:
         return self.selects(whole, who) and not any(self._near[whole, key].total() for key in keys)
 
     def in_order(self, placed: list[tuple[Pod, Node]]) -> list[tuple[Pod, Node]]:
-        """Sort pods so that spread ones fill their domains level by level."""
+        """Keep shapes in order, and of each let pods fill their domains level by level."""
+        shapes = {shape: n for n, shape in enumerate(dict.fromkeys(p.shape for p, _ in placed))}
         constraints = list(dict.fromkeys(one for _, one in self._spread))
         for one in constraints:
             ordinal: Counter[str] = Counter()
@@ -155,7 +201,7 @@ class _World:
                 )
                 levels[pod.uid] = before + ordinal[domain]
             placed = sorted(placed, key=lambda item: levels[item[0].uid])
-        return placed
+        return sorted(placed, key=lambda item: shapes[item[0].shape])
 
 
 class _Spread:
@@ -182,11 +228,12 @@ class _Spread:
         """Whether pods on the node count."""
         return node in self._counted
 
-    def add(self, domain: str) -> None:
-        """Count one pod."""
+    def add(self, domain: str, sign: int) -> None:
+        """Count one pod, or one less (-1)."""
         self._levels[self.pods[domain]] -= 1
-        self.pods[domain] += 1
+        self.pods[domain] += sign
         self._levels[self.pods[domain]] += 1
+        self._lowest = min(self._lowest, self.pods[domain])
         while not self._levels[self._lowest]:
             self._lowest += 1
 
