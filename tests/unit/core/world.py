@@ -15,12 +15,13 @@ from quorate.core.changes import (
     GangGone,
     NodeChanged,
     NodeGone,
+    ObjectChanged,
     PodBound,
     PodChanged,
     PodGone,
 )
 from quorate.core.explain import ApiWords
-from quorate.core.model import GangKey, GangSpec, Membership, Node, Pod, PodShape, Taint
+from quorate.core.model import GangKey, GangSpec, Membership, Namespace, Node, Pod, PodShape, Taint
 from quorate.core.plan.plan import Bind, Plan
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -109,6 +110,10 @@ class World:
     def lose_node(self, name):
         del self.nodes[name]
         self.observe(NodeGone(name))
+
+    def namespace(self, name, labels=None):
+        """Add a namespace, or give it other labels."""
+        self.observe(ObjectChanged(Namespace(name, pairs(labels))))
 
     # Pods
 
