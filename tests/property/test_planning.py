@@ -25,7 +25,7 @@ from quorate.core.model import (
 from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.room import Room
-from quorate.core.plan.scores import attribute_score
+from quorate.core.plan.scores import standing_score
 from quorate.core.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.cluster import Cluster
@@ -349,7 +349,7 @@ def filled(seed, count, packing):
     pod_class = cluster.classes.of(odd_shape(chance))
     room = Room(cluster.snapshot(), AttributeMasks())
     slots = room.slots(pod_class)
-    attributes = attribute_score(pod_class, room.snapshot, slots > 0)
+    attributes = standing_score(pod_class, room, slots > 0)
     got = fill(pod_class, count, slots, room, packing)
 
     def score(row, pods):

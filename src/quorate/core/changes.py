@@ -11,8 +11,10 @@ from enum import StrEnum
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+from quorate.core.model.selects import Selects
+from quorate.core.model.storage import AnyStorage
 
-AnyObject = Namespace
+AnyObject = Namespace | Selects | AnyStorage
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 
@@ -98,6 +100,8 @@ class BindFailure(StrEnum):
     """No answer within the attempt's time, and the pod is not bound."""
     NOT_SENT = "not sent"
     """An earlier bind of the attempt failed, so that this one, which seals it, was not sent."""
+    UNPREPARED = "unprepared"
+    """A claim of the gang could not be bound, so that no bind of it was sent."""
     UNVERIFIED = "unverified"
     """The plan did not pass verification against the newest state: nothing was sent."""
 
@@ -118,6 +122,31 @@ class BindFailed(Change, frozen=True):
     message: str = ""
 
 
+class PrepareFailed(Change, frozen=True):
+    """A write that had to come before a gang's binds was refused; ``message`` is the server's."""
+
+    key: GangKey
+    attempt: str
+    node: str
+    message: str
+
+
+class Undone(Change, frozen=True):
+    """What was written for a gang's attempt has been taken back, as far as that was possible."""
+
+    key: GangKey
+
+
+class BindingAdmitted(Change, frozen=True):
+    """The guard let a Binding of another scheduler through: the pod is on its way to ``node``.
+
+    An empty ``node`` takes that back: the pod has not been seen there in time.
+    """
+
+    uid: str
+    node: str
+
+
 AnyChange = (
     NodeChanged
     | NodeGone
@@ -131,4 +160,7 @@ AnyChange = (
     | ObjectGone
     | PodBound
     | BindFailed
+    | PrepareFailed
+    | Undone
+    | BindingAdmitted
 )

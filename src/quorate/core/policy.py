@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from quorate.core.profile import Profile
+
 DEFAULT_SCHEDULER_NAMES = ("quorate", "cw-coscheduler", "coscheduler")
 
 
@@ -18,12 +20,16 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
     packing: Literal["most-allocated", "least-allocated"] = "most-allocated"
+    profiles: tuple[tuple[str, Profile], ...] = ()
+    """How pods are placed, by scheduler name; of names that are not here, as gangs are packed."""
     attempt_timeout_s: float = 60.0
     attempt_timeout_s_max: float = 900.0
     recovery_s: float = 3.0
     """What a dead leader left half done is finished within this time, or undone."""
     avoid_s: float = 300.0
     """A node whose kubelet refused a pod gets no other pod of that gang for so long."""
+    hold_s: float = 300.0
+    """So long the room of a lost member of a started gang is held for its replacement; 0: never."""
     backoff_s: float = 1.0
     backoff_s_max: float = 60.0
     binds_per_plan_max: int = 100_000

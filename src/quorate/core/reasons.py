@@ -33,10 +33,13 @@ class Reason(StrEnum):
     POD_INVALID = "PodInvalid"
     RULE_NOT_SUPPORTED = "RuleNotSupported"
 
+    CLAIM_NOT_USABLE = "ClaimNotUsable"
     NO_NODE_MATCHES = "NoNodeMatches"
     REQUEST_TOO_LARGE = "RequestTooLarge"
     MIN_RESOURCES_SHORT = "MinResourcesShort"
     NOT_ENOUGH_ROOM = "NotEnoughRoom"
+    ROOM_HELD = "RoomHeld"
+    """There would be room, but it is held for replacements in other gangs."""
     BACKING_OFF = "BackingOff"
 
     @property
@@ -58,6 +61,7 @@ _NODES_WOULD_HELP = {
     Reason.REQUEST_TOO_LARGE,
     Reason.MIN_RESOURCES_SHORT,
     Reason.NOT_ENOUGH_ROOM,
+    Reason.ROOM_HELD,
 }
 _MISCONFIGURATION = {
     Reason.OWNER_MAKES_TOO_FEW,
@@ -104,7 +108,10 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(msgspec.Struct, frozen=True):
-    """``nodes`` nodes fail the rule whose message this is (kube-scheduler's words)."""
+    """``nodes`` nodes fail the rule whose message this is (kube-scheduler's words).
+
+    0 nodes: the pod is rejected before any node is looked at.
+    """
 
     message: str
     nodes: int
@@ -126,7 +133,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of why a gang stands where it stands.
 
     ``sentence`` is the one that condition, Event and command line share; ``remedy`` says what a
-    person can do; ``warnings`` are true whatever the reason (two dialects on one pod).
+    person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
+    says what room is held for replacements of lost members, and until when.
     """
 
     key: GangKey
@@ -138,6 +146,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 0
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[str, ...] = ()
+    held: str = ""
 
 
 class GangView(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,9 @@ waits, calls out, or reads a clock: the same calls give the same plans.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from quorate.core.changes import BindFailed, BindFailure, Change
@@ -17,8 +19,10 @@ from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
+from quorate.core.plan.held_room import end_taken, end_unusable
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, Undo
+from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -30,6 +34,15 @@ from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
 
 
+@dataclass(slots=True)
+class _Draft:
+    """Parts of a ``Plan`` that is being made."""
+
+    gangs: list[GangBinds]
+    undo: list[Undo]
+    preparing: list[GangBinds] = field(default_factory=list)
+
+
 class Scheduler:
     """Gang scheduling over arrays. ``identity`` makes attempt ids unique over restarts."""
 
@@ -37,11 +50,14 @@ class Scheduler:
         self, policy: Policy, apis: dict[str, ApiWords] | None = None, identity: str = "q"
     ) -> None:
         self.policy = policy
-        self.cluster = Cluster(policy.scheduler_names)
+        self.cluster = Cluster(policy.scheduler_names, dict(policy.profiles))
         self._queue = Queue()
         self._masks = AttributeMasks()
         self._attempts = Attempts(policy, identity)
+        self._preparations = Preparations()
         self._apis = apis or {}
+        self._held_on_version = -1
+        """Version of the nodes' attributes by which it was last asked if holds can be used."""
 
     def observe(self, changes: Iterable[Change]) -> None:
         """Take news in. Nothing is decided yet."""
@@ -51,8 +67,9 @@ class Scheduler:
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
+        gangs, undo = self._preparations.step(cluster, now_s)
+        draft = _Draft(gangs, undo)
         touched, evictions = self._take_news(now_s)
-        gangs: list[GangBinds] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
         for gang in queue.take_ready(cluster.gangs):
@@ -67,27 +84,47 @@ class Scheduler:
                 continue
             cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room())
             gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
-            first = max(0, gang.need - 1)
-            binds = cycle.place(gang)
-            if binds:
-                gangs.append(self._attempts.begin(gang, binds, first, now_s))
-                binds_left -= len(binds)
+            if not self._preparations.holds(gang):
+                binds_left -= self._place(gang, cycle, draft, now_s)
             if gang.waits:
                 queue.block(gang.key, members_of(gang, cluster))
                 if gang.avoid:
                     queue.alarms[gang.key] = min(gang.avoid.values())
-        touched |= cluster.take_news()[0]
+        touched |= cluster.take_news()[0] | cluster.holds.take_changed()
         return Plan(
-            gangs=tuple(gangs),
+            gangs=tuple(draft.gangs),
+            preparing=tuple(draft.preparing),
+            undo=tuple(draft.undo),
             evictions=tuple(evictions),
             touched=tuple(sorted(touched)),
-            wake_at_s=now_s if queue.ready else self._wake_at_s(),
+            wake_at_s=now_s if queue.ready or cluster.holds.ended_on else self._wake_at_s(),
         )
+
+    def _place(self, gang: GangEntry, cycle: Cycle, draft: _Draft, now_s: float) -> int:
+        """Place one gang, or let go what an earlier attempt left; return how many binds it takes.
+
+        A plan with claims to be bound first is sent in two parts.
+        """
+        first = max(0, gang.need - 1)
+        binds = cycle.place(gang)
+        if not binds:
+            left = stale(gang, self.cluster)
+            draft.undo += [left] if left is not None else []
+            return 0
+        plan = self._attempts.begin(gang, binds, first, now_s)
+        if any(bind.prepare for bind in binds):
+            draft.preparing.append(plan)
+            self._preparations.begin(gang, plan)
+        else:
+            draft.gangs.append(plan)
+        return len(binds)
 
     def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
         """Wake whom the news can help; return who differs, and evictions of attempts that ended."""
         cluster, queue = self.cluster, self._queue
         touched, grown, nodes_differ = cluster.take_news()
+        grown |= self._settle_holds(touched, now_s)
+        touched |= cluster.holds.take_changed()
         changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
         self._note_refusals(changed, now_s)
         for gang in changed:
@@ -106,29 +143,43 @@ class Scheduler:
             touched.update(queue.blocked)
         return touched, evictions
 
+    def _settle_holds(self, touched: set[GangKey], now_s: float) -> set[int]:
+        """Give new holds their time and end what is over; return rows that are held no more."""
+        cluster, holds = self.cluster, self.cluster.holds
+        for key in touched:
+            holds.settle(key, cluster.gangs.get(key), now_s, self.policy.hold_s)
+        if holds:
+            holds.end_due(now_s)
+            end_taken(cluster)
+            if holds.changed or self._held_on_version != cluster.nodes.attributes_version:
+                self._held_on_version = cluster.nodes.attributes_version
+                end_unusable(cluster, self._room())
+        rows = cluster.nodes.rows
+        return {rows[node] for node in holds.take_ended_on() if node in rows}
+
     def verified(self, plan: Plan) -> tuple[Plan, list[str]]:
         """Return the plan without the gangs that fail verification, and what was wrong with them.
 
         A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
         """
         problems: list[str] = []
-        good = []
-        for number, gang in enumerate(plan.gangs, start=1):
-            wrong = verify_gang(gang, self.cluster, plan.gangs[number:])
-            if not wrong:
-                good.append(gang)
-                continue
-            problems += wrong
-            failure = BindFailure.UNVERIFIED
-            self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
+        bad: set[tuple[GangKey, str]] = set()
+        gangs = (*plan.preparing, *plan.gangs)
+        for number, gang in enumerate(gangs, start=1):
+            wrong = verify_gang(gang, self.cluster, gangs[number:])
+            if wrong:
+                problems += wrong
+                bad.add((gang.key, gang.attempt))
+                failure = BindFailure.UNVERIFIED
+                self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
         if not problems:
             return plan, problems
-        return Plan(
-            gangs=tuple(good),
-            evictions=plan.evictions,
-            touched=plan.touched,
-            wake_at_s=plan.wake_at_s,
-        ), problems
+
+        def good(gangs: tuple[GangBinds, ...]) -> tuple[GangBinds, ...]:
+            return tuple(gang for gang in gangs if (gang.key, gang.attempt) not in bad)
+
+        kept = msgspec.structs.replace(plan, gangs=good(plan.gangs), preparing=good(plan.preparing))
+        return kept, problems
 
     def explainer(self, now_s: float) -> Explainer:
         """Return what answers why gangs stand where they stand, as of now."""
@@ -173,5 +224,6 @@ class Scheduler:
 
     def _wake_at_s(self) -> float | None:
         due = [*self._queue.backing_off.values(), *self._queue.alarms.values()]
-        attempt_s = self._attempts.wake_at_s()
-        return min(due if attempt_s is None else [*due, attempt_s], default=None)
+        for soon_s in (self._attempts.wake_at_s(), self.cluster.holds.wake_at_s()):
+            due += [] if soon_s is None else [soon_s]
+        return min(due, default=None)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
-from quorate.core.model import GangKey, Owner
+from quorate.core.model import ClaimUse, GangKey, Owner
 from quorate.core.reasons import Reason
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
@@ -191,8 +191,25 @@ PODS = {
     ),
 }
 
+
+def held_room(w):
+    """A started gang has lost one of its two members."""
+    w.gang("a", 2, cpu=3)
+    w.cycle()
+    w.delete("a-1")
+    w.gang("job", 1, cpu=4)
+
+
 NOWHERE = {"shape": {"node_selector": pairs({"zone": "nowhere"})}}
 ROOM = {
+    "a claim that does not exist": Case(
+        lambda w: w.gang("job", 2, claims=(ClaimUse("data"),)),
+        Reason.CLAIM_NOT_USABLE,
+        "2 members must start together and 0 fit: no node takes pod job-0: "
+        '0/1 nodes are available: persistentvolumeclaim "data" not found. '
+        "(spec.volumes of pod job-0 names the claim team/data, which does not exist)",
+        "create or mend that object",
+    ),
     "no node matches": Case(
         lambda w: w.gang("job", 2, **NOWHERE),
         Reason.NO_NODE_MATCHES,
@@ -227,6 +244,12 @@ ROOM = {
         Reason.NOT_ENOUGH_ROOM,
         "4 members must start together and 3 fit: 0/2 nodes are available: 2 Insufficient cpu.",
         "free or add room: node n0 lacks 1 cpu",
+    ),
+    "held": Case(
+        held_room,
+        Reason.ROOM_HELD,
+        "1 member must start now and 0 fit: node n0 holds room for gang team/a until 00:21:40 UTC",
+        "free or add room, or wait",
     ),
     "extras": Case(
         lambda w: (w.gang("job", 2, pods=4, cpu=3), w.cycle()),

@@ -6,37 +6,76 @@ fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from quorate.core.model import SpreadConstraint
+from quorate.core.model.storage import ClaimKey
+from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
+from quorate.core.plan.gang import Demand, DoesNotFit, place_gang
+from quorate.core.plan.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Bind
+from quorate.core.plan.pack import constrain_one_another
+from quorate.core.plan.plan import Bind, Prepare
 from quorate.core.plan.room import Room
+from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import PodClass
+from quorate.core.state.encoding import Ints, PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
-from quorate.core.state.neighbours import uses_selectors
+from quorate.core.state.holds import Hold
+from quorate.core.state.wants import Wants, is_kept_for, unbound_claims, wants_of
 
 Members = dict[PodClass, list[PodEntry]]
 
 
 def members_of(gang: GangEntry, cluster: Cluster) -> Members:
-    """Return the gang's waiting members by class: by shape, and by whom their labels concern."""
-    neighbours = cluster.neighbours
+    """Return the gang's waiting members by class: by shape, labels and what volumes demand."""
+    neighbours, storage = cluster.neighbours, cluster.storage
     members: Members = {}
+    with_problems: list[tuple[PodEntry, Wants]] = []
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
-        if neighbours.is_idle:
+        defaults = _defaults(base, next(iter(entries.values())), cluster)
+        if neighbours.is_idle and not storage.users:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
+            wants = wants_of(entry.pod, storage)
+            if wants is not None and wants.problems:
+                with_problems.append((entry, wants))
+                continue
             matched = neighbours.matched(entry.label_set)
-            members.setdefault(cluster.classes.matching(base, matched), []).append(entry)
+            pod_class = cluster.classes.matching(base, matched, defaults, wants)
+            members.setdefault(pod_class, []).append(entry)
+    _add_with_problems(members, with_problems, cluster)
     return members
+
+
+def _add_with_problems(
+    members: Members, found: list[tuple[PodEntry, Wants]], cluster: Cluster
+) -> None:
+    """Put pods that no node can take for a like problem into one class, named after the first."""
+    first: dict[tuple[object, ...], Wants] = {}
+    for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
+        base = entry.pod_class
+        matched = cluster.neighbours.matched(entry.label_set)
+        kind = base.id, matched, *((one.rule, one.kind) for one in wants.problems)
+        named = first.setdefault(kind, wants)
+        members.setdefault(cluster.classes.matching(base, matched, wants=named), []).append(entry)
+
+
+def _defaults(base: PodClass, entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
+    """Return the default spread constraints; pods of a gang and shape have the same owner."""
+    if base.profile.packs_gangs or base.shape.spread:
+        return ()
+    defaults = cluster.spread_defaults.constraints(entry.pod, base.profile)
+    for one in defaults:
+        cluster.neighbours.host(one.selector)
+    return defaults
 
 
 def demand_of(gang: GangEntry, members: Members) -> Demand:
@@ -45,70 +84,191 @@ def demand_of(gang: GangEntry, members: Members) -> Demand:
     return Demand(classes, gang.need)
 
 
-def _looks_at_pods(demand: Demand) -> bool:
-    return any(uses_selectors(pod_class.shape) for pod_class, _ in demand.classes)
-
-
 @dataclass(slots=True)
 class Cycle:
     """The state of one cycle: the room that is left, and which demands were met with no room.
 
-    ``hopeless`` holds demands that did not fit: room only shrinks within a cycle, so another gang
-    that asks for the same need not be tried.
+    ``hopeless`` holds demands that did not fit, with the number of holds that were withheld: room
+    only shrinks within a cycle, so another gang that asks for the same need not be tried. What is
+    withheld from gangs without holds of their own differs by priority alone, so its number says
+    what it is. Both are forgotten when a hold ends.
     """
 
     cluster: Cluster
     policy: Policy
     masks: AttributeMasks
     room: Room
-    hopeless: set[Demand] = field(default_factory=set)
+    hopeless: set[tuple[Demand, int]] = field(default_factory=set)
+    singles: Singles = field(default_factory=Singles)
+    _rooms: dict[int, Room] = field(default_factory=dict)
+    """The room without what is withheld, by its number of holds; for gangs without own holds."""
 
     def place(self, gang: GangEntry) -> tuple[Bind, ...]:
         """Place the gang and assume it; no binds when it does not fit whole."""
+        holds = self.cluster.holds
+        if not holds:
+            return self._place(gang, ())
+        binds = self._place_on_held(gang)
+        for withheld in withheld_from(gang, holds):
+            if gang.waits:
+                binds += self._place(gang, withheld)
+        return binds
+
+    def _place_on_held(self, gang: GangEntry) -> tuple[Bind, ...]:
+        """Place replacements where room is held for their likes."""
+        own = [hold for hold in self.cluster.holds.of(gang.key) if hold.node not in gang.avoid]
+        if not own:
+            return ()
+        others = withheld_from(gang, self.cluster.holds)[0]
+        room = without(self.room.copy(), others)
+        held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
+        members = members_of(gang, self.cluster)
+        placed = []
+        for pod_class, entries in members.items():
+            if pod_class.base not in held:
+                continue
+            slots = np.minimum(held[pod_class.base], room.slots(pod_class))
+            if constrain_one_another(pod_class, room):
+                slots = slots.clip(max=1)
+            pods = fill(pod_class, len(entries), slots, room, self.policy.packing)
+            room.take(pod_class, pods)
+            held[pod_class.base] = held[pod_class.base] - pods
+            placed.append((pod_class, pods))
+        return self._assume(members, placed, room, is_whole=False)
+
+    def _place(self, gang: GangEntry, withheld: Sequence[Hold]) -> tuple[Bind, ...]:
         members = members_of(gang, self.cluster)
         demand = demand_of(gang, members)
-        if demand in self.hopeless:
+        has_own = bool(self.cluster.holds.of(gang.key))
+        if not has_own and (demand, len(withheld)) in self.hopeless:
             return ()
+        room = self._without(withheld, is_common=not has_own)
         if gang.avoid:
-            return self._place_elsewhere(gang, demand, members)
-        gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
-        if gang.is_short:
-            return ()
-        found = place_gang(demand, self.room, self.policy.packing, self.policy.search_steps_max)
-        if isinstance(found, DoesNotFit):
-            self.hopeless.add(demand)
-            return ()
-        self.room = found.room
-        if any(pod_class.matched for pod_class in members):
-            # Others may have waited for these pods: what they repel, they may also attract.
-            self.hopeless = {one for one in self.hopeless if not _looks_at_pods(one)}
-        return self._assume(members, found)
-
-    def _place_elsewhere(
-        self, gang: GangEntry, demand: Demand, members: Members
-    ) -> tuple[Bind, ...]:
-        """Place a gang on other nodes than those whose kubelets refused it."""
-        rows = self.cluster.nodes.rows
-        avoided = [rows[node] for node in gang.avoid if node in rows]
-        room = self.room.copy()
-        room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
+            room = self._without_nodes(room, gang.avoid)
+        elif gang.shun:
+            room = self._without_nodes(room, gang.shun)
+        elif gang.key.is_single and not withheld and not demand.classes[0][0].profile.packs_gangs:
+            return self._place_single(members, demand)
+        else:
+            gang.is_short = not gang.started and bool(shortage(gang, room, self.cluster.resources))
+            if gang.is_short:
+                return ()
         found = place_gang(demand, room, self.policy.packing, self.policy.search_steps_max)
         if isinstance(found, DoesNotFit):
+            if gang.shun:  # rather there than nowhere
+                gang.shun = frozenset()
+                return self._place(gang, withheld)
+            if not (has_own or gang.avoid):
+                self._give_up(demand, withheld)
             return ()
-        found.room.free[avoided] = self.room.free[avoided]
-        self.room = found.room
-        return self._assume(members, found)
+        gang.shun = frozenset()
+        return self._assume(members, found.pods, found.room, is_whole=room is self.room)
 
-    def _assume(self, members: Members, placement: Placement) -> tuple[Bind, ...]:
+    def _give_up(self, demand: Demand, withheld: Sequence[Hold]) -> None:
+        """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
+        if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
+            self.hopeless.add((demand, len(withheld)))
+
+    def _place_single(self, members: Members, demand: Demand) -> tuple[Bind, ...]:
+        """Place a pod of no gang where kube-scheduler would."""
+        ((pod_class, (entry,)),) = members.items()
+        row = self.singles.best(pod_class, self.room)
+        if row is None:
+            self._give_up(demand, ())
+            return ()
+        rows = np.array([row])
+        self.room.take_at(pod_class, rows, np.ones(1, np.int64))
+        self.cluster.assume([entry], [row])
+        self.room.settle()
+        self._rooms.clear()
+        self.singles.changed(rows, self.room)
+        return (self._bind(entry, pod_class, row, set()),)
+
+    def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
+        if not is_common:
+            return without(self.room, withheld)
+        room = self._rooms.get(len(withheld))
+        if room is None:
+            room = self._rooms[len(withheld)] = without(self.room, withheld)
+        return room
+
+    def _without_nodes(self, room: Room, nodes: Iterable[str]) -> Room:
+        """Return the room of other nodes than those where the gang failed before."""
+        rows = self.cluster.nodes.rows
+        avoided = [rows[node] for node in nodes if node in rows]
+        room = room.copy()
+        room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
+        return room
+
+    def _assume(
+        self,
+        members: Members,
+        placed: Sequence[tuple[PodClass, Ints]],
+        after: Room,
+        *,
+        is_whole: bool,
+    ) -> tuple[Bind, ...]:
+        """Assume that pods are placed. ``after`` is what they leave of the room that was looked at.
+
+        That is all of the room, or ``is_whole`` is false: then volumes are as they were chosen.
+        """
+        if not is_whole:
+            left = self.room.copy()
+            for pod_class, pods in placed:
+                left.take(pod_class, pods)
+            left.volumes, after = after.volumes, left
+        self.room = after
+        self._rooms.clear()
         binds: list[Bind] = []
-        for pod_class, pods in placement.pods:
+        held_before = len(self.cluster.holds)
+        prepared: set[ClaimKey] = set()
+        for pod_class, pods in placed:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
-            binds += [
-                Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node)
-                for entry in entries
-            ]
+            self.singles.changed(used, self.room)
+            for entry, row in zip(entries, rows, strict=True):
+                binds.append(self._bind(entry, pod_class, row, prepared))
         self.room.settle()
+        if held_before and (end_taken(self.cluster) or len(self.cluster.holds) < held_before):
+            self.hopeless.clear()
         return tuple(binds)
+
+    def _bind(
+        self, entry: PodEntry, pod_class: PodClass, row: int, prepared: set[ClaimKey]
+    ) -> Bind:
+        pod = entry.pod
+        prepare: tuple[Prepare, ...] = ()
+        if pod_class.wants is not None and pod_class.wants.unbound:
+            chosen = self.room.volumes.take_chosen(pod_class, row)
+            prepare = self._prepare(entry, chosen, prepared)
+        return Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare)
+
+    def _prepare(
+        self, entry: PodEntry, chosen: tuple[str, ...], prepared: set[ClaimKey]
+    ) -> tuple[Prepare, ...]:
+        """Return what binds the pod's claims to the chosen volumes, or has these made (``""``)."""
+        storage = self.cluster.storage
+        found = []
+        for claim, name in zip(unbound_claims(entry.pod, storage), chosen, strict=True):
+            if claim.key in prepared:
+                continue  # another member has it
+            prepared.add(claim.key)
+            volume = storage.volumes[name] if name else None
+            found.append(
+                Prepare(
+                    claim.namespace,
+                    claim.name,
+                    claim.uid,
+                    entry.node,
+                    name,
+                    version=volume.version if volume else "",
+                    marks=volume is not None and volume.claim is None,
+                    written=is_kept_for(volume.claim, claim)
+                    if volume
+                    else claim.selected_node == entry.node,
+                )
+            )
+        storage.assume(entry.pod.uid, [(one.key, one.volume, one.node) for one in found])
+        return tuple(found)

@@ -100,13 +100,13 @@ def fixed_slots(pod_class: PodClass, room: Room, movers: Sequence[PodClass]) -> 
     Left out are affinity to them, and spread constraints that count them.
     """
     slots = room.own_slots(pod_class)
-    slots[inter_pod_affinity.repelled(pod_class, room) > 0] = 0
-    for one in pod_class.shape.spread:
-        if not one.hard:
-            continue
+    for one in pod_topology_spread.hard_ones(pod_class):
         slots[~room.has_label(one.topology_key)] = 0
         if not any(pod_topology_spread.counts_pods_of(one, mover, room) for mover in movers):
             slots[pod_topology_spread.is_skewed(one, pod_class, room)] = 0
+    if inter_pod_affinity.is_disabled(pod_class):
+        return slots
+    slots[inter_pod_affinity.repelled(pod_class, room) > 0] = 0
     terms = pod_class.shape.affinity
     for term in terms:
         slots[~room.has_label(term.topology_key)] = 0

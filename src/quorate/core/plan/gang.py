@@ -77,7 +77,9 @@ def place_gang(
     is_exact = len(classes) == 1 and pack.is_exact(classes[0][0], room)
     if is_exact or demand.need <= 1 or (not is_coupled and _lacks_slots(demand, room)):
         return DoesNotFit(best.placed)
-    is_searched = demand.need <= _SEARCHED_PODS_MAX
+    is_searched = demand.need <= _SEARCHED_PODS_MAX and not any(
+        pod_class.wants is not None for pod_class, _ in demand.classes
+    )
     for order in _orders(classes, room) if not (is_coupled and is_searched) else ():
         for other_packing in ("most-allocated", "least-allocated"):
             tried = _greedy(order, room, other_packing)
@@ -109,8 +111,14 @@ def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Pack
 def _is_coupled(demand: Demand, room: Room) -> bool:
     """Whether where one member goes decides where another may."""
     return any(
-        pod_class.matched or uses_selectors(pod_class.shape) for pod_class, _ in demand.classes
+        pod_class.matched or uses_selectors(pod_class.shape) or _has_volumes(pod_class)
+        for pod_class, _ in demand.classes
     ) and (len(demand.classes) > 1 or pack.constrain_one_another(demand.classes[0][0], room))
+
+
+def _has_volumes(pod_class: PodClass) -> bool:
+    """Whether claims of its pods decide on nodes: what one gets, another does not."""
+    return pod_class.wants is not None and bool(pod_class.wants.unbound or pod_class.wants.shared)
 
 
 def _largest_first(

@@ -32,12 +32,14 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
 def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
     """Whether a pod of the class changes where the next one of it may go."""
     shape = pod_class.shape
+    if room.volumes.constrains(pod_class):
+        return True
     if not pod_class.matched:
         return False
-    used = [term.selector for term in shape.anti_affinity]
-    used += [one.selector for one in shape.spread if one.hard]
-    if shape.affinity:
-        used.append(all_of(shape.affinity))
+    used = [one.selector for one in pod_topology_spread.hard_ones(pod_class)]
+    if not inter_pod_affinity.is_disabled(pod_class):
+        used += [term.selector for term in shape.anti_affinity]
+        used += [all_of(shape.affinity)] if shape.affinity else []
     number = room.snapshot.neighbours.selector_id
     return any(number(selector) in pod_class.matched for selector in used)
 
@@ -59,6 +61,8 @@ def is_exact(pod_class: PodClass, room: Room) -> bool:
     So it is where they constrain one another along one topology, besides affinity and the node.
     Spread along two topologies, or along another one than anti-affinity, is decided pod by pod.
     """
+    if room.volumes.constrains(pod_class):
+        return False
     spread = _spread_over(pod_class, room)
     apart = {key for key in _apart_by(pod_class, room) if not _is_per_node(key, room)}
     return len(spread) <= 1 and len(apart | {one.topology_key for one in spread}) <= 1
@@ -67,6 +71,8 @@ def is_exact(pod_class: PodClass, room: Room) -> bool:
 def _apart_by(pod_class: PodClass, room: Room) -> set[str]:
     """Return the topologies along which its pods repel one another."""
     number = room.snapshot.neighbours.selector_id
+    if inter_pod_affinity.is_disabled(pod_class):
+        return set()
     return {
         term.topology_key
         for term in pod_class.shape.anti_affinity
@@ -78,8 +84,8 @@ def _spread_over(pod_class: PodClass, room: Room) -> list[SpreadConstraint]:
     """Return the hard constraints that count its own pods."""
     return [
         one
-        for one in pod_class.shape.spread
-        if one.hard and pod_topology_spread.counts_pods_of(one, pod_class, room)
+        for one in pod_topology_spread.hard_ones(pod_class)
+        if pod_topology_spread.counts_pods_of(one, pod_class, room)
     ]
 
 
@@ -90,7 +96,7 @@ def _is_per_node(topology: str, room: Room) -> bool:
 
 def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
     slots = fixed_slots(pod_class, room, [pod_class])
-    if not pod_class.shape.affinity:
+    if not pod_class.shape.affinity or inter_pod_affinity.is_disabled(pod_class):
         return _spread_out(pod_class, count, slots, room, packing)
     near = inter_pod_affinity.attracted(pod_class, room)
     if inter_pod_affinity.is_first(pod_class, room):

@@ -55,6 +55,12 @@ def search(counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int)
     return Found(problem.as_counts() if found else None, problem.steps)
 
 
+def _checked(pod_class: PodClass) -> dict[int, int]:
+    """Return what nodes must have room for: not what the profile ignores."""
+    is_checked = "NodeResourcesFit" not in pod_class.profile.disabled
+    return dict(pod_class.checked) if is_checked else {}
+
+
 class _Search:
     def __init__(self, counts: tuple[tuple[PodClass, int], ...], room: Room) -> None:
         largest = np.maximum(room.free.max(axis=0, initial=1), 1)
@@ -62,7 +68,7 @@ class _Search:
         self.classes = [pod_class for pod_class, _ in by_size]
         self.rows = len(room.free)
         columns = sorted({c for pod_class in self.classes for c in pod_class.columns})
-        demand = np.array([[dict(p.demands).get(c, 0) for c in columns] for p in self.classes])
+        demand = np.array([[_checked(p).get(c, 0) for c in columns] for p in self.classes])
         numbers = [count for _, count in by_size]
         self.ties = Ties(self.classes, room, np.array(numbers) @ demand)
         self.state = State(self.ties, numbers, [tuple(row) for row in demand.tolist()])

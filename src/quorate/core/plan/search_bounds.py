@@ -111,7 +111,7 @@ class Bounds:
             may = opens >> i & 1 or state.is_near(i, cell, kind, static)
             if may and state.has_room(i, cell, kind, static):
                 each = (f // d for f, d in zip(kind.free, demand, strict=True) if d)
-                most = 1 if static.apart[i] >> i & 1 else min(each)
+                most = 1 if static.apart[i] >> i & 1 else min(each, default=_MANY)
             takes.append(most)
         return takes
 

@@ -127,8 +127,10 @@ class Ties:
     def _apart_by_ports(self) -> list[int]:
         shapes = [one.shape for one in self.classes]
         return [
-            sum(1 << j for j, other in enumerate(shapes) if node_ports.conflict(mine, other))
-            for mine in shapes
+            0
+            if "NodePorts" in self.classes[i].profile.disabled
+            else sum(1 << j for j, other in enumerate(shapes) if node_ports.conflict(mine, other))
+            for i, mine in enumerate(shapes)
         ]
 
     def _note_anti_affinity(self) -> None:
@@ -139,14 +141,16 @@ class Ties:
                 if not against:
                     continue
                 apart = self._apart.setdefault(term.topology_key, [0] * len(self.classes))
-                apart[i] |= against
-                for j in range(len(self.classes)):
-                    apart[j] |= (against >> j & 1) << i
+                if not inter_pod_affinity.is_disabled(pod_class):
+                    apart[i] |= against
+                for j, other in enumerate(self.classes):
+                    if not inter_pod_affinity.is_disabled(other):
+                        apart[j] |= (against >> j & 1) << i
 
     def _affinity(self, pod_class: PodClass) -> tuple[tuple[PodTerm, ...], int]:
         """Return the terms that members may satisfy, and which classes do."""
         terms = pod_class.shape.affinity
-        if not terms:
+        if not terms or inter_pod_affinity.is_disabled(pod_class):
             return (), 0
         by = self._mask(self._room.snapshot.neighbours.selector_id(all_of(terms)))
         return (terms, by) if by else ((), 0)
@@ -155,11 +159,11 @@ class Ties:
         """Number what is counted: classes with the same constraint share a meter."""
         room, known = self._room, dict[tuple[object, ...], int]()
         for i, pod_class in enumerate(self.classes):
-            for one in pod_class.shape.spread:
+            for one in pod_topology_spread.hard_ones(pod_class):
                 by = sum(
                     1 << j
                     for j, other in enumerate(self.classes)
-                    if one.hard and pod_topology_spread.counts_pods_of(one, other, room)
+                    if pod_topology_spread.counts_pods_of(one, other, room)
                 )
                 if not by:
                     continue

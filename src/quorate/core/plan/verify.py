@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, SpreadConstraint, Taint
 from quorate.core.plan.plan import Bind, GangBinds
 from quorate.core.plan.verify_neighbours import neighbour_problems
+from quorate.core.plan.verify_volumes import volume_problems
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import Where
 from quorate.core.state.neighbours import uses_selectors
@@ -39,6 +40,8 @@ def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = 
             continue
         checked.add((bind.node, shape))
         wrong += _attribute_problems(shape, node)
+    if cluster.storage.users:
+        wrong += volume_problems(gang, cluster, _term_holds)
     return wrong or _neighbour_problems(gang, cluster, later)
 
 

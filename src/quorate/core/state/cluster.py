@@ -7,31 +7,46 @@ Called by ``scheduler``. This is the one mutable class of the core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
-from quorate.core.model import GangKey, Namespace, Owner, Pod
-from quorate.core.state.encoding import PodClasses, Resources
-from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.profile import GANGS, Profile
+from quorate.core.state import looked_up
+from quorate.core.state.encoding import PodClass, PodClasses, Resources
+from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
+from quorate.core.state.holds import Holds, placed
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
+from quorate.core.state.spread_defaults import SpreadDefaults
+from quorate.core.state.storage import Storage
+
+_ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
+"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
 
 
 class Cluster:
     """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
 
-    def __init__(self, scheduler_names: Iterable[str]) -> None:
+    def __init__(
+        self, scheduler_names: Iterable[str], profiles: Mapping[str, Profile] | None = None
+    ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
+        self.profiles = profiles or {}
+        """How pods are placed, by scheduler name; others are packed as gangs."""
         self.resources = Resources()
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
+        self.storage = Storage(self.nodes.capacity)
+        self.spread_defaults = SpreadDefaults()
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
+        self.holds = Holds()
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -54,6 +69,9 @@ class Cluster:
             changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
+            changes.PrepareFailed: self._note_prepared,
+            changes.Undone: self._note_prepared,
+            changes.BindingAdmitted: self._binding_admitted,
         }
 
     def apply(self, change: Change) -> None:
@@ -62,7 +80,7 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
-        return Snapshot.of(self.nodes, self.neighbours)
+        return Snapshot.of(self.nodes, self.neighbours, self.storage)
 
     def pods_on(self, node: str) -> list[PodEntry]:
         """Return the pods that are counted on ``node``, ours under way included."""
@@ -70,6 +88,8 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
+        stirred = (self.pods.get(uid) for uid in self.storage.take_stirred())
+        self.touched.update(e.gang.key for e in stirred if e is not None and e.gang is not None)
         news = self.touched, self.grown, self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
@@ -99,14 +119,12 @@ class Cluster:
             node = nodes[row]
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
-            on_node = self._on_node.get(node.name)
-            if on_node is None:
-                self._on_node[node.name] = {entry.pod.uid}
-            else:
-                on_node.add(entry.pod.uid)
+            self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
+            self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
+        self.holds.note_assumed(gang, entries)
 
     # Nodes
 
@@ -117,6 +135,7 @@ class Cluster:
         if is_new:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
+            self.storage.nodes.node_added(name, row, self.nodes.capacity)
             for uid in self._on_node.get(name, ()):
                 self._take(self.pods[uid], row)
         if differs:
@@ -128,12 +147,15 @@ class Cluster:
             return
         self.nodes_differ = True
         self.grown.discard(row)
+        self.holds.node_gone(change.name)
         for uid in self._on_node.get(change.name, ()):
             entry = self.pods[uid]
             self.neighbours.release(
                 row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
+            self.storage.release(uid)
             entry.row = -1
+        self.storage.nodes.node_removed(change.name)
 
     # Pods
 
@@ -143,58 +165,51 @@ class Cluster:
         if entry is None:
             ours = pod.scheduler in self.scheduler_names
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
-            entry = PodEntry(pod, self.classes.of(pod.shape), label_set, ours=ours)
+            entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
+            self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, self._place_of(pod, None), pod.node)
+            self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
+            self.holds.note(None, entry)
         elif entry.pod != pod:
-            where, node = self._place_of(pod, entry), pod.node or entry.node
+            was = placed(entry)
+            where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
             was_refused = entry.where is Where.REFUSED
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
+            self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
-            entry.pod_class = self.classes.of(pod.shape)
+            entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
+            self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry)
                 self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
+            self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
             self._settle(entry.gang, pod.uid)
 
-    def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
-        """Decide where a pod is. A pod that has a node never loses it again."""
-        if pod.refusal:
-            return Where.REFUSED
-        if pod.node or (entry is not None and entry.where is Where.BOUND):
-            return Where.BOUND
-        if pod.finished:
-            return Where.ENDED
-        if pod.scheduler not in self.scheduler_names:
-            return Where.FOREIGN
-        if entry is not None and entry.where is Where.ASSUMED:
-            return Where.ASSUMED
-        if pod.terminating:
-            return Where.TERMINATING
-        if pod.gates:
-            return Where.GATED
-        return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING
+    def _class_of(self, pod: Pod) -> PodClass:
+        return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
 
     def _pod_gone(self, change: changes.PodGone) -> None:
         entry = self.pods.get(change.uid)
         if entry is None:
             return
+        was = placed(entry)
         self._leave(entry)
+        self.holds.note(was, entry, gone=True)
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
         self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.storage.drop(change.uid)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
@@ -206,6 +221,8 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
+        if where is not Where.ASSUMED:
+            self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
             self.waiting += where is Where.WAITING
@@ -219,6 +236,7 @@ class Cluster:
 
     def _take(self, entry: PodEntry, row: int) -> None:
         entry.row = row
+        self.storage.take(row, entry.pod.uid)
         self.nodes.take(row, entry.pod_class)
         self.neighbours.take(
             row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
@@ -230,6 +248,7 @@ class Cluster:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
             self.touched.add(entry.gang.key)
+        self.storage.release(entry.pod.uid)
         if entry.row >= 0:
             self.nodes.release(entry.row, entry.pod_class)
             self.neighbours.release(
@@ -242,9 +261,10 @@ class Cluster:
                 del self._on_node[entry.node]
 
     def _move(self, entry: PodEntry, where: Where, node: str) -> None:
-        row_before = entry.row
+        row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
+        self.holds.note(was, entry)
         if row_before >= 0 and entry.row != row_before:
             self.grown.add(row_before)
 
@@ -269,6 +289,8 @@ class Cluster:
     def _gang_changed(self, change: changes.GangChanged) -> None:
         gang = self._gang(change.spec.key)
         if gang.spec != change.spec:
+            if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
+                self.holds.end_all_of(gang.key)
             gang.set_spec(change.spec)
             if change.spec.min_resources:
                 self._with_min_resources.add(gang.key)
@@ -301,6 +323,7 @@ class Cluster:
 
     def _owner_changed(self, change: changes.OwnerChanged) -> None:
         key = change.namespace, change.owner
+        self.touched |= self.holds.owner_said(*key, change.replicas)
         if key in self.owners and self.owners[key] == change.replicas:
             return
         self.owners[key] = change.replicas
@@ -313,12 +336,11 @@ class Cluster:
     # Objects that rules look up
 
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        if isinstance(change.object, Namespace):
-            self.neighbours.put_namespace(change.object)
+        looked_up.put(change.object, self.neighbours, self.spread_defaults, self.storage)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
-        if change.kind == "Namespace":
-            self.neighbours.remove_namespace(change.name)
+        who = change.kind, change.namespace, change.name
+        looked_up.remove(*who, self.neighbours, self.spread_defaults, self.storage)
 
     # Outcomes of our binds
 
@@ -343,8 +365,20 @@ class Cluster:
             if change.failure is not BindFailure.NOT_SENT:
                 entry.gang.failed = True
                 entry.gang.last_failure = change.message
-            self._move(entry, self._place_of(entry.pod, None), "")
+            self._move(entry, place_of(entry.pod, None, self.scheduler_names), "")
         self._settle(entry.gang, change.uid)
+
+    def _note_prepared(self, change: changes.PrepareFailed | changes.Undone) -> None:
+        """Tell the gang what became of writes that come before its binds."""
+        if change.key in self.gangs:
+            self.gangs[change.key].note_prepared(change)
+            self.touched.add(change.key)
+
+    def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
+        """Count another scheduler's pod where it is about to be bound, or no more."""
+        entry = self.pods.get(change.uid)
+        if entry is not None and entry.where is Where.FOREIGN:
+            self._move(entry, Where.FOREIGN, change.node)
 
     def _settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
+from quorate.core.changes import PrepareFailed, Undone
 from quorate.core.model import GangKey, GangSpec, Membership, Pod
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import LabelSet
@@ -33,7 +34,7 @@ class Where(IntEnum):
     ENDED = 6
     """Finished without ever having had a node."""
     FOREIGN = 7
-    """Another scheduler's, without a node."""
+    """Another scheduler's, without a node; the guard may have let it through to one."""
     REFUSED = 8
     """Its node's kubelet refused it: it never ran and never will, so it counts for nothing."""
 
@@ -73,7 +74,7 @@ class PodEntry:
 class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
 
-    __slots__ = ("deadline_s", "id", "min_count", "open")
+    __slots__ = ("deadline_s", "id", "min_count", "open", "refusals")
 
     def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
         self.id = attempt_id
@@ -82,6 +83,8 @@ class Attempt:
         """Min when it began: what counts if the gang's object is deleted meanwhile."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
+        self.refusals: list[tuple[str, str]] = []
+        """Nodes for which a write that comes before the binds was refused, and the message."""
 
 
 class GangEntry:
@@ -124,6 +127,10 @@ class GangEntry:
         self.is_short = False
         """Whether minResources held it back when it was last tried."""
         self.last_failure = ""
+        self.shun: frozenset[str] = frozenset()
+        """Nodes for which claims could not be bound: the next attempt goes elsewhere, if it can."""
+        self.is_undoing = False
+        """Whether what was prepared for its claims is being taken back."""
 
     @property
     def is_empty(self) -> bool:
@@ -255,6 +262,13 @@ class GangEntry:
         if lacks and self.once_quorate and entry.pod.attempt == self.founding != "":
             self.once_quorate, self.reopened = False, True
 
+    def note_prepared(self, change: PrepareFailed | Undone) -> None:
+        """Writes that come before the binds were refused, or have been taken back."""
+        if isinstance(change, Undone):
+            self.is_undoing = False
+        elif self.attempt is not None and self.attempt.id == change.attempt:
+            self.attempt.refusals.append((change.node, change.message))
+
     def after_loss(self) -> None:
         """A gang that has lost its last bound member has to become quorate afresh."""
         if self.bound == 0:
@@ -292,3 +306,25 @@ def key_of(pod: Pod) -> GangKey:
     """Return the gang that ``pod`` belongs to; a pod of none is a gang of one."""
     membership: Membership | None = pod.membership
     return membership.key if membership else GangKey(pod.namespace, "pod", f"{pod.name}@{pod.uid}")
+
+
+def place_of(pod: Pod, entry: PodEntry | None, ours: frozenset[str]) -> Where:
+    """Decide where a pod is. A pod that has a node never loses it again.
+
+    ``entry`` is what is known of it, if anything; ``ours`` are our scheduler names.
+    """
+    if pod.refusal:
+        return Where.REFUSED
+    if pod.node or (entry is not None and entry.where is Where.BOUND):
+        return Where.BOUND
+    if pod.finished:
+        return Where.ENDED
+    if pod.scheduler not in ours:
+        return Where.FOREIGN
+    if entry is not None and entry.where is Where.ASSUMED:
+        return Where.ASSUMED
+    if pod.terminating:
+        return Where.TERMINATING
+    if pod.gates:
+        return Where.GATED
+    return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING

@@ -18,6 +18,8 @@ import numpy as np
 from quorate.core.model import Namespace, PodSelector, PodShape, all_of
 from quorate.core.state.encoding import Ints, PodClass, grown
 
+_GUESTS_MAX = 256
+
 
 class Column(IntEnum):
     """What a column counts."""
@@ -92,6 +94,8 @@ class Neighbours:
         self._terms: dict[int, set[Key]] = {}
         """The columns of terms, by selector."""
         self._carriers: Counter[Key] = Counter()
+        self._guests: dict[PodSelector, None] = {}
+        """Selectors that are kept for default spreading, the longest unused first."""
         self._stirred: set[int] = set()
 
     # Who is there
@@ -142,6 +146,18 @@ class Neighbours:
             label_set.matched = frozenset((*kept, *fresh))
             label_set.seen, label_set.version = self._made, self._version
         return label_set.matched
+
+    def host(self, selector: PodSelector) -> None:
+        """Keep a selector that no pod's own terms use; the longest unused of many is dropped."""
+        if selector in self._guests:
+            self._guests[selector] = self._guests.pop(selector)
+            return
+        self._guests[selector] = None
+        self._use(selector)
+        if len(self._guests) > _GUESTS_MAX:
+            oldest = next(iter(self._guests))
+            del self._guests[oldest]
+            self._disuse(oldest)
 
     @property
     def is_idle(self) -> bool:
@@ -194,8 +210,8 @@ class Neighbours:
 
     def concerns(self, pod_class: PodClass) -> frozenset[int]:
         """Return the selectors whose counts decide where pods of the class may go."""
-        used = {self._selectors[one].id for one in _selectors_of(pod_class.shape)}
-        return pod_class.matched | used
+        used = [*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)]
+        return pod_class.matched | {self._selectors[one].id for one in used}
 
     def take_stirred(self) -> set[int]:
         """Return and forget the selectors whose counts differ from what they were."""

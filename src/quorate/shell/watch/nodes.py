@@ -32,8 +32,14 @@ class _Spec(Struct, gc=False):
     taints: list[_Taint] | None = None
 
 
+class _Image(Struct, gc=False, rename="camel"):
+    names: list[str] | None = None
+    size_bytes: int | None = None
+
+
 class _Status(Struct, gc=False):
     allocatable: dict[str, str | int | float] | None = None
+    images: list[_Image] | None = None
 
 
 class _WireNode(Struct, gc=False):
@@ -72,6 +78,10 @@ def decode_node(raw: bytes) -> NodeChanged:
             labels=tuple(sorted((wire.metadata.labels or {}).items())),
             taints=tuple(Taint(one.key, one.effect, one.value or "") for one in spec.taints or ()),
             unschedulable=bool(spec.unschedulable),
+            images=tuple(
+                (tuple(one.names or ()), one.size_bytes or 0)
+                for one in (wire.status and wire.status.images) or ()
+            ),
         )
     )
 

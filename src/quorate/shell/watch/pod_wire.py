@@ -52,21 +52,39 @@ class Container(Struct, gc=False, rename="camel"):
     """``spec.containers[]`` and ``spec.initContainers[]``."""
 
     name: str = ""
+    image: str | None = None
     resources: Raw = EMPTY
     ports: Raw = EMPTY
     restart_policy: str | None = None
     restart_policy_rules: Raw = EMPTY
 
 
+class ClaimSource(Struct, gc=False, rename="camel"):
+    """``persistentVolumeClaim`` of a volume."""
+
+    claim_name: str = ""
+
+
+class ImageVolume(Struct, gc=False):
+    """``spec.volumes[].image``."""
+
+    reference: str | None = None
+
+
 class Volume(Struct, gc=False, rename="camel"):
     """``spec.volumes[]``: its kind, as far as kube-scheduler has a rule for it."""
 
-    persistent_volume_claim: Raw = EMPTY
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
     ephemeral: Raw = EMPTY
     gce_persistent_disk: Raw = EMPTY
     aws_elastic_block_store: Raw = EMPTY
+    azure_disk: Raw = EMPTY
+    cinder: Raw = EMPTY
+    portworx_volume: Raw = EMPTY
     iscsi: Raw = EMPTY
     rbd: Raw = EMPTY
+    image: ImageVolume | None = None
 
 
 class Gate(Struct, gc=False):

@@ -69,6 +69,11 @@ def attracted(pod_class: PodClass, room: Room) -> Mask:
     return has_keys if is_first(pod_class, room) else near
 
 
+def is_disabled(pod_class: PodClass) -> bool:
+    """Whether the class's profile has no such rule."""
+    return "InterPodAffinity" in pod_class.profile.disabled
+
+
 def attracts(pod_class: PodClass, other: PodClass, room: Room) -> bool:
     """Whether the other's pods match all the affinity terms of a class that has some."""
     number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))

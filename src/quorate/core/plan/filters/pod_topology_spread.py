@@ -31,7 +31,7 @@ _NO_LABEL, _SKEWED = 1, 2
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    hard = [one for one in pod_class.shape.spread if one.hard]
+    hard = hard_ones(pod_class)
     if not hard:
         return None
     codes = np.zeros(len(room.free), np.int8)
@@ -39,6 +39,13 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
         codes[is_skewed(constraint, pod_class, room)] = _SKEWED
         codes[~room.has_label(constraint.topology_key)] = _NO_LABEL
     return Verdict(codes, REFUSALS)
+
+
+def hard_ones(pod_class: PodClass) -> list[SpreadConstraint]:
+    """Return the constraints that rule nodes out, unless the profile has disabled the rule."""
+    if "PodTopologySpread" in pod_class.profile.disabled:
+        return []
+    return [one for one in pod_class.spread if one.hard]
 
 
 def has_labels(constraints: list[SpreadConstraint], room: Room) -> Mask:
@@ -86,8 +93,7 @@ def counts_pods_of(constraint: SpreadConstraint, other: PodClass, room: Room) ->
 
 def counted(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Mask:
     """Return bool[n]: nodes that count: with the labels of all hard constraints, and included."""
-    hard = [one for one in pod_class.shape.spread if one.hard]
-    return has_labels(hard, room) & included(constraint, pod_class, room)
+    return has_labels(hard_ones(pod_class), room) & included(constraint, pod_class, room)
 
 
 def is_skewed(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Mask:

@@ -1,0 +1,166 @@
+"""Where the core differs from kube-scheduler on purpose: each with a case that shows it.
+
+Documented in docs/parity.md. A case of random drawing never contains one of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Named(NamedTuple):
+    """One deliberate difference: a case, what kube-scheduler says of it, and what we say."""
+
+    name: str
+    case: dict[str, Any]
+    their_feasible: tuple[str, ...]
+    our_feasible: tuple[str, ...]
+
+
+def _node(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": "10"}},
+    }
+
+
+def _pod(name: str, namespace: str, **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c"}], **spec},
+    }
+
+
+def _namespace(name: str, kind: str) -> dict[str, Any]:
+    meta = {"name": name, "labels": {"kind": kind}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+
+
+_ABSENCE = {
+    "topologyKey": "kubernetes.io/hostname",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+    "namespaceSelector": {
+        "matchExpressions": [{"key": "kind", "operator": "NotIn", "values": ["prod"]}]
+    },
+}
+_APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_ABSENCE]}}
+
+_ZONE = "topology.kubernetes.io/zone"
+_CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
+_CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "c", "namespace": "test", "uid": "c"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "local",
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+}
+_BOUND = {
+    **_CLAIM,
+    "metadata": {
+        "name": "c",
+        "namespace": "test",
+        "uid": "c",
+        "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+    },
+    "spec": {**_CLAIM["spec"], "volumeName": "v"},  # type: ignore[dict-item]
+}
+_CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "local"},
+    "provisioner": "kubernetes.io/no-provisioner",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+_MIGRATED = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "CSINode",
+    "metadata": {
+        "name": "n0",
+        "annotations": {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/gce-pd"},
+    },
+    "spec": {"drivers": []},
+}
+
+
+def _volume(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "local",
+            **spec,
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def _in_zone(node: dict[str, Any], zone: str) -> dict[str, Any]:
+    labels = {**node["metadata"]["labels"], _ZONE: zone}
+    return {**node, "metadata": {**node["metadata"], "labels": labels}}
+
+
+def _affinity(key: str, value: str) -> dict[str, Any]:
+    expression = {"key": key, "operator": "In", "values": [value]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
+
+NAMED = (
+    Named(
+        # The plugin loses the selector's answer and asks it anew with no labels at all, which
+        # NotIn and DoesNotExist match: so pods of every namespace count, prod's too.
+        "a namespaceSelector of absence means the namespaces that it matches",
+        {
+            "nodes": [_node("n0"), _node("n1")],
+            "pods": [_pod("running", "prod", nodeName="n0")],
+            "pod": _pod("pending", "test", affinity=_APART),
+            "objects": [_namespace("prod", "prod"), _namespace("test", "test")],
+        },
+        their_feasible=("n1",),
+        our_feasible=("n0", "n1"),
+    ),
+    Named(
+        # VolumeBinding looks for a volume for each of the pod's volumes, not for each claim.
+        "a pod that names one unbound claim twice needs one volume",
+        {
+            "nodes": [_node("n0")],
+            "pods": [],
+            "pod": _pod("pending", "test", volumes=_CLAIMS),
+            "objects": [
+                _namespace("test", "test"),
+                _CLASS,
+                _CLAIM,
+                _volume(local={"path": "/mnt"}),
+            ],
+        },
+        their_feasible=(),
+        our_feasible=("n0",),
+    ),
+    Named(
+        # Where a plugin is migrated, its driver's own topology label is asked for.
+        "the node affinity of an in-tree volume is compared as it is written",
+        {
+            "nodes": [_in_zone(_node("n0"), "a")],
+            "pods": [],
+            "pod": _pod("pending", "test", volumes=_CLAIMS[:1]),
+            "objects": [
+                _namespace("test", "test"),
+                _CLASS,
+                _BOUND,
+                _MIGRATED,
+                _volume(
+                    gcePersistentDisk={"pdName": "d"},
+                    claimRef={"namespace": "test", "name": "c", "uid": "c"},
+                    nodeAffinity=_affinity(_ZONE, "a"),
+                ),
+            ],
+        },
+        their_feasible=(),
+        our_feasible=("n0",),
+    ),
+)
