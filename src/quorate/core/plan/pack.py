@@ -1,7 +1,7 @@
 """Place a number of alike pods, and take their room. Called by ``plan.gang`` class by class.
 
 Pods that do not constrain one another are filled in, all at once. Those that do are dealt out to
-domains first, and filled in within each; only mixed constraints go pod after pod.
+domains first, and filled in within each; only choices of volumes are made pod after pod.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.plan.deal import deal
 from quorate.core.plan.domains import Cells, deal_by_level, fixed_slots, levels_of
 from quorate.core.plan.fill import Packing, fill
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.room import Room
+from quorate.core.plan.scores import standing_score
 from quorate.core.state.encoding import Ints, PodClass
 
 
@@ -22,7 +24,7 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
         pods = fill(pod_class, count, room.slots(pod_class), room, packing)
         room.take(pod_class, pods)
         return pods
-    if is_exact(pod_class, room):
+    if not room.volumes.constrains(pod_class):
         pods = _pack_by_domain(pod_class, count, room, packing)
         room.take(pod_class, pods)
         return pods
@@ -59,7 +61,7 @@ def is_exact(pod_class: PodClass, room: Room) -> bool:
     """Whether ``pack`` places as many pods of the class as can be placed.
 
     So it is where they constrain one another along one topology, besides affinity and the node.
-    Spread along two topologies, or along another one than anti-affinity, is decided pod by pod.
+    Spread along two topologies, or along another one than anti-affinity, is dealt out greedily.
     """
     if room.volumes.constrains(pod_class):
         return False
@@ -127,6 +129,23 @@ def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing:
     return best
 
 
+def _deal(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
+    """Place pods one after the other, into the emptiest domains of several constraints."""
+    spread = []
+    for one in _spread_over(pod_class, room):
+        cells = Cells.of([one.topology_key], room)
+        spread.append((cells, levels_of(one, pod_class, room, cells)))
+    apart = []
+    for topology in sorted(_apart_by(pod_class, room)):
+        if _is_per_node(topology, room):
+            slots = np.where(room.has_label(topology), np.minimum(slots, 1), slots)
+        else:
+            apart.append(Cells.of([topology], room))
+    score = standing_score(pod_class, room, slots > 0)
+    order = np.argsort(-score, kind="stable")
+    return deal(count, slots, order[slots[order] > 0], spread, apart)
+
+
 def _one_for_each(
     topology: str, pod_class: PodClass, slots: Ints, room: Room, packing: Packing
 ) -> Ints:
@@ -142,6 +161,8 @@ def _one_for_each(
 
 def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
     """Fill in, domain by domain if a spread constraint counts these pods."""
+    if not is_exact(pod_class, room):
+        return _deal(pod_class, count, slots, room)
     for topology in _apart_by(pod_class, room):
         slots = _one_for_each(topology, pod_class, slots, room, packing)
     spread = _spread_over(pod_class, room)
