@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from tools.parity.ranks import budgets, crowd, rank
+
 T = TypeVar("T")
 Object = dict[str, Any]
 
@@ -46,11 +48,14 @@ def draw_case(choice: Choice) -> Object:
         one["spec"]["nodeName"] = one.pop("spec_node")
         if choice.chance(10):
             one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return {
-        "nodes": nodes,
-        "pods": pods,
-        "pod": pod(choice, "pending"),
-        "objects": [*namespaces(choice), *selecting(choice)],
+    pending = pod(choice, "pending")
+    found = {"nodes": nodes, "pods": pods, "pod": pending, "nominated": []}
+    if choice.chance(40):
+        crowd(choice, found, pod)
+    if choice.chance(75):
+        rank(choice, found, names, pod)
+    return found | {
+        "objects": [*namespaces(choice), *selecting(choice), *budgets(choice, NAMESPACES, label_selector)],
         # Scores of nodes that do not pass are compared too: else few cases have two nodes to score.
         "scoreAll": choice.chance(70),
     }

@@ -22,6 +22,8 @@ def differences(ours: Answer, theirs: Theirs) -> list[str]:
     ]
     if not found:
         found += _of_scores(ours, theirs)
+        found += _of_choice(ours, theirs)
+        found += _of_preemption(ours, theirs)
         found += _of_sentence(ours, theirs)
     return found
 
@@ -67,10 +69,39 @@ def _of_scores(ours: Answer, theirs: Theirs) -> list[str]:
     return found
 
 
+def _of_choice(ours: Answer, theirs: Theirs) -> list[str]:
+    """Compare where the pod goes, where the oracle says so: any node of the highest total."""
+    said = theirs.get("best") or ()
+    if not said or set(ours.best) <= set(said):
+        return []
+    return [f"node: ours {ours.best}, kube-scheduler's one of {said}"]
+
+
+def _of_preemption(ours: Answer, theirs: Theirs) -> list[str]:
+    said = theirs.get("preemption")
+    if said is None or ours.preemption is None:
+        return []
+    mine = ours.preemption
+    candidates = said.get("candidates") or {}
+    found = []
+    for node in sorted(candidates.keys() | mine.candidates.keys()):
+        other, clearing = candidates.get(node), mine.candidates.get(node)
+        expected = other and (sorted(other["victims"]), other.get("pdbViolations", 0))
+        have = clearing and (sorted(clearing.victims), clearing.violations)
+        if expected != have:
+            found.append(f"{node}: victims: ours {have}, kube-scheduler's {expected}")
+    chosen = str(said.get("node", ""))
+    if not found and mine.node != chosen:
+        costs = [mine.candidates[one].cost if one else None for one in (mine.node, chosen)]
+        if costs[0] != costs[1]:
+            found.append(f"cleared: ours {mine.node or 'none'}, kube-scheduler's {chosen}")
+    return found
+
+
 def _of_sentence(ours: Answer, theirs: Theirs) -> list[str]:
     if ours.feasible:
         return []
     said = str(theirs.get("message", ""))
-    if said.startswith(ours.sentence):
+    if said == ours.sentence:
         return []
     return [f"sentence: ours {ours.sentence!r}, kube-scheduler's {said!r}"]

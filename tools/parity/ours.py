@@ -14,8 +14,11 @@ from quorate.core.plan.cycle import members_of
 from quorate.core.plan.diagnosis import nodes_ruled_out
 from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.nominated import look, promised_to_others
+from quorate.core.plan.preemption import Outcome, cost, oldest_start, preempt
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import scores
+from quorate.core.plan.single import Singles
 from quorate.core.profile import KUBE_SCHEDULER, Profile
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
@@ -25,6 +28,28 @@ from quorate.shell.watch.objects import watched_kinds
 
 Case = Mapping[str, Any]
 SCHEDULER = "default-scheduler"
+
+
+class Clearing(msgspec.Struct):
+    """What preemption would do on a node: delete these (``namespace/name``), against budgets.
+
+    ``cost`` are kube-scheduler's criteria; nodes of equal cost may both be chosen.
+    """
+
+    victims: list[str]
+    violations: int
+    cost: tuple[object, ...]
+
+
+class Preempting(msgspec.Struct):
+    """The node that preemption would clear ("": none), and what it could clear.
+
+    ``said`` is why it clears none, as kube-scheduler's PostFilter says it.
+    """
+
+    node: str
+    candidates: dict[str, Clearing]
+    said: str
 
 
 class Answer(msgspec.Struct):
@@ -38,6 +63,9 @@ class Answer(msgspec.Struct):
     feasible: list[str]
     scores: dict[str, dict[str, int]]
     sentence: str
+    best: list[str] = []
+    """Where the pod goes: the first of these is what the core decides."""
+    preemption: Preempting | None = None
     held: str = ""
     """Why the pod is not looked at by filters at all."""
 
@@ -47,7 +75,12 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     cluster = Cluster([SCHEDULER], {SCHEDULER: profile})
     for change in changes_of(case):
         cluster.apply(change)
-    entry = next(e for e in cluster.pods.values() if not e.pod.node and e.ours)
+    pending = case["pod"]["metadata"]
+    entry = next(
+        e
+        for e in cluster.pods.values()
+        if (e.pod.namespace, e.pod.name) == (pending["namespace"], pending["name"])
+    )
     if entry.where is not Where.WAITING:
         return Answer({}, [], {}, "", held=entry.pod.defect or entry.where.name)
     assert entry.gang is not None, "a pod of ours is in a gang"
@@ -56,18 +89,42 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     judged = list(verdicts(pod_class, room))
     rows = cluster.nodes.rows
     filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {name: {} for name in rows}
-    feasible = room.snapshot.alive.copy()
     for rule, verdict in judged:
-        feasible &= verdict.codes == 0
         for name, row in rows.items():
             if verdict.codes[row]:
                 filters[name][rule] = _of_node(verdict, row)
+    promised = promised_to_others(entry.pod.priority, cluster, entry)
+    feasible = look(pod_class, room, cluster, promised).feasible
     scored = room.snapshot.alive if case.get("scoreAll") else feasible
-    return Answer(
+    found = Answer(
         filters=filters,
         feasible=sorted(name for name, row in rows.items() if feasible[row]),
         scores=_scores(pod_class, room, scored, rows),
-        sentence=nodes_ruled_out(pod_class, room) if not feasible.any() else "",
+        sentence="",
+    )
+    if found.feasible or not rows:
+        row = Singles().best(entry, pod_class, room, cluster)
+        found.best = [] if row is None else [room.snapshot.node(row).name]
+        return found
+    outcome = preempt(entry, pod_class, room, cluster, promised, 0)
+    found.preemption = _preempting(outcome, room)
+    said = f" {outcome.said}" if outcome.said else ""
+    found.sentence = nodes_ruled_out(pod_class, room, cluster, promised) + said
+    return found
+
+
+def _preempting(outcome: Outcome, room: Room) -> Preempting:
+    return Preempting(
+        node=room.snapshot.node(outcome.chosen.row).name if outcome.chosen else "",
+        candidates={
+            room.snapshot.node(one.row).name: Clearing(
+                [f"{v.pod.namespace}/{v.pod.name}" for v in one.victims],
+                one.violations,
+                (*cost(one), oldest_start(one)),
+            )
+            for one in outcome.candidates
+        },
+        said=outcome.said,
     )
 
 
@@ -77,7 +134,11 @@ def changes_of(case: Case) -> list[AnyChange]:
     for kind in watched_kinds(frozenset([SCHEDULER])).values():
         decoders[kind.resource.kind] = kind.changed
     changes = []
-    pods = [one | {"kind": "Pod"} for one in (*case.get("pods", ()), case["pod"])]
+    waiting = [
+        one["pod"] | {"status": {"nominatedNodeName": one["node"]}}
+        for one in case.get("nominated", ())
+    ]
+    pods = [one | {"kind": "Pod"} for one in (*case.get("pods", ()), *waiting, case["pod"])]
     nodes = [one | {"kind": "Node"} for one in case["nodes"]]
     for one in (*case.get("objects", ()), *nodes, *pods):
         decode = decoders.get(one["kind"])

@@ -11,9 +11,10 @@ from enum import StrEnum
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.selects import Selects
 
-AnyObject = Namespace | Selects
+AnyObject = Namespace | Selects | PodDisruptionBudget
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 
@@ -119,6 +120,14 @@ class BindFailed(Change, frozen=True):
     message: str = ""
 
 
+class PreemptionFailed(Change, frozen=True):
+    """Victims of a preemption could not be deleted; ``uid`` is the pod that they make room for."""
+
+    uid: str
+    victims: tuple[str, ...]
+    message: str = ""
+
+
 AnyChange = (
     NodeChanged
     | NodeGone
@@ -132,4 +141,5 @@ AnyChange = (
     | ObjectGone
     | PodBound
     | BindFailed
+    | PreemptionFailed
 )

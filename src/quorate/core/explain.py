@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner, Pod
-from quorate.core.plan.diagnosis import Diagnosis, available, diagnose, would_fit
+from quorate.core.plan.diagnosis import Diagnosis, diagnose, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.room import Room
@@ -25,6 +25,7 @@ from quorate.core.reasons import (
     GangView,
     Members,
     Reason,
+    available,
 )
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where

@@ -145,7 +145,7 @@ class Cycle:
     def _place_single(self, members: Members, demand: Demand) -> tuple[Bind, ...]:
         """Place a pod of no gang where kube-scheduler would."""
         ((pod_class, (entry,)),) = members.items()
-        row = self.singles.best(pod_class, self.room)
+        row = self.singles.best(entry, pod_class, self.room, self.cluster)
         if row is None:
             self._give_up(demand, ())
             return ()

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
 from quorate.core.model import GangKey, Namespace, Owner, Pod
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.state.holds import Holds, placed
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
 
@@ -41,6 +44,8 @@ class Cluster:
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
         self.holds = Holds()
+        preempts = any(not profile.packs_gangs for profile in self.profiles.values())
+        self.precedence = Precedence(self.nodes, preempts=preempts)
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -63,6 +68,7 @@ class Cluster:
             changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
+            changes.PreemptionFailed: self._preemption_failed,
         }
 
     def apply(self, change: Change) -> None:
@@ -79,7 +85,7 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
-        news = self.touched, self.grown, self.nodes_differ
+        news = self.touched, self.grown | self.precedence.take_freed(), self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
 
@@ -108,11 +114,9 @@ class Cluster:
             node = nodes[row]
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
-            on_node = self._on_node.get(node.name)
-            if on_node is None:
-                self._on_node[node.name] = {entry.pod.uid}
-            else:
-                on_node.add(entry.pod.uid)
+            self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
+            if entry.nominated:
+                self.precedence.waits_no_more(entry, node.name)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
@@ -127,6 +131,7 @@ class Cluster:
         if is_new:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
+            self.precedence.grow()
             for uid in self._on_node.get(name, ()):
                 self._take(self.pods[uid], row)
         if differs:
@@ -144,6 +149,7 @@ class Cluster:
             self.neighbours.release(
                 row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
+            self.precedence.released(entry)
             entry.row = -1
 
     # Pods
@@ -159,7 +165,9 @@ class Cluster:
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
             self.holds.note(None, entry)
-        elif entry.pod != pod:
+        elif replace(entry.pod, start_time=pod.start_time) == pod:
+            entry.pod = pod  # nothing is counted by when it started
+        else:
             was = placed(entry)
             where, node = self._place_of(pod, entry), pod.node or entry.node
             was_refused = entry.where is Where.REFUSED
@@ -167,6 +175,7 @@ class Cluster:
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
+            entry.note_nomination(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
@@ -229,6 +238,8 @@ class Cluster:
             entry.gang.attach(entry, where)
             self.waiting += where is Where.WAITING
             self.touched.add(entry.gang.key)
+            if where is Where.WAITING:
+                self.precedence.waits(entry)
         if not node or entry.pod.finished:
             return
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
@@ -242,6 +253,7 @@ class Cluster:
         self.neighbours.take(
             row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
         )
+        self.precedence.took(entry)
 
     def _leave(self, entry: PodEntry) -> None:
         """Undo ``_enter``; the entry keeps its old row for the caller to look at."""
@@ -249,7 +261,10 @@ class Cluster:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
             self.touched.add(entry.gang.key)
+        if entry.nominated:
+            self.precedence.waits_no_more(entry)
         if entry.row >= 0:
+            self.precedence.released(entry)
             self.nodes.release(entry.row, entry.pod_class)
             self.neighbours.release(
                 entry.row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
@@ -338,16 +353,25 @@ class Cluster:
     def _object_changed(self, change: changes.ObjectChanged) -> None:
         if isinstance(change.object, Namespace):
             self.neighbours.put_namespace(change.object)
+        elif isinstance(change.object, PodDisruptionBudget):
+            self.precedence.budgets.put(change.object)
         else:
             self.spread_defaults.put(change.object)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
         if change.kind == "Namespace":
             self.neighbours.remove_namespace(change.name)
+        elif change.kind == "PodDisruptionBudget":
+            self.precedence.budgets.remove(change.namespace, change.name)
         else:
             self.spread_defaults.remove(change.kind, change.namespace, change.name)
 
-    # Outcomes of our binds
+    # Outcomes of our writes
+
+    def _preemption_failed(self, change: changes.PreemptionFailed) -> None:
+        entry = self.precedence.failed(change, self.pods)
+        if entry is not None and entry.gang is not None:
+            self.touched.add(entry.gang.key)
 
     def _pod_bound(self, change: changes.PodBound) -> None:
         entry = self.pods.get(change.uid)
