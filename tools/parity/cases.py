@@ -55,7 +55,11 @@ def draw_case(choice: Choice) -> Object:
     if choice.chance(75):
         rank(choice, found, names, pod)
     return found | {
-        "objects": [*namespaces(choice), *selecting(choice), *budgets(choice, NAMESPACES, label_selector)],
+        "objects": [
+            *namespaces(choice),
+            *selecting(choice),
+            *budgets(choice, NAMESPACES, label_selector),
+        ],
         # Scores of nodes that do not pass are compared too: else few cases have two nodes to score.
         "scoreAll": choice.chance(70),
     }

@@ -15,11 +15,12 @@ from quorate.core.changes import BindFailed, BindFailure, Change
 from quorate.core.explain import ApiWords, Explainer
 from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
+from quorate.core.plan.clearing import preempts
 from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.held_room import end_taken, end_unusable
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -56,6 +57,7 @@ class Scheduler:
         cluster, queue = self.cluster, self._queue
         touched, evictions = self._take_news(now_s)
         gangs: list[GangBinds] = []
+        preemptions: list[Preemption] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
         for gang in queue.take_ready(cluster.gangs):
@@ -76,16 +78,33 @@ class Scheduler:
                 gangs.append(self._attempts.begin(gang, binds, first, now_s))
                 binds_left -= len(binds)
             if gang.waits:
-                queue.block(gang.key, members_of(gang, cluster))
-                if gang.avoid:
-                    queue.alarms[gang.key] = min(gang.avoid.values())
+                self._make_room(gang, cycle, preemptions, now_s)
         touched |= cluster.take_news()[0] | cluster.holds.take_changed()
         return Plan(
             gangs=tuple(gangs),
             evictions=tuple(evictions),
+            preemptions=tuple(preemptions),
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if queue.ready or cluster.holds.ended_on else self._wake_at_s(),
         )
+
+    def _make_room(
+        self, gang: GangEntry, cycle: Cycle, made: list[Preemption], now_s: float
+    ) -> None:
+        """Preempt for what still waits, where that is done; block it until room grows."""
+        queue = self._queue
+        if preempts(gang) and len(made) >= self.policy.preemptions_per_plan_max:
+            queue.ready.add(gang.key)
+            return
+        preemption, waits_for_commit = cycle.preempt(gang)
+        if preemption is not None:
+            made.append(preemption)
+        priority = gang.priority if preempts(gang) else None
+        queue.block(gang.key, members_of(gang, self.cluster), priority)
+        if gang.avoid:
+            queue.alarms[gang.key] = min(gang.avoid.values())
+        if waits_for_commit:
+            queue.alarms[gang.key] = now_s + self.policy.backoff_s
 
     def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
         """Wake whom the news can help; return who differs, and evictions of attempts that ended."""
@@ -145,6 +164,7 @@ class Scheduler:
         return Plan(
             gangs=tuple(good),
             evictions=plan.evictions,
+            preemptions=plan.preemptions,
             touched=plan.touched,
             wake_at_s=plan.wake_at_s,
         ), problems
@@ -166,9 +186,13 @@ class Scheduler:
             return
         room = self._room()
         free = room.free[rows]
+        bound = self.cluster.precedence.bound
 
-        def could_help(pod_class: PodClass) -> bool:
-            slots = node_resources_fit.slots(pod_class, free)
+        def could_help(pod_class: PodClass, priority: int | None) -> bool:
+            left = free
+            if priority is not None and bound is not None:
+                left = free + bound.below(priority, np.array(rows), free.shape[1])
+            slots = node_resources_fit.slots(pod_class, left)
             if np.any((slots > 0) & room.mask(pod_class)[rows]):
                 return True
             concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()

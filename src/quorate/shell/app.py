@@ -26,6 +26,7 @@ from quorate.shell.apis import api_words
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
+from quorate.shell.commit.preemptor import Preemptor
 from quorate.shell.config import Config
 from quorate.shell.health import HealthError, HealthServer
 from quorate.shell.kube.client import KubeClient
@@ -120,6 +121,13 @@ class App:
             instance=self._identity,
             clock=steady,
         )
+        self._preemptor = Preemptor(
+            self._reads,
+            may_write=self._may_write,
+            on_change=self._on_change,
+            on_preempted=self._reporter.preempted,
+            clock=steady,
+        )
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
@@ -168,6 +176,7 @@ class App:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._evictor.close()
+        await self._preemptor.close()
         await self._lookup.close()
         for client in (self._binds, self._reads, self._lease):
             await client.close()
@@ -294,10 +303,10 @@ class App:
             self.metrics.gangs_planned.inc()
             self._binder.submit(gang)
             log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
-        if plan.evictions:
-            self.metrics.evictions.inc(len(plan.evictions))
-            self._evictor.submit(plan.evictions)
+        self._preemptor.submit(plan.preemptions)
+        self._evictor.submit(plan.evictions)
         for eviction in plan.evictions:
+            self.metrics.evictions.inc()
             log.warning("rolling back", pod=eviction.name, gang=str(eviction.key))
             entry = self.scheduler.cluster.pods.get(eviction.uid)
             if entry is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from quorate.core.plan.cycle import demand_of, members_of
 from quorate.core.plan.filters import node_affinity, taint_toleration
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
-from quorate.core.plan.nominated import Promised, look, ruled_out
+from quorate.core.plan.nominated import Promised, look, promised_to_others, ruled_out
 from quorate.core.plan.pack import pack
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
@@ -94,6 +94,18 @@ def nodes_ruled_out(
     """Return kube-scheduler's sentence for a pod that no node takes."""
     seen = look(pod_class, room, cluster, promised or {})
     return available(room.snapshot.nodes_alive, ruled_out(seen, room))
+
+
+def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
+    """Return what kube-scheduler would say of a pod of no gang; "" where its profile is ours."""
+    if not (gang.key.is_single and gang.waits):
+        return ""
+    ((pod_class, _),) = members_of(gang, cluster).items()
+    if pod_class.profile.packs_gangs:
+        return ""
+    promised = promised_to_others(gang.priority, cluster, gang)
+    said = f" {gang.preemption_said}" if gang.preemption_said else ""
+    return nodes_ruled_out(pod_class, room, cluster, promised) + said
 
 
 def _nearest_miss(pod_class: PodClass, room: Room) -> str:

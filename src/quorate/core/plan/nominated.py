@@ -29,6 +29,8 @@ def promised_to_others(
 ) -> Promised:
     """Return by row the nominated pods to which pods of a priority yield, ``but`` left out."""
     found: Promised = {}
+    if not cluster.precedence.nominated:
+        return found
     nominated, rows = cluster.precedence.nominated, cluster.nodes.rows
     for node in nominated:
         there = [

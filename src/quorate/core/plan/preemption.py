@@ -9,6 +9,7 @@ at nodes is not random, and pods whose gang's binds are under way are not touche
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -76,13 +77,15 @@ def preempt(
     room: Room,
     cluster: Cluster,
     promised: Promised,
-    start: int,
+    start: int = 0,
+    avoided: Collection[int] = (),
 ) -> Outcome:
     """Return the node to clear for the pod, and of whom. Changes nothing.
 
-    ``start`` says with which of the nodes in question to begin.
+    ``start`` says with which of the nodes in question to begin; ``avoided`` rows are not cleared.
     """
     seen = look(pod_class, room, cluster, promised)
+    seen.resolvable[list(avoided)] = False
     has_claims_rule = "DynamicResources" not in pod_class.profile.disabled
     if seen.is_hopeless and has_claims_rule:
         return Outcome(said="not found")  # DynamicResources' PostFilter fails on its own state
@@ -230,7 +233,7 @@ def _best(candidates: list[Candidate]) -> Candidate | None:
 
 
 def cost(one: Candidate) -> tuple[int, int, int, int]:
-    """Return violated budgets, the highest priority, the sum of priorities (made positive), pods."""
+    """Return violated budgets, the highest priority, the sum of (positive) priorities, pods."""
     priorities = [victim.pod.priority for victim in one.victims]
     total = sum(priority - _PRIORITY_MIN for priority in priorities)
     return one.violations, max(priorities), total, len(priorities)

@@ -1,7 +1,7 @@
-"""One node, with some pods thought away or thought there: would a pod fit?
+"""Whether a pod would fit on a node, were some pods not there, or others there too.
 
-Used by ``plan.nominated`` and ``plan.preemption``. Costs what the node's pods cost: only where rules
-look at labels beyond the node, they judge all nodes, on counts of the trial's own.
+Used by ``plan.nominated`` and ``plan.preemption``. Costs what the node's pods cost: only rules that
+look at labels beyond the node judge all nodes, on counts of the trial's own.
 """
 
 from __future__ import annotations

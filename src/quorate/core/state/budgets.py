@@ -1,4 +1,4 @@
-"""The PodDisruptionBudgets, by namespace. Owned by ``state.cluster``, read by ``plan.preemption``."""
+"""The PodDisruptionBudgets, by namespace. Owned by ``state.precedence``."""
 
 from __future__ import annotations
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
+
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
 from quorate.core.model import GangKey, Namespace, Owner, Pod
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
-from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.state.holds import Holds, placed
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
@@ -163,13 +164,13 @@ class Cluster:
             entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
             entry.gang = self._gang_for(pod)
-            self._enter(entry, self._place_of(pod, None), pod.node)
+            self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
             self.holds.note(None, entry)
         elif replace(entry.pod, start_time=pod.start_time) == pod:
             entry.pod = pod  # nothing is counted by when it started
         else:
             was = placed(entry)
-            where, node = self._place_of(pod, entry), pod.node or entry.node
+            where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
             was_refused = entry.where is Where.REFUSED
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
@@ -193,24 +194,6 @@ class Cluster:
 
     def _class_of(self, pod: Pod) -> PodClass:
         return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
-
-    def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
-        """Decide where a pod is. A pod that has a node never loses it again."""
-        if pod.refusal:
-            return Where.REFUSED
-        if pod.node or (entry is not None and entry.where is Where.BOUND):
-            return Where.BOUND
-        if pod.finished:
-            return Where.ENDED
-        if pod.scheduler not in self.scheduler_names:
-            return Where.FOREIGN
-        if entry is not None and entry.where is Where.ASSUMED:
-            return Where.ASSUMED
-        if pod.terminating:
-            return Where.TERMINATING
-        if pod.gates:
-            return Where.GATED
-        return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING
 
     def _pod_gone(self, change: changes.PodGone) -> None:
         entry = self.pods.get(change.uid)
@@ -394,7 +377,7 @@ class Cluster:
             if change.failure is not BindFailure.NOT_SENT:
                 entry.gang.failed = True
                 entry.gang.last_failure = change.message
-            self._move(entry, self._place_of(entry.pod, None), "")
+            self._move(entry, place_of(entry.pod, None, self.scheduler_names), "")
         self._settle(entry.gang, change.uid)
 
     def _settle(self, gang: GangEntry, uid: str) -> None:

@@ -301,6 +301,25 @@ def _opinion(pod: Pod) -> _Opinion:
     return pod.priority, pod.scheduler, pod.membership.min_count if pod.membership else None
 
 
+def place_of(pod: Pod, entry: PodEntry | None, owned: frozenset[str]) -> Where:
+    """Return where a pod is (``owned``: our scheduler names); it never loses its node again."""
+    if pod.refusal:
+        return Where.REFUSED
+    if pod.node or (entry is not None and entry.where is Where.BOUND):
+        return Where.BOUND
+    if pod.finished:
+        return Where.ENDED
+    if pod.scheduler not in owned:
+        return Where.FOREIGN
+    if entry is not None and entry.where is Where.ASSUMED:
+        return Where.ASSUMED
+    if pod.terminating:
+        return Where.TERMINATING
+    if pod.gates:
+        return Where.GATED
+    return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING
+
+
 def key_of(pod: Pod) -> GangKey:
     """Return the gang that ``pod`` belongs to; a pod of none is a gang of one."""
     membership: Membership | None = pod.membership

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorate.core.state.gangs import PodEntry
+from quorate.core.state.gangs import GangEntry, PodEntry
 
 
 class Nominations:
@@ -28,6 +28,10 @@ class Nominations:
     def on(self, node: str) -> list[PodEntry]:
         """Return the pods that are nominated to the node."""
         return list(self._by_node.get(node, {}).values())
+
+    def has(self, gang: GangEntry) -> bool:
+        """Whether a member of the gang is nominated."""
+        return any(e.gang is gang for there in self._by_node.values() for e in there.values())
 
     def add(self, entry: PodEntry) -> None:
         """Count a waiting pod at the node of its nomination, if it has one."""

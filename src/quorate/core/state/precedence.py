@@ -23,6 +23,8 @@ class Precedence:
         self.nominated = Nominations()
         self.bound = Preemptable(nodes.capacity) if preempts else None
         """What bound pods take; None where no profile preempts."""
+        self.next_start = 0
+        """Where the next pod begins to look for victims: not always at the same nodes."""
         self.freed: set[int] = set()
         """Rows on which room was promised, and is not any more."""
 

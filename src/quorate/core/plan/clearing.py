@@ -1,0 +1,127 @@
+"""Decide preemptions in one cycle: who gets room promised, and which pods are deleted for it.
+
+In: a pod that fits nowhere and the room. Out: a ``Preemption``, already noted in the cluster, so
+that later pods of the cycle see the promise. Called by ``plan.cycle``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from quorate.core.model import GangKey
+from quorate.core.plan.nominated import promised_to_others
+from quorate.core.plan.plan import Preemption, Victim
+from quorate.core.plan.preemption import Candidate, preempt
+from quorate.core.plan.room import Room
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.gangs import GangEntry, PodEntry
+
+
+def preempts(gang: GangEntry) -> bool:
+    """Whether room may be made for what waits: for pods of no gang, where kube-scheduler would."""
+    if not (gang.key.is_single and gang.waits):
+        return False
+    return not _only_member(gang).pod_class.profile.packs_gangs
+
+
+def _only_member(gang: GangEntry) -> PodEntry:
+    return next(iter(gang.members.values()))
+
+
+@dataclass(slots=True)
+class Clearings:
+    """What one cycle has tried: ``made`` promises; what failed for one pod fails for its likes."""
+
+    cluster: Cluster
+    made: int = 0
+    _failed: dict[tuple[PodClass, int], tuple[str, bool]] = field(default_factory=dict)
+
+    def clear_for(
+        self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
+    ) -> tuple[Preemption | None, bool]:
+        """Return what to do for the pod, and whether pods with binds under way were left alone.
+
+        ``avoided`` are rows on which it must not go. What could not be done is noted on the gang.
+        """
+        entry, cluster = _only_member(gang), self.cluster
+        known = (pod_class, entry.pod.priority)
+        if known in self._failed and not entry.nominated and not entry.pod.never_preempts:
+            gang.preemption_said, waits = self._failed[known]
+            return None, waits
+        promised = promised_to_others(entry.pod.priority, cluster, entry)
+        start = cluster.precedence.next_start
+        found = preempt(entry, pod_class, room, cluster, promised, start, avoided)
+        gang.preemption_said = found.said
+        if found.chosen is not None:
+            cluster.precedence.next_start += len(found.candidates)
+            return self._clear(entry, gang.key, found.chosen, room), False
+        if not (entry.pod.never_preempts or avoided or pod_class.shape.affinity):
+            self._failed[known] = found.said, found.waits_for_commit
+        if not entry.nominated or found.keeps_nomination:
+            return None, found.waits_for_commit
+        cluster.precedence.nominate(entry, "")
+        return _preemption(entry, gang.key, ""), found.waits_for_commit
+
+    def _clear(
+        self, entry: PodEntry, key: GangKey, chosen: Candidate, room: Room
+    ) -> Preemption | None:
+        cluster, node = self.cluster, room.snapshot.node(chosen.row).name
+        displaced = [
+            other
+            for other in cluster.precedence.nominated.on(node)
+            if other.pod.priority < entry.pod.priority
+        ]
+        for other in displaced:
+            cluster.precedence.nominate(other, "")
+            if other.gang is not None:
+                cluster.touched.add(other.gang.key)
+        victims = [one for one in chosen.victims if not (one.pod.terminating or one.preempting)]
+        hits = Counter(one.gang.key for one in victims if one.gang is not None)
+        for one in victims:
+            one.preempting = True
+        is_promised = entry.nominated == node
+        if not is_promised:
+            cluster.precedence.nominate(entry, node)
+        if is_promised and not victims and not displaced:
+            return None
+        self.made += 1
+        return _preemption(
+            entry,
+            key,
+            node,
+            tuple(_victim(one, hits) for one in victims),
+            tuple((other.pod.namespace, other.pod.name) for other in displaced),
+        )
+
+
+def _preemption(
+    entry: PodEntry,
+    key: GangKey,
+    node: str,
+    victims: tuple[Victim, ...] = (),
+    displaced: tuple[tuple[str, str], ...] = (),
+) -> Preemption:
+    pod = entry.pod
+    return Preemption(
+        key=key,
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        scheduler=pod.scheduler,
+        node=node,
+        victims=victims,
+        displaced=displaced,
+    )
+
+
+def _victim(entry: PodEntry, hits: Counter[GangKey]) -> Victim:
+    """Return the victim, and what its going does to its gang."""
+    pod, gang = entry.pod, entry.gang
+    hit = ""
+    if gang is not None and not gang.key.is_single:
+        left = gang.bound - gang.evicting - hits[gang.key]
+        hit = f"gang {gang.key} keeps {left} of {gang.bound} bound members (min {gang.min_count})"
+    return Victim(pod.uid, pod.namespace, pod.name, hit)
