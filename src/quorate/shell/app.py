@@ -23,12 +23,14 @@ from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
+from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.commit.preemptor import Preemptor
 from quorate.shell.config import Config
-from quorate.shell.health import HealthError, HealthServer
+from quorate.shell.guard import GuardServer
+from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leader import Elector, LeaseTimes
@@ -111,6 +113,7 @@ class App:
         )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
+        self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
         self._reporter = Reporter(
             self._reads,
             self.scheduler,
@@ -132,19 +135,23 @@ class App:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
 
-        Raises HealthError: the health address cannot be used. Raises LeaseLostError.
+        Raises ServeError: an address cannot be used. Raises LeaseLostError.
         """
         health = HealthServer(
             self._config.health_host,
             self._config.health_port,
             registry=self.metrics.registry,
-            unready_reason=self._unready_reason,
+            unready_reason=self._feed.unready_reason,
         )
         await health.start()
         log.info("started", identity=self._identity, health_port=health.port)
         try:
+            await self._guard.start(
+                lambda: self._feed.is_fresh and self._may_write(), self._on_change
+            )
             await self.schedule(stop)
         finally:
+            await self._guard.close()
             await health.close()
         log.info("stopped")
 
@@ -236,6 +243,7 @@ class App:
             self._news.clear()
             changes, self._inbox = self._inbox, []
             self._note(changes)
+            self._guard.observe(changes)
             self._self_check.news(changes)
             self.recorder.observed(changes)
             self.scheduler.observe(changes)
@@ -351,16 +359,6 @@ class App:
 
     # Health
 
-    def _unready_reason(self) -> str | None:
-        if self._feed.is_synced:
-            return None
-        missing = [
-            f"{path} ({reflector.last_error})" if reflector.last_error else path
-            for path, reflector in self._feed.reflectors.items()
-            if not reflector.is_synced
-        ]
-        return f"not listed yet: {', '.join(missing)}"
-
     async def _watch_numbers(self) -> None:
         """Copy counters that others keep into metrics, and say when a watch is in trouble."""
         troubles: dict[str, str] = {}
@@ -397,6 +395,6 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
 
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
     app = App(config, connect, SystemClock(), identity)
-    expected = LeaseLostError, HealthError
+    expected = LeaseLostError, ServeError
     async with written_when_asked(app.recorder, config.recorder.path, expected):
         await app.run(stop)

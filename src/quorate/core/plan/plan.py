@@ -56,7 +56,7 @@ class Victim(msgspec.Struct, frozen=True):
 class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     """Promise a waiting pod room on ``node`` and delete the victims there.
 
-    ``node`` "" takes an earlier promise back. ``displaced`` are the pods of lower priority that were
+    ``node`` "" takes an earlier promise back. ``displaced`` are pods of lower priority that were
     promised room on the node, and are not any more: ``(namespace, name)``.
     """
 

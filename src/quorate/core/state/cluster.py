@@ -25,6 +25,9 @@ from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
 
+_ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
+"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
+
 
 class Cluster:
     """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
@@ -45,8 +48,7 @@ class Cluster:
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
         self.holds = Holds()
-        preempts = any(not profile.packs_gangs for profile in self.profiles.values())
-        self.precedence = Precedence(self.nodes, preempts=preempts)
+        self.precedence = Precedence(self.nodes, self.profiles.values())
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -70,6 +72,7 @@ class Cluster:
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
             changes.PreemptionFailed: self._preemption_failed,
+            changes.BindingAdmitted: self._binding_admitted,
         }
 
     def apply(self, change: Change) -> None:
@@ -180,7 +183,7 @@ class Cluster:
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
+            self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry)
                 self._settle(entry.gang, pod.uid)
@@ -334,12 +337,13 @@ class Cluster:
     # Objects that rules look up
 
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        if isinstance(change.object, Namespace):
-            self.neighbours.put_namespace(change.object)
-        elif isinstance(change.object, PodDisruptionBudget):
-            self.precedence.budgets.put(change.object)
+        found = change.object
+        if isinstance(found, Namespace):
+            self.neighbours.put_namespace(found)
+        elif isinstance(found, PodDisruptionBudget):
+            self.precedence.budgets.put(found)
         else:
-            self.spread_defaults.put(change.object)
+            self.spread_defaults.put(found)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
         if change.kind == "Namespace":
@@ -352,9 +356,7 @@ class Cluster:
     # Outcomes of our writes
 
     def _preemption_failed(self, change: changes.PreemptionFailed) -> None:
-        entry = self.precedence.failed(change, self.pods)
-        if entry is not None and entry.gang is not None:
-            self.touched.add(entry.gang.key)
+        self.touched |= self.precedence.failed(change, self.pods)
 
     def _pod_bound(self, change: changes.PodBound) -> None:
         entry = self.pods.get(change.uid)
@@ -379,6 +381,12 @@ class Cluster:
                 entry.gang.last_failure = change.message
             self._move(entry, place_of(entry.pod, None, self.scheduler_names), "")
         self._settle(entry.gang, change.uid)
+
+    def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
+        """Count another scheduler's pod where it is about to be bound, or no more."""
+        entry = self.pods.get(change.uid)
+        if entry is not None and entry.where is Where.FOREIGN:
+            self._move(entry, Where.FOREIGN, change.node)
 
     def _settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""

@@ -6,7 +6,11 @@ Owned by ``state.cluster``, which tells it of every pod that comes to a place or
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from quorate.core.changes import PreemptionFailed
+from quorate.core.model import GangKey
+from quorate.core.profile import Profile
 from quorate.core.state.budgets import Budgets
 from quorate.core.state.gangs import PodEntry, Where
 from quorate.core.state.nodes import NodeTable
@@ -15,12 +19,13 @@ from quorate.core.state.preemptable import Preemptable
 
 
 class Precedence:
-    """All that preemption has to know of pods. ``preempts``: whether some profile does it."""
+    """All that preemption has to know of pods, under these profiles."""
 
-    def __init__(self, nodes: NodeTable, *, preempts: bool) -> None:
+    def __init__(self, nodes: NodeTable, profiles: Iterable[Profile]) -> None:
         self._nodes = nodes
         self.budgets = Budgets()
         self.nominated = Nominations()
+        preempts = any(not profile.packs_gangs for profile in profiles)
         self.bound = Preemptable(nodes.capacity) if preempts else None
         """What bound pods take; None where no profile preempts."""
         self.next_start = 0
@@ -65,12 +70,13 @@ class Precedence:
         freed, self.freed = self.freed, set()
         return freed
 
-    def failed(self, change: PreemptionFailed, pods: dict[str, PodEntry]) -> PodEntry | None:
-        """Let the victims be chosen again; return the pod that has to try again after a while."""
+    def failed(self, change: PreemptionFailed, pods: dict[str, PodEntry]) -> set[GangKey]:
+        """Let the victims be chosen again; return who has to try again after a while."""
         for uid in change.victims:
             if uid in pods:
                 pods[uid].preempting = False
         entry = pods.get(change.uid)
-        if entry is not None and entry.gang is not None:
-            entry.gang.failed, entry.gang.last_failure = True, change.message
-        return entry
+        if entry is None or entry.gang is None:
+            return set()
+        entry.gang.failed, entry.gang.last_failure = True, change.message
+        return {entry.gang.key}

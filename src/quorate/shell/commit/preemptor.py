@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 import structlog
 
 from quorate.core.changes import PreemptionFailed
 from quorate.core.plan.plan import Preemption, Victim
 from quorate.dialects.fields import format_time
-from quorate.shell.clock import Clock
+from quorate.shell.clock import SteadyClock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
@@ -48,7 +49,7 @@ class Preemptor:
         may_write: Callable[[], bool],
         on_change: Callable[[PreemptionFailed], None],
         on_preempted: Callable[[Preemption, Victim], None],
-        clock: Clock,
+        clock: SteadyClock,
     ) -> None:
         self._client = client
         self._may_write = may_write
@@ -75,7 +76,7 @@ class Preemptor:
         """Nominate first: a successor that finds victims going finds for whom."""
         await self._nominate(preemption)
         for namespace, name in preemption.displaced:
-            await self._tried(lambda n=namespace, m=name: self._patch(n, m, _nomination("")))
+            await self._tried(partial(self._patch, namespace, name, _nomination("")))
         problems = await asyncio.gather(
             *(self._delete(preemption, victim) for victim in preemption.victims)
         )

@@ -13,6 +13,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from quorate.core.guard import Answer
 from quorate.core.invariants import Invariant
 from quorate.core.reasons import GangState, Reason
 
@@ -79,6 +80,11 @@ class Metrics:
         self.oldest_held_slot_s = self._gauge(
             "oldest_held_slot_seconds", "For how long the oldest of them is held; 0: none is.", []
         )
+        self.guard_reviews = self._counter(
+            "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
+        )
+        for answer in Answer:
+            self.guard_reviews.labels(str(answer))
         self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
         self.show_gangs(Count(), Count())  # each series is there from the start
 
