@@ -30,11 +30,13 @@ class Right(NamedTuple):
         return same and self.where in ("", asked.where) and self.name in ("", asked.name)
 
 
-_SEEN = ("nodes", "pods", "namespaces")
+_SEEN = ("nodes", "pods", "namespaces", "services", "replicationcontrollers")
+_SEEN_APPS = ("replicasets", "statefulsets")
 
 
 def _asked() -> Iterable[Right]:
     yield from (Right(verb, "", one) for one in _SEEN for verb in ("list", "watch"))
+    yield from (Right(verb, "apps", one) for one in _SEEN_APPS for verb in ("list", "watch"))
     yield Right("get", "", "pods")
     yield Right("create", "", "pods/binding")
     yield Right("create", "", "pods/eviction")
