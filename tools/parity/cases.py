@@ -50,7 +50,7 @@ def draw_case(choice: Choice) -> Object:
             one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     pending = pod(choice, "pending")
     found = {"nodes": nodes, "pods": pods, "pod": pending, "nominated": []}
-    if choice.chance(40):
+    if choice.chance(35):
         crowd(choice, found, pod)
     if choice.chance(75):
         rank(choice, found, names, pod)

@@ -70,11 +70,11 @@ def _of_scores(ours: Answer, theirs: Theirs) -> list[str]:
 
 
 def _of_choice(ours: Answer, theirs: Theirs) -> list[str]:
-    """Compare where the pod goes, where the oracle says so: any node of the highest total."""
-    said = theirs.get("best") or ()
-    if not said or set(ours.best) <= set(said):
+    """Compare the node that is chosen; of several with the same total, kube-scheduler takes any."""
+    best = theirs.get("best")
+    if best is None or ours.chosen in (*best, *(() if best else ("",))):
         return []
-    return [f"node: ours {ours.best}, kube-scheduler's one of {said}"]
+    return [f"choice: ours {ours.chosen!r}, kube-scheduler's best are {best}"]
 
 
 def _of_preemption(ours: Answer, theirs: Theirs) -> list[str]:
@@ -90,11 +90,9 @@ def _of_preemption(ours: Answer, theirs: Theirs) -> list[str]:
         have = clearing and (sorted(clearing.victims), clearing.violations)
         if expected != have:
             found.append(f"{node}: victims: ours {have}, kube-scheduler's {expected}")
-    chosen = str(said.get("node", ""))
-    if not found and mine.node != chosen:
-        costs = [mine.candidates[one].cost if one else None for one in (mine.node, chosen)]
-        if costs[0] != costs[1]:
-            found.append(f"cleared: ours {mine.node or 'none'}, kube-scheduler's {chosen}")
+    best = said.get("best") or [""]
+    if mine.node not in best:
+        found.append(f"cleared: ours {mine.node!r}, kube-scheduler's best are {best}")
     return found
 
 

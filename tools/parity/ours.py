@@ -15,7 +15,7 @@ from quorate.core.plan.diagnosis import nodes_ruled_out
 from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.nominated import look, promised_to_others
-from quorate.core.plan.preemption import Outcome, cost, oldest_start, preempt
+from quorate.core.plan.preemption import Outcome, preempt
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import scores
 from quorate.core.plan.single import Singles
@@ -31,14 +31,10 @@ SCHEDULER = "default-scheduler"
 
 
 class Clearing(msgspec.Struct):
-    """What preemption would do on a node: delete these (``namespace/name``), against budgets.
-
-    ``cost`` are kube-scheduler's criteria; nodes of equal cost may both be chosen.
-    """
+    """What preemption would do on a node: delete these (``namespace/name``), against budgets."""
 
     victims: list[str]
     violations: int
-    cost: tuple[object, ...]
 
 
 class Preempting(msgspec.Struct):
@@ -63,8 +59,8 @@ class Answer(msgspec.Struct):
     feasible: list[str]
     scores: dict[str, dict[str, int]]
     sentence: str
-    best: list[str] = []
-    """Where the pod goes: the first of these is what the core decides."""
+    chosen: str = ""
+    """The node that the pod would get."""
     preemption: Preempting | None = None
     held: str = ""
     """Why the pod is not looked at by filters at all."""
@@ -102,9 +98,9 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         scores=_scores(pod_class, room, scored, rows),
         sentence="",
     )
+    row = Singles().best(entry, pod_class, room, cluster)
+    found.chosen = room.snapshot.node(row).name if row is not None else ""
     if found.feasible or not rows:
-        row = Singles().best(entry, pod_class, room, cluster)
-        found.best = [] if row is None else [room.snapshot.node(row).name]
         return found
     outcome = preempt(entry, pod_class, room, cluster, promised, 0)
     found.preemption = _preempting(outcome, room)
@@ -120,7 +116,6 @@ def _preempting(outcome: Outcome, room: Room) -> Preempting:
             room.snapshot.node(one.row).name: Clearing(
                 [f"{v.pod.namespace}/{v.pod.name}" for v in one.victims],
                 one.violations,
-                (*cost(one), oldest_start(one)),
             )
             for one in outcome.candidates
         },

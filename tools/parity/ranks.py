@@ -52,12 +52,14 @@ def crowd(choice: Choice, case: Object, make: Make) -> None:
     for one in (*case["pods"], case["pod"]):
         for field in ("nodeSelector", "overhead", "resources", "initContainers"):
             one["spec"].pop(field, None)
-        one["spec"].get("affinity", {}).pop("nodeAffinity", None)
+        by_node = one["spec"].get("affinity", {}).get("nodeAffinity", {})
+        by_node.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
         for container in one["spec"]["containers"]:
             requests: Object = {"cpu": choice.pick(("250m", "500m", "1"))}
             container["resources"] = {"requests": requests}
     if choice.chance(60):
-        case["pod"]["spec"].pop("affinity", None)
+        for field in ("podAffinity", "podAntiAffinity"):
+            case["pod"]["spec"].get("affinity", {}).pop(field, None)
 
 
 def _disrupted(choice: Choice) -> Object:

@@ -227,19 +227,19 @@ def importance(entry: PodEntry) -> tuple[int, str, float, str]:
 
 def _best(candidates: list[Candidate]) -> Candidate | None:
     """Return the candidate that costs least: by kube-scheduler's criteria, the first of equals."""
-    least = min(map(cost, candidates), default=None)
-    cheapest = [one for one in candidates if cost(one) == least]
-    return max(cheapest, key=oldest_start, default=None)
+    least = min(map(_cost, candidates), default=None)
+    cheapest = [one for one in candidates if _cost(one) == least]
+    return max(cheapest, key=_oldest_start, default=None)
 
 
-def cost(one: Candidate) -> tuple[int, int, int, int]:
+def _cost(one: Candidate) -> tuple[int, int, int, int]:
     """Return violated budgets, the highest priority, the sum of (positive) priorities, pods."""
     priorities = [victim.pod.priority for victim in one.victims]
     total = sum(priority - _PRIORITY_MIN for priority in priorities)
     return one.violations, max(priorities), total, len(priorities)
 
 
-def oldest_start(one: Candidate) -> str:
+def _oldest_start(one: Candidate) -> str:
     """Return when the oldest of the most important victims started: later is cheaper."""
     highest = one.victims[0].pod.priority
     return min(v.pod.start_time or _LAST for v in one.victims if v.pod.priority == highest)
