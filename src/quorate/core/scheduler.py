@@ -78,33 +78,33 @@ class Scheduler:
                 gangs.append(self._attempts.begin(gang, binds, first, now_s))
                 binds_left -= len(binds)
             if gang.waits:
-                self._make_room(gang, cycle, preemptions, now_s)
-        touched |= cluster.take_news()[0] | cluster.holds.take_changed()
+                self._make_room(gang, cycle, preemptions)
+        if cycle is not None:
+            queue.make_ready(cycle.clearings.displaced)
+        touched |= cluster.touched | cluster.holds.take_changed()
+        cluster.touched = set()
+        again = queue.ready or cluster.holds.ended_on or cluster.precedence.freed
         return Plan(
             gangs=tuple(gangs),
             evictions=tuple(evictions),
             preemptions=tuple(preemptions),
             touched=tuple(sorted(touched)),
-            wake_at_s=now_s if queue.ready or cluster.holds.ended_on else self._wake_at_s(),
+            wake_at_s=now_s if again else self._wake_at_s(),
         )
 
-    def _make_room(
-        self, gang: GangEntry, cycle: Cycle, made: list[Preemption], now_s: float
-    ) -> None:
+    def _make_room(self, gang: GangEntry, cycle: Cycle, made: list[Preemption]) -> None:
         """Preempt for what still waits, where that is done; block it until room grows."""
         queue = self._queue
         if preempts(gang) and len(made) >= self.policy.preemptions_per_plan_max:
             queue.ready.add(gang.key)
             return
-        preemption, waits_for_commit = cycle.preempt(gang)
+        preemption = cycle.preempt(gang)
         if preemption is not None:
             made.append(preemption)
         priority = gang.priority if preempts(gang) else None
         queue.block(gang.key, members_of(gang, self.cluster), priority)
         if gang.avoid:
             queue.alarms[gang.key] = min(gang.avoid.values())
-        if waits_for_commit:
-            queue.alarms[gang.key] = now_s + self.policy.backoff_s
 
     def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
         """Wake whom the news can help; return who differs, and evictions of attempts that ended."""
@@ -119,6 +119,8 @@ class Scheduler:
         ended, evictions = self._attempts.end_due(now_s)
         self._attempts.note_failures([*changed, *ended], now_s)
         touched.update(gang.key for gang in ended)
+        for gang in ended:
+            cluster.precedence.may_go(gang)
         queue.make_ready(touched)
         queue.time_passed(now_s)
         stirred = cluster.neighbours.take_stirred()

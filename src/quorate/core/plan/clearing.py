@@ -33,37 +33,38 @@ def _only_member(gang: GangEntry) -> PodEntry:
 
 @dataclass(slots=True)
 class Clearings:
-    """What one cycle has tried: ``made`` promises; what failed for one pod fails for its likes."""
+    """What one cycle has tried: what failed for one pod fails for its likes."""
 
     cluster: Cluster
-    made: int = 0
-    _failed: dict[tuple[PodClass, int], tuple[str, bool]] = field(default_factory=dict)
+    displaced: set[GangKey] = field(default_factory=set)
+    """Pods whose promises were taken back for others: they have to look elsewhere."""
+    _failed: dict[tuple[PodClass, int], str] = field(default_factory=dict)
 
     def clear_for(
         self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
-    ) -> tuple[Preemption | None, bool]:
-        """Return what to do for the pod, and whether pods with binds under way were left alone.
+    ) -> Preemption | None:
+        """Return what to do for the pod. What could not be done is noted on its gang.
 
-        ``avoided`` are rows on which it must not go. What could not be done is noted on the gang.
+        ``avoided`` are rows on which it must not go.
         """
         entry, cluster = _only_member(gang), self.cluster
         known = (pod_class, entry.pod.priority)
         if known in self._failed and not entry.nominated and not entry.pod.never_preempts:
-            gang.preemption_said, waits = self._failed[known]
-            return None, waits
+            gang.preemption_said = self._failed[known]
+            return None
         promised = promised_to_others(entry.pod.priority, cluster, entry)
         start = cluster.precedence.next_start
         found = preempt(entry, pod_class, room, cluster, promised, start, avoided)
         gang.preemption_said = found.said
         if found.chosen is not None:
             cluster.precedence.next_start += len(found.candidates)
-            return self._clear(entry, gang.key, found.chosen, room), False
+            return self._clear(entry, gang.key, found.chosen, room)
         if not (entry.pod.never_preempts or avoided or pod_class.shape.affinity):
-            self._failed[known] = found.said, found.waits_for_commit
+            self._failed[known] = found.said
         if not entry.nominated or found.keeps_nomination:
-            return None, found.waits_for_commit
+            return None
         cluster.precedence.nominate(entry, "")
-        return _preemption(entry, gang.key, ""), found.waits_for_commit
+        return _preemption(entry, gang.key, "")
 
     def _clear(
         self, entry: PodEntry, key: GangKey, chosen: Candidate, room: Room
@@ -77,7 +78,7 @@ class Clearings:
         for other in displaced:
             cluster.precedence.nominate(other, "")
             if other.gang is not None:
-                cluster.touched.add(other.gang.key)
+                self.displaced.add(other.gang.key)
         victims = [one for one in chosen.victims if not (one.pod.terminating or one.preempting)]
         hits = Counter(one.gang.key for one in victims if one.gang is not None)
         for one in victims:
@@ -87,7 +88,6 @@ class Clearings:
             cluster.precedence.nominate(entry, node)
         if is_promised and not victims and not displaced:
             return None
-        self.made += 1
         return _preemption(
             entry,
             key,

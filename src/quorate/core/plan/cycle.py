@@ -90,10 +90,10 @@ class Cycle:
         """Begin with no preemption."""
         self.clearings = Clearings(self.cluster)
 
-    def preempt(self, gang: GangEntry) -> tuple[Preemption | None, bool]:
+    def preempt(self, gang: GangEntry) -> Preemption | None:
         """Promise a pod that did not fit room that others have to leave; see ``Clearings``."""
         if not preempts(gang):
-            return None, False
+            return None
         ((pod_class, _),) = members_of(gang, self.cluster).items()
         holds = self.cluster.holds
         room = without(self.room, withheld_from(gang, holds)[-1]) if holds else self.room

@@ -53,8 +53,6 @@ class Outcome:
     said: str = ""
     keeps_nomination: bool = False
     """Whether an earlier promise stands, although nothing was found."""
-    waits_for_commit: bool = False
-    """Whether pods were left alone because their gang's binds are under way."""
 
 
 @dataclass(slots=True)
@@ -68,7 +66,6 @@ class _Search:
     promised: Promised
     seen: Look
     reasons: Counter[str] = field(default_factory=Counter)
-    waits_for_commit: bool = False
 
 
 def preempt(
@@ -97,7 +94,7 @@ def preempt(
     search = _Search(entry, pod_class, room, cluster, promised, seen)
     found = _candidates(search, start)
     said = "" if found else prefix + _no_candidates(search)
-    return Outcome(_best(found), tuple(found), said, waits_for_commit=search.waits_for_commit)
+    return Outcome(_best(found), tuple(found), said)
 
 
 def _waits_for_victims(entry: PodEntry, cluster: Cluster, seen: Look) -> bool:
@@ -170,9 +167,8 @@ def _on_node(row: int, search: _Search) -> Candidate | None:
     """Return the fewest, least important pods whose going lets the pod in; None: none do."""
     cluster, priority = search.cluster, search.entry.pod.priority
     name = search.room.snapshot.node(row).name
-    lower = [one for one in cluster.pods_on(name) if one.pod.priority < priority]
-    possible = [one for one in lower if _may_go(one)]
-    search.waits_for_commit |= len(possible) < len(lower)
+    there = cluster.pods_on(name)
+    possible = [one for one in there if one.pod.priority < priority and _may_go(one)]
     if not possible:
         search.reasons[_NO_VICTIMS] += 1
         return None

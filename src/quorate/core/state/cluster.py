@@ -396,3 +396,4 @@ class Cluster:
         attempt.open.discard(uid)
         if not attempt.open and (gang.started or not gang.bound):
             gang.attempt = None
+            self.precedence.may_go(gang)

@@ -12,7 +12,7 @@ from quorate.core.changes import PreemptionFailed
 from quorate.core.model import GangKey
 from quorate.core.profile import Profile
 from quorate.core.state.budgets import Budgets
-from quorate.core.state.gangs import PodEntry, Where
+from quorate.core.state.gangs import GangEntry, PodEntry, Where
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.nominations import Nominations
 from quorate.core.state.preemptable import Preemptable
@@ -31,7 +31,7 @@ class Precedence:
         self.next_start = 0
         """Where the next pod begins to look for victims: not always at the same nodes."""
         self.freed: set[int] = set()
-        """Rows on which room was promised, and is not any more."""
+        """Rows on which room was promised, or pods were no victims, and that is over."""
 
     def grow(self) -> None:
         """Make room for all rows of the nodes."""
@@ -65,8 +65,14 @@ class Precedence:
         if entry.where is Where.WAITING:
             self.nominated.add(entry)
 
+    def may_go(self, gang: GangEntry) -> None:
+        """Note that the gang's binds are settled: its pods may be victims from now on."""
+        if self.bound is not None:
+            rows = (entry.row for entry in gang.members.values() if entry.where is Where.BOUND)
+            self.freed.update(row for row in rows if row >= 0)
+
     def take_freed(self) -> set[int]:
-        """Return and forget the rows on which room is not promised any more."""
+        """Return and forget the rows that others may have now."""
         freed, self.freed = self.freed, set()
         return freed
 

@@ -99,22 +99,22 @@ class Preemptor:
         """Mark a victim and delete it; return what was wrong, or "" (also when it is gone)."""
         mark = _disrupted(preemption.scheduler, victim.uid, self._clock.wall_s())
         problem = await self._tried(lambda: self._patch(victim.namespace, victim.name, mark))
-        if problem:
-            return problem
+        if problem != "":
+            return problem or ""
         path = pod_path(victim.namespace, victim.name)
         options = {"preconditions": {"uid": victim.uid}}
         problem = await self._tried(lambda: self._client.delete(path, options))
-        if not problem:
+        if problem == "":
             who = {"pod": victim.name, "node": preemption.node, "by": preemption.name}
             log.warning("preempted", **who, gang=victim.gang_hit or None)
             self._on_preempted(preemption, victim)
-        return problem
+        return problem or ""
 
     async def _patch(self, namespace: str, name: str, body: object) -> bytes:
         return await self._client.patch(pod_path(namespace, name, "status"), body, "strategic")
 
-    async def _tried(self, send: Callable[[], Awaitable[object]]) -> str:
-        """Send until it is done, gone, refused or hopeless; return the last problem, or ""."""
+    async def _tried(self, send: Callable[[], Awaitable[object]]) -> str | None:
+        """Send until it is done ("") or hopeless (the last problem); None: the pod is gone."""
         problem = "another replica leads"
         for attempt in range(_TRIES_MAX):
             if not self._may_write():
@@ -123,7 +123,7 @@ class Preemptor:
                 async with self._slots:
                     await send()
             except (NotFound, Conflict):
-                return ""  # gone, or another pod has the name by now: the watch says so
+                return None  # or another pod has the name by now: the watch will say so
             except (TooManyRequests, ServerError, Unreachable) as error:
                 problem = error.message
                 await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
