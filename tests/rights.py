@@ -36,7 +36,21 @@ _SEEN_APPS = ("replicasets", "statefulsets")
 
 def _asked() -> Iterable[Right]:
     yield from (Right(verb, "", one) for one in _SEEN for verb in ("list", "watch"))
-    yield from (Right(verb, "apps", one) for one in _SEEN_APPS for verb in ("list", "watch"))
+    yield from (
+        Right(verb, group, one)
+        for group, one in (
+            ("", "replicationcontrollers"),
+            ("", "services"),
+            ("apps", "replicasets"),
+            ("apps", "statefulsets"),
+        )
+        for verb in ("list", "watch")
+    )
+    volumes = ("persistentvolumeclaims", "persistentvolumes")
+    yield from (Right(verb, "", one) for one in volumes for verb in ("list", "watch", "patch"))
+    of_storage = ("csidrivers", "csinodes", "csistoragecapacities", "storageclasses")
+    for one in (*of_storage, "volumeattachments"):
+        yield from (Right(verb, "storage.k8s.io", one) for verb in ("list", "watch"))
     yield Right("get", "", "pods")
     yield Right("create", "", "pods/binding")
     yield Right("create", "", "pods/eviction")

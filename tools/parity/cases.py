@@ -5,13 +5,14 @@ All names, keys and values come from short lists, so that things match one anoth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
+from tools.parity.choice import Choice, Object
 from tools.parity.ranks import budgets, crowd, rank
+from tools.parity.storage_cases import give_volumes, storage
 
 T = TypeVar("T")
-Object = dict[str, Any]
 
 NAMESPACES = ("default", "team-a", "team-b")
 ZONE, HOSTNAME, DISK = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "disk"
@@ -21,19 +22,6 @@ TAINTS = ("dedicated", "gpu", "node.kubernetes.io/not-ready")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 IMAGES = ("registry.example/app:v1", "registry.example/base", "tool@sha256:00ff")
 MEBI = 1 << 20
-
-
-class Choice(Protocol):
-    """Where decisions come from: hypothesis, or a seed."""
-
-    def pick(self, values: Sequence[T]) -> T:
-        """Return one of the values."""
-
-    def number(self, least: int, most: int) -> int:
-        """Return a whole number, both ends included."""
-
-    def chance(self, percent: int) -> bool:
-        """Return True that often; shrinks to False."""
 
 
 def draw_case(choice: Choice) -> Object:
@@ -54,12 +42,14 @@ def draw_case(choice: Choice) -> Object:
         crowd(choice, found, pod)
     if choice.chance(75):
         rank(choice, found, names, pod)
+    objects = [*namespaces(choice), *selecting(choice)]
+    objects += budgets(choice, NAMESPACES, label_selector)
+    if choice.chance(40):
+        objects += storage(choice, names, NAMESPACES)
+        for one in (*pods, pending):
+            give_volumes(choice, one)
     return found | {
-        "objects": [
-            *namespaces(choice),
-            *selecting(choice),
-            *budgets(choice, NAMESPACES, label_selector),
-        ],
+        "objects": objects,
         # Scores of nodes that do not pass are compared too: else few cases have two nodes to score.
         "scoreAll": choice.chance(70),
     }

@@ -1,7 +1,8 @@
 """Everything that can enter the core. A change is news, already true; the core never asks for more.
 
-Made by ``shell.watch`` (objects), ``shell.commit`` (outcomes of binds and evictions) and
-``shell.report`` (facts about owners). Tagged structs, so that a recording of them can be replayed.
+Made by ``shell.watch`` (objects), ``shell.commit`` (outcomes of binds and evictions),
+``shell.report`` (facts about owners) and ``shell.app`` (the journal of the leader before us).
+Tagged structs, so that a recording of them can be replayed.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from enum import StrEnum
 
 import msgspec
 
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.selects import Selects
+from quorate.core.model.storage import AnyStorage
 
-AnyObject = Namespace | Selects | PodDisruptionBudget
+AnyObject = Namespace | Selects | PodDisruptionBudget | AnyStorage
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 
@@ -99,7 +102,9 @@ class BindFailure(StrEnum):
     TIMEOUT = "timeout"
     """No answer within the attempt's time, and the pod is not bound."""
     NOT_SENT = "not sent"
-    """An earlier bind of the attempt failed, so that this one, which seals it, was not sent."""
+    """It would have made the gang quorate, and another member failed or went: it was held back."""
+    UNPREPARED = "unprepared"
+    """A claim of the gang could not be bound, so that no bind of it was sent."""
     UNVERIFIED = "unverified"
     """The plan did not pass verification against the newest state: nothing was sent."""
 
@@ -128,6 +133,21 @@ class PreemptionFailed(Change, frozen=True):
     message: str = ""
 
 
+class PrepareFailed(Change, frozen=True):
+    """A write that had to come before a gang's binds was refused; ``message`` is the server's."""
+
+    key: GangKey
+    attempt: str
+    node: str
+    message: str
+
+
+class Undone(Change, frozen=True):
+    """What was written for a gang's attempt has been taken back, as far as that was possible."""
+
+    key: GangKey
+
+
 class BindingAdmitted(Change, frozen=True):
     """The guard let a Binding of another scheduler through: the pod is on its way to ``node``.
 
@@ -136,6 +156,12 @@ class BindingAdmitted(Change, frozen=True):
 
     uid: str
     node: str
+
+
+class JournalFound(Change, frozen=True):
+    """We lead now: what the leader before us wrote down of its attempts."""
+
+    journal: Journal
 
 
 AnyChange = (
@@ -152,5 +178,8 @@ AnyChange = (
     | PodBound
     | BindFailed
     | PreemptionFailed
+    | PrepareFailed
+    | Undone
     | BindingAdmitted
+    | JournalFound
 )

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import structlog
 
-from quorate.core.changes import AnyChange, BindFailed, PodBound, PodChanged, PodGone
+from quorate.core.changes import AnyChange
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
@@ -28,13 +28,16 @@ from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.commit.preemptor import Preemptor
+from quorate.shell.commit.preparer import Preparer
 from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
+from quorate.shell.handover import Handover
 from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leader import Elector, LeaseTimes
 from quorate.shell.report.metrics import Metrics
+from quorate.shell.report.outcomes import tell
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.record_file import written_when_asked
 from quorate.shell.report.recorder import Recorder
@@ -82,6 +85,7 @@ class App:
         self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
         self.recorder = Recorder(self.scheduler, api_words(), attempts_by, recorded_bytes)
+        self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._feed = Feed(
             self._reads,
@@ -98,6 +102,7 @@ class App:
             identity=self._identity,
             clock=clock,
             chance=chance,
+            journal=self._handover.journal,
             times=LeaseTimes(
                 lease_duration_s=int(config.leader_election.lease_duration_s),
                 renew_deadline_s=config.leader_election.renew_deadline_s,
@@ -109,7 +114,11 @@ class App:
             concurrency=config.bind_concurrency,
             on_change=self._on_change,
             may_bind=self._may_write,
+            may_seal=self.scheduler.may_seal,
             clock=steady,
+        )
+        self._preparer = Preparer(
+            self._reads, on_change=self._on_change, may_write=self._may_write, clock=steady
         )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
@@ -119,18 +128,13 @@ class App:
             self.scheduler,
             self._feed.objects,
             lookup=self._lookup,
-            idle=self._binder.idle,
+            idle=(self._binder.idle, self._evictor.idle),
             metrics=self.metrics,
             instance=self._identity,
             clock=steady,
         )
-        self._preemptor = Preemptor(
-            self._reads,
-            may_write=self._may_write,
-            on_change=self._on_change,
-            on_preempted=self._reporter.preempted,
-            clock=steady,
-        )
+        told, may_write = self._reporter.preempted, self._may_write
+        self._preemptor = Preemptor(self._reads, told, self._on_change, may_write, clock=steady)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
@@ -182,6 +186,7 @@ class App:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._preparer.close()
         await self._evictor.close()
         await self._preemptor.close()
         await self._lookup.close()
@@ -201,6 +206,7 @@ class App:
     async def _as_leader(self) -> None:
         log.info("leading")
         self._leads = True
+        self._inbox += self._handover.found()
         self.metrics.is_leader.set(1)
         self._news.set()
         try:
@@ -242,7 +248,7 @@ class App:
             await self._keep_pace()
             self._news.clear()
             changes, self._inbox = self._inbox, []
-            self._note(changes)
+            tell(changes, self.scheduler.cluster.pods, self.metrics, self._reporter)
             self._guard.observe(changes)
             self._self_check.news(changes)
             self.recorder.observed(changes)
@@ -259,6 +265,7 @@ class App:
                 queues = asyncio.create_task(ensure_queues(self._reads))
             self._expect_binds()
             wake_at_s = self._cycle()
+            self._handover.has_decided = True
 
     def _freeze_memory(self) -> None:
         """What was listed lives on: do not look through it for cycles again and again."""
@@ -307,6 +314,7 @@ class App:
         return self._steady.now_s() if problems else plan.wake_at_s
 
     def _commit(self, plan: Plan) -> None:
+        self._preparer.carry_out(plan)
         for gang in plan.gangs:
             self.metrics.gangs_planned.inc()
             self._binder.submit(gang)
@@ -325,29 +333,6 @@ class App:
                     action="Evicting",
                     note=eviction.message,
                 )
-
-    def _note(self, changes: list[AnyChange]) -> None:
-        """Tell of outcomes, before the core forgets what it knew of the pods."""
-        pods = self.scheduler.cluster.pods
-        for change in changes:
-            if isinstance(change, PodChanged):
-                continue
-            if isinstance(change, PodBound):
-                self.metrics.binds.labels("bound").inc()
-                entry = pods.get(change.uid)
-                if entry is not None:
-                    self._reporter.bound(entry.pod, change.node)
-            elif isinstance(change, BindFailed):
-                self.metrics.binds.labels(str(change.failure)).inc()
-                log.warning(
-                    "bind failed",
-                    pod=pods[change.uid].pod.name if change.uid in pods else change.uid,
-                    node=change.node,
-                    failure=str(change.failure),
-                    problem=change.message,
-                )
-            elif isinstance(change, PodGone):
-                self._reporter.gone(change.uid)
 
     def _sizes(self) -> dict[str, int]:
         cluster = self.scheduler.cluster

@@ -135,24 +135,6 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
     [
         ({}, ()),
         ({"volumes": [{"name": "v", "emptyDir": {}}, {"name": "t", "projected": {}}]}, ()),
-        (
-            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
-            ("VolumeBinding",),
-        ),
-        (
-            {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]},
-            ("VolumeBinding",),
-        ),
-        ({"volumes": [{"name": "v", "rbd": {"image": "i"}}]}, ("VolumeRestrictions",)),
-        ({"volumes": [{"name": "v", "iscsi": {"iqn": "i"}}]}, ("VolumeRestrictions",)),
-        (
-            {"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]},
-            ("VolumeRestrictions",),
-        ),
-        (
-            {"volumes": [{"name": "v", "awsElasticBlockStore": {"volumeID": "d"}}]},
-            ("VolumeRestrictions",),
-        ),
         ({"resourceClaims": [{"name": "gpu"}]}, ("DynamicResources",)),
         ({"resourceClaims": []}, ()),
         ({"hostNetwork": True, "hostUsers": False}, ("NodeDeclaredFeatures",)),

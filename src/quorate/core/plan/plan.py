@@ -5,15 +5,40 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import GangKey
+from quorate.core.model.storage import ClaimKey
 
 
-class Bind(msgspec.Struct, frozen=True):
-    """Bind this pod (with this uid) to this node."""
+class Prepare(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Have a claim bound, for a pod that goes to ``node``, before any pod of its gang is bound.
+
+    With ``volume`` that volume is kept for the claim (``version`` is the volume's, and ``marks``
+    says that the keeping is ours, not a user's); without it the claim's provisioner is told the
+    node. ``written`` means that it is so already: only the binding has to be awaited.
+    """
+
+    namespace: str
+    claim: str
+    uid: str
+    node: str
+    volume: str = ""
+    version: str = ""
+    marks: bool = True
+    written: bool = False
+
+    @property
+    def key(self) -> ClaimKey:
+        """The claim."""
+        return ClaimKey(self.namespace, self.claim)
+
+
+class Bind(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Bind this pod (with this uid) to this node; ``prepare`` comes first."""
 
     uid: str
     namespace: str
     name: str
     node: str
+    prepare: tuple[Prepare, ...] = ()
 
 
 class GangBinds(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +95,18 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     displaced: tuple[tuple[str, str], ...] = ()
 
 
+class Undo(msgspec.Struct, frozen=True):
+    """Take back what was prepared, where claims are still unbound; the gang waits for it."""
+
+    key: GangKey
+    prepared: tuple[Prepare, ...]
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one cycle decided.
+
+    ``preparing`` are gangs whose claims must be bound first: no bind of theirs is sent yet. They
+    come again in ``gangs`` once all claims are bound, or in ``undo``.
 
     ``touched`` are the gangs whose explanation or status may differ from before; the reporter asks
     for them when it gets to it. ``wake_at_s`` is the next instant at which time alone changes
@@ -79,6 +114,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     gangs: tuple[GangBinds, ...] = ()
+    preparing: tuple[GangBinds, ...] = ()
+    undo: tuple[Undo, ...] = ()
     evictions: tuple[Eviction, ...] = ()
     preemptions: tuple[Preemption, ...] = ()
     touched: tuple[GangKey, ...] = ()

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.filters import AttributeMasks, pod_slots
+from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
@@ -24,6 +25,7 @@ class Room:
         self.snapshot = snapshot
         self.masks = masks
         self.free: Ints = snapshot.free.copy(order="F")
+        self.volumes = VolumeRoom(snapshot)
         self.scored: Ints = snapshot.scored.copy()
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
@@ -37,6 +39,7 @@ class Room:
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
         other.free = self.free.copy(order="F")
+        other.volumes = self.volumes.copy()
         other.scored = self.scored.copy()
         other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
@@ -77,6 +80,8 @@ class Room:
     def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
         self._take_amounts(pod_class, rows, pods)
+        if pod_class.wants is not None:
+            self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)
 
     def shift_counts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, Taint
 from quorate.core.plan.plan import Bind, GangBinds
+from quorate.core.plan.verify_volumes import volume_problems
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import Where
 
@@ -36,6 +37,8 @@ def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
             continue
         checked.add((bind.node, shape))
         wrong += _attribute_problems(shape, node)
+    if cluster.storage.users:
+        wrong += volume_problems(gang, cluster, _term_holds)
     return wrong
 
 

@@ -8,14 +8,17 @@ Called by ``scheduler``. This is the one mutable class of the core.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
 from quorate.core import changes
-from quorate.core.changes import BindFailure, Change
-from quorate.core.model import GangKey, Namespace, Owner, Pod
-from quorate.core.model.budgets import PodDisruptionBudget
+from quorate.core.changes import Change
+from quorate.core.journal import Journal
+from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
+from quorate.core.state import looked_up, outcomes
+from quorate.core.state.budgets import Budgets
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.state.holds import Holds, placed
@@ -24,6 +27,7 @@ from quorate.core.state.nodes import NodeTable
 from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
+from quorate.core.state.storage import Storage
 
 _ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
 """Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
@@ -42,6 +46,7 @@ class Cluster:
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
+        self.storage = Storage(self.nodes.capacity)
         self.spread_defaults = SpreadDefaults()
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
@@ -49,6 +54,8 @@ class Cluster:
         self.served: dict[str, bool] = {}
         self.holds = Holds()
         self.precedence = Precedence(self.nodes, self.profiles.values())
+        self.found: Journal | None = None
+        """The journal of the leader before us."""
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -69,10 +76,7 @@ class Cluster:
             changes.OwnerChanged: self._owner_changed,
             changes.ObjectChanged: self._object_changed,
             changes.ObjectGone: self._object_gone,
-            changes.PodBound: self._pod_bound,
-            changes.BindFailed: self._bind_failed,
-            changes.PreemptionFailed: self._preemption_failed,
-            changes.BindingAdmitted: self._binding_admitted,
+            **{kind: partial(act, self) for kind, act in outcomes.HANDLERS.items()},
         }
 
     def apply(self, change: Change) -> None:
@@ -81,7 +85,7 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
-        return Snapshot.of(self.nodes, self.neighbours)
+        return Snapshot.of(self.nodes, self.neighbours, self.storage)
 
     def pods_on(self, node: str) -> list[PodEntry]:
         """Return the pods that are counted on ``node``, ours under way included."""
@@ -89,6 +93,8 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
+        stirred = (self.pods.get(uid) for uid in self.storage.take_stirred())
+        self.touched.update(e.gang.key for e in stirred if e is not None and e.gang is not None)
         news = self.touched, self.grown | self.precedence.take_freed(), self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
@@ -121,6 +127,7 @@ class Cluster:
             self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
             if entry.nominated:
                 self.precedence.waits_no_more(entry, node.name)
+            self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
@@ -136,6 +143,7 @@ class Cluster:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
             self.precedence.grow()
+            self.storage.nodes.node_added(name, row, self.nodes.capacity)
             for uid in self._on_node.get(name, ()):
                 self._take(self.pods[uid], row)
         if differs:
@@ -154,7 +162,9 @@ class Cluster:
                 row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
             self.precedence.released(entry)
+            self.storage.release(uid)
             entry.row = -1
+        self.storage.nodes.node_removed(change.name)
 
     # Pods
 
@@ -166,6 +176,7 @@ class Cluster:
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
+            self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
             self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
             self.holds.note(None, entry)
@@ -174,26 +185,27 @@ class Cluster:
         else:
             was = placed(entry)
             where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
-            was_refused = entry.where is Where.REFUSED
+            was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
             entry.note_nomination(pod)
+            self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
-                entry.gang.note_refusal(entry)
-                self._settle(entry.gang, pod.uid)
+                entry.gang.note_refusal(entry, ran=ran)
+                self.settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
             self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
-            self._settle(entry.gang, pod.uid)
+            self.settle(entry.gang, pod.uid)
 
     def _class_of(self, pod: Pod) -> PodClass:
         return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
@@ -209,17 +221,20 @@ class Cluster:
             self.grown.add(entry.row)
         del self.pods[change.uid]
         self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.storage.drop(change.uid)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
     def _after_loss(self, gang: GangEntry, uid: str) -> None:
         gang.after_loss()
-        self._settle(gang, uid)
+        self.settle(gang, uid)
         self._drop_if_empty(gang)
 
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
+        if where is not Where.ASSUMED:
+            self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
             self.waiting += where is Where.WAITING
@@ -235,6 +250,7 @@ class Cluster:
 
     def _take(self, entry: PodEntry, row: int) -> None:
         entry.row = row
+        self.storage.take(row, entry.pod.uid)
         self.nodes.take(row, entry.pod_class)
         self.neighbours.take(
             row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
@@ -249,6 +265,7 @@ class Cluster:
             self.touched.add(entry.gang.key)
         if entry.nominated:
             self.precedence.waits_no_more(entry)
+        self.storage.release(entry.pod.uid)
         if entry.row >= 0:
             self.precedence.released(entry)
             self.nodes.release(entry.row, entry.pod_class)
@@ -261,7 +278,8 @@ class Cluster:
             if not on_node:
                 del self._on_node[entry.node]
 
-    def _move(self, entry: PodEntry, where: Where, node: str) -> None:
+    def move(self, entry: PodEntry, where: Where, node: str) -> None:
+        """Count a pod where it is now."""
         row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
@@ -337,58 +355,17 @@ class Cluster:
     # Objects that rules look up
 
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        found = change.object
-        if isinstance(found, Namespace):
-            self.neighbours.put_namespace(found)
-        elif isinstance(found, PodDisruptionBudget):
-            self.precedence.budgets.put(found)
-        else:
-            self.spread_defaults.put(found)
+        looked_up.put(change.object, *self._keepers())
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
-        if change.kind == "Namespace":
-            self.neighbours.remove_namespace(change.name)
-        elif change.kind == "PodDisruptionBudget":
-            self.precedence.budgets.remove(change.namespace, change.name)
-        else:
-            self.spread_defaults.remove(change.kind, change.namespace, change.name)
+        looked_up.remove(change.kind, change.namespace, change.name, *self._keepers())
 
-    # Outcomes of our writes
+    def _keepers(self) -> tuple[Neighbours, SpreadDefaults, Storage, Budgets]:
+        return self.neighbours, self.spread_defaults, self.storage, self.precedence.budgets
 
-    def _preemption_failed(self, change: changes.PreemptionFailed) -> None:
-        self.touched |= self.precedence.failed(change, self.pods)
+    # Outcomes
 
-    def _pod_bound(self, change: changes.PodBound) -> None:
-        entry = self.pods.get(change.uid)
-        if entry is None or entry.gang is None:
-            return
-        if entry.where is not Where.BOUND:
-            self._move(entry, Where.BOUND, change.node)
-        self._settle(entry.gang, change.uid)
-
-    def _bind_failed(self, change: changes.BindFailed) -> None:
-        if change.failure is BindFailure.GONE:
-            self._pod_gone(changes.PodGone(change.uid))
-            return
-        entry = self.pods.get(change.uid)
-        if entry is None or entry.gang is None:
-            return
-        if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
-            self._move(entry, Where.BOUND, change.node)
-        elif entry.where is Where.ASSUMED and entry.node == change.node:
-            if change.failure is not BindFailure.NOT_SENT:
-                entry.gang.failed = True
-                entry.gang.last_failure = change.message
-            self._move(entry, place_of(entry.pod, None, self.scheduler_names), "")
-        self._settle(entry.gang, change.uid)
-
-    def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
-        """Count another scheduler's pod where it is about to be bound, or no more."""
-        entry = self.pods.get(change.uid)
-        if entry is not None and entry.where is Where.FOREIGN:
-            self._move(entry, Where.FOREIGN, change.node)
-
-    def _settle(self, gang: GangEntry, uid: str) -> None:
+    def settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""
         attempt = gang.attempt
         if attempt is None:

@@ -6,11 +6,16 @@ integer arrays. Codes are given in order of arrival: the same changes give the s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from quorate.core.model import PodShape, SpreadConstraint
 from quorate.core.profile import GANGS, Profile
+
+if TYPE_CHECKING:
+    from quorate.core.state.wants import Wants
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -18,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 _MATCHING_MAX = 16384
-_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...]]
+_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], "Wants | None"]
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
@@ -45,7 +50,8 @@ class PodClass:
     must have room (a profile may ignore some). ``matched`` are the selectors that match them: two
     classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
     constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
-    labels scores nothing.
+    labels scores nothing. ``wants`` (``state.wants``) is what their volumes demand; None when they
+    have none.
     """
 
     __slots__ = (
@@ -59,6 +65,7 @@ class PodClass:
         "shape",
         "spread",
         "spread_needs_labels",
+        "wants",
     )
 
     def __init__(
@@ -69,6 +76,7 @@ class PodClass:
         checked: tuple[tuple[int, int], ...],
         profile: Profile,
     ) -> None:
+        self.wants: Wants | None = None
         self.id = class_id
         self.base = class_id
         self.shape = shape
@@ -128,16 +136,21 @@ class PodClasses:
         base: PodClass,
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...] = (),
+        wants: Wants | None = None,
     ) -> PodClass:
-        """Return the class of the pods of a shape whose labels these selectors match."""
-        if not matched and not defaults:
+        """Return the class of the pods of a shape whose labels these selectors match.
+
+        ``defaults`` as in ``PodClass.matching``; ``wants`` is what their volumes demand.
+        """
+        if not matched and not defaults and wants is None:
             return base
-        variant = base.id, matched, defaults
+        variant = base.id, matched, defaults, wants
         found = self._matching.get(variant)
         if found is None:
             if len(self._matching) >= _MATCHING_MAX:
                 self._matching.clear()  # numbers are never given twice, so an old one does no harm
             found = base.matching(self._made, matched, defaults)
+            found.wants = wants
             self._made += 1
             self._matching[variant] = found
         return found

@@ -9,6 +9,7 @@ from quorate.core.model import HostPort, Node
 from quorate.core.state.encoding import CodeColumn, Ints, Mask
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Snapshot:
 
     table: NodeTable
     neighbours: Neighbours
+    storage: Storage
     allocatable: Ints
     free: Ints
     scored: Ints
@@ -30,7 +32,7 @@ class Snapshot:
     attributes_version: int
 
     @classmethod
-    def of(cls, table: NodeTable, neighbours: Neighbours) -> Snapshot:
+    def of(cls, table: NodeTable, neighbours: Neighbours, storage: Storage) -> Snapshot:
         """Take a snapshot; only ``free`` and ``scored`` are copied."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
@@ -38,6 +40,7 @@ class Snapshot:
         return cls(
             table=table,
             neighbours=neighbours,
+            storage=storage,
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
             scored=_read_only(table.scored[:rows].copy()),

@@ -45,10 +45,10 @@ class Preemptor:
     def __init__(
         self,
         client: KubeClient,
-        *,
-        may_write: Callable[[], bool],
-        on_change: Callable[[PreemptionFailed], None],
         on_preempted: Callable[[Preemption, Victim], None],
+        on_change: Callable[[PreemptionFailed], None],
+        may_write: Callable[[], bool],
+        *,
         clock: SteadyClock,
     ) -> None:
         self._client = client

@@ -19,8 +19,12 @@ from quorate.core.plan.filters import (
     node_ports,
     node_resources_fit,
     node_unschedulable,
+    node_volume_limits,
     pod_topology_spread,
     taint_toleration,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
 )
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.state.encoding import Ints, Mask, PodClass
@@ -42,12 +46,18 @@ RULES: dict[str, Rule] = {
     "NodeAffinity": node_affinity,
     "NodePorts": node_ports,
     "NodeResourcesFit": node_resources_fit,
+    "VolumeRestrictions": volume_restrictions,
+    "NodeVolumeLimits": node_volume_limits,
+    "VolumeBinding": volume_binding,
+    "VolumeZone": volume_zone,
     "PodTopologySpread": pod_topology_spread,
     "InterPodAffinity": inter_pod_affinity,
 }
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
 ATTRIBUTE_RULES = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
-_COUNTED = ("PodTopologySpread", "InterPodAffinity")
+VOLUME_RULES = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+"""Of interest only to pods that use claims or disks."""
+_COUNTED = (*VOLUME_RULES, "PodTopologySpread", "InterPodAffinity")
 """Rules that a number of slots does not express: they say whether one more pod may come."""
 
 
@@ -97,6 +107,8 @@ def pod_slots(pod_class: PodClass, room: Room) -> Ints:
     if pod_class.shape.host_ports and "NodePorts" not in pod_class.profile.disabled:
         count[node_ports.taken(pod_class, room)] = 0
         count = count.clip(max=1)
+    if pod_class.wants is not None:
+        np.minimum(count, room.volumes.slots(pod_class), out=count)
     for _, verdict in verdicts(pod_class, room, _COUNTED):
         count[verdict.codes > 0] = 0
     return count
