@@ -14,6 +14,7 @@ import numpy as np
 from quorate.core.model import HostPort
 from quorate.core.plan.filters import ATTRIBUTE_RULES, RULES, node_ports, node_resources_fit
 from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.moved_volumes import MovedVolumes
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
@@ -54,6 +55,9 @@ class Trial:
         self._counted = [name for name in RULES if name in applied and name not in _BY_NODE]
         self._checks_fit = "NodeResourcesFit" in applied
         self._room = room.copy() if self._counted else room
+        self._volumes = MovedVolumes(room.snapshot.storage, row)
+        if self._counted:
+            self._room.volumes.moved = self._volumes
         self._checks_ports = "NodePorts" in applied
         self._free: list[int] = room.free[row].tolist()
         self._ports: set[HostPort] = set()
@@ -77,6 +81,7 @@ class Trial:
             entry.pod.shape.host_ports
         )
         if self._counted:
+            self._volumes.shift(entry.pod.uid, pods)
             matched = self._cluster.neighbours.matched(entry.label_set)
             pod_class = self._cluster.classes.matching(entry.pod_class, matched)
             self._room.shift_counts(pod_class, np.array([self._row]), np.array([pods]))
