@@ -7,13 +7,13 @@ that later pods of the cycle see the promise. Called by ``plan.cycle``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from quorate.core.model import GangKey
 from quorate.core.plan.nominated import promised_to_others
 from quorate.core.plan.plan import Preemption, Victim
-from quorate.core.plan.preemption import Candidate, preempt
+from quorate.core.plan.preemption import Candidate, Known, preempt
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
@@ -36,9 +36,20 @@ class Clearings:
     """What one cycle has tried: what failed for one pod fails for its likes."""
 
     cluster: Cluster
+    start: int
+    """With which nodes each pod begins: in one cycle the same, since of these most is known."""
     displaced: set[GangKey] = field(default_factory=set)
     """Pods whose promises were taken back for others: they have to look elsewhere."""
     _failed: dict[tuple[PodClass, int], str] = field(default_factory=dict)
+    _known: dict[tuple[PodClass, int], Known] = field(default_factory=dict)
+
+    def changed(self, rows: Iterable[int] | None) -> None:
+        """Forget what is known of rows where room was taken or promised; None: of all."""
+        if rows is None:
+            self._known.clear()
+        for row in rows or ():
+            for known in self._known.values():
+                known.pop(row, None)
 
     def clear_for(
         self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
@@ -53,16 +64,17 @@ class Clearings:
             gang.preemption_said = self._failed[known]
             return None
         promised = promised_to_others(entry.pod.priority, cluster, entry)
-        start = cluster.precedence.next_start
-        found = preempt(entry, pod_class, room, cluster, promised, start, avoided)
+        learnt = None if entry.nominated else self._known.setdefault(known, {})
+        found = preempt(entry, pod_class, room, cluster, promised, self.start, avoided, learnt)
         gang.preemption_said = found.said
         if found.chosen is not None:
-            cluster.precedence.next_start += len(found.candidates)
+            cluster.precedence.next_start = self.start + len(found.candidates)
             return self._clear(entry, gang.key, found.chosen, room)
         if not (entry.pod.never_preempts or avoided or pod_class.shape.affinity):
             self._failed[known] = found.said
         if not entry.nominated or found.keeps_nomination:
             return None
+        self._note_promise(entry.nominated)
         cluster.precedence.nominate(entry, "")
         return _preemption(entry, gang.key, "")
 
@@ -70,6 +82,8 @@ class Clearings:
         self, entry: PodEntry, key: GangKey, chosen: Candidate, room: Room
     ) -> Preemption | None:
         cluster, node = self.cluster, room.snapshot.node(chosen.row).name
+        self._note_promise(entry.nominated)
+        self._note_promise(node)
         displaced = [
             other
             for other in cluster.precedence.nominated.on(node)
@@ -95,6 +109,10 @@ class Clearings:
             tuple(_victim(one, hits) for one in victims),
             tuple((other.pod.namespace, other.pod.name) for other in displaced),
         )
+
+    def _note_promise(self, node: str) -> None:
+        if node in self.cluster.nodes.rows:
+            self.changed([self.cluster.nodes.rows[node]])
 
 
 def _preemption(

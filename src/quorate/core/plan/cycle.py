@@ -109,7 +109,7 @@ class Cycle:
 
     def __post_init__(self) -> None:
         """Begin with no preemption."""
-        self.clearings = Clearings(self.cluster)
+        self.clearings = Clearings(self.cluster, self.cluster.precedence.next_start)
 
     def preempt(self, gang: GangEntry) -> Preemption | None:
         """Promise a pod that did not fit room that others have to leave; see ``Clearings``."""
@@ -209,6 +209,7 @@ class Cycle:
         self.room.settle()
         self._rooms.clear()
         self.singles.changed(rows, self.room)
+        self.clearings.changed(rows.tolist())
         return (self._bind(entry, pod_class, row, set()),)
 
     def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
@@ -255,6 +256,7 @@ class Cycle:
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
             self.singles.changed(used, self.room)
+            self.clearings.changed(None)  # other pods of the gang are no victims for a while
             for entry, row in zip(entries, rows, strict=True):
                 binds.append(self._bind(entry, pod_class, row, prepared))
         self.room.settle()

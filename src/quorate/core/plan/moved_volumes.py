@@ -21,11 +21,11 @@ class MovedVolumes:
         """By name alone: kube-scheduler's what-if does not look at the namespace."""
         self._disks: Counter[Disk] = Counter()
 
-    def shift(self, uid: str, pods: int) -> None:
-        """Count a pod more (1) or less (-1) on the row."""
+    def shift(self, uid: str, pods: int) -> bool:
+        """Count a pod more (1) or less (-1) on the row; return whether it uses volumes."""
         user = self._storage.users.get(uid)
         if user is None:
-            return
+            return False
         for volume_id in user.ids:
             self._ids[volume_id] += pods
         for use, key in zip(user.pod.claims, user.claims(), strict=True):
@@ -33,6 +33,7 @@ class MovedVolumes:
                 self._claims[key.name] += pods
         for disk in user.pod.shape.disks:
             self._disks[disk] += pods
+        return True
 
     def is_used(self, claims: Iterable[ClaimKey]) -> bool:
         """Whether a pod on a node uses one of the claims; each counts once, as it should."""

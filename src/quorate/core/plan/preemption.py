@@ -18,7 +18,7 @@ import numpy as np
 from quorate.core.plan.filters import node_resources_fit
 from quorate.core.plan.nominated import Look, Promised, look
 from quorate.core.plan.room import Room
-from quorate.core.plan.trial import Trial
+from quorate.core.plan.trial import BY_NODE, Trial
 from quorate.core.reasons import RuledOut, available
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import Ints, PodClass
@@ -41,6 +41,12 @@ class Candidate(NamedTuple):
     victims: tuple[PodEntry, ...]
     violations: int
     """How many of them their disruption budgets would spare."""
+    cost: tuple[int, int, int, int]
+
+
+Known = dict[int, Candidate | tuple[str, ...]]
+"""By row: the candidate, or why the node is none. Good until the row, or what is promised there,
+changes."""
 
 
 @dataclass(slots=True)
@@ -65,6 +71,7 @@ class _Search:
     cluster: Cluster
     promised: Promised
     seen: Look
+    known: Known
     reasons: Counter[str] = field(default_factory=Counter)
 
 
@@ -76,10 +83,12 @@ def preempt(
     promised: Promised,
     start: int = 0,
     avoided: Collection[int] = (),
+    known: Known | None = None,
 ) -> Outcome:
     """Return the node to clear for the pod, and of whom. Changes nothing.
 
     ``start`` says with which of the nodes in question to begin; ``avoided`` rows are not cleared.
+    What is ``known`` of nodes is not asked again, and what is learnt is added.
     """
     seen = look(pod_class, room, cluster, promised)
     seen.resolvable[list(avoided)] = False
@@ -91,7 +100,9 @@ def preempt(
         return Outcome(said=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, cluster, seen):
         return Outcome(said=prefix + _WAITS, keeps_nomination=True)
-    search = _Search(entry, pod_class, room, cluster, promised, seen)
+    if known is None or not set(seen.rules) <= BY_NODE:
+        known = {}  # other rules look at what happens on other nodes
+    search = _Search(entry, pod_class, room, cluster, promised, seen, known)
     found = _candidates(search, start)
     said = "" if found else prefix + _no_candidates(search)
     return Outcome(_best(found), tuple(found), said)
@@ -131,8 +142,11 @@ def _candidates(search: _Search, start: int) -> list[Candidate]:
     found: list[Candidate] = []
     rows = np.roll(possible, -(start % len(possible)))
     for row in _worth_a_trial(rows, search).tolist():
-        candidate = _on_node(row, search)
-        if candidate is None:
+        if row not in search.known:
+            search.known[row] = _on_node(row, search)
+        candidate = search.known[row]
+        if not isinstance(candidate, Candidate):
+            search.reasons.update(candidate)
             continue
         found.append(candidate)
         if len(found) >= wanted and any(not one.violations for one in found):
@@ -163,15 +177,14 @@ def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
     return rows[~is_short]
 
 
-def _on_node(row: int, search: _Search) -> Candidate | None:
-    """Return the fewest, least important pods whose going lets the pod in; None: none do."""
+def _on_node(row: int, search: _Search) -> Candidate | tuple[str, ...]:
+    """Return the fewest, least important pods whose going lets the pod in; or why none do."""
     cluster, priority = search.cluster, search.entry.pod.priority
     name = search.room.snapshot.node(row).name
     there = cluster.pods_on(name)
     possible = [one for one in there if one.pod.priority < priority and _may_go(one)]
     if not possible:
-        search.reasons[_NO_VICTIMS] += 1
-        return None
+        return (_NO_VICTIMS,)
     trial = Trial(
         search.pod_class,
         row,
@@ -184,15 +197,14 @@ def _on_node(row: int, search: _Search) -> Candidate | None:
         trial.remove(one)
     refused = trial.refused()
     if refused is not None:
-        search.reasons.update(refused.texts)
-        return None
+        return refused.texts
     possible.sort(key=importance)
     violating, others = cluster.precedence.budgets.split(possible)
     victims = _not_spared(violating, trial)
     violations = len(victims)
     victims += _not_spared(others, trial)
     victims.sort(key=importance)
-    return Candidate(row, tuple(victims), violations) if victims else None
+    return Candidate(row, tuple(victims), violations, _cost(victims, violations)) if victims else ()
 
 
 def _not_spared(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
@@ -223,16 +235,16 @@ def importance(entry: PodEntry) -> tuple[int, str, float, str]:
 
 def _best(candidates: list[Candidate]) -> Candidate | None:
     """Return the candidate that costs least: by kube-scheduler's criteria, the first of equals."""
-    least = min(map(_cost, candidates), default=None)
-    cheapest = [one for one in candidates if _cost(one) == least]
+    least = min((one.cost for one in candidates), default=None)
+    cheapest = [one for one in candidates if one.cost == least]
     return max(cheapest, key=_oldest_start, default=None)
 
 
-def _cost(one: Candidate) -> tuple[int, int, int, int]:
+def _cost(victims: list[PodEntry], violations: int) -> tuple[int, int, int, int]:
     """Return violated budgets, the highest priority, the sum of (positive) priorities, pods."""
-    priorities = [victim.pod.priority for victim in one.victims]
+    priorities = [victim.pod.priority for victim in victims]
     total = sum(priority - _PRIORITY_MIN for priority in priorities)
-    return one.violations, max(priorities), total, len(priorities)
+    return violations, max(priorities), total, len(priorities)
 
 
 def _oldest_start(one: Candidate) -> str:

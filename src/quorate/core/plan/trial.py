@@ -20,7 +20,8 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
 
-_BY_NODE = (*ATTRIBUTE_RULES, "NodePorts", "NodeResourcesFit")
+BY_NODE = frozenset((*ATTRIBUTE_RULES, "NodePorts", "NodeResourcesFit"))
+"""Rules that look at one node alone."""
 
 
 class Refused(NamedTuple):
@@ -52,12 +53,15 @@ class Trial:
         self._cluster = cluster
         self._promised = promised
         applied = set(rules)
-        self._counted = [name for name in RULES if name in applied and name not in _BY_NODE]
+        self._counted = [name for name in RULES if name in applied and name not in BY_NODE]
         self._checks_fit = "NodeResourcesFit" in applied
         self._room = room.copy() if self._counted else room
         self._volumes = MovedVolumes(room.snapshot.storage, row)
         if self._counted:
             self._room.volumes.moved = self._volumes
+        self._concerns = cluster.neighbours.concerns(pod_class) if self._counted else frozenset()
+        self._is_stale = True
+        """Whether what rules count may differ from when they last let the pod in."""
         self._checks_ports = "NodePorts" in applied
         self._free: list[int] = room.free[row].tolist()
         self._ports: set[HostPort] = set()
@@ -81,10 +85,12 @@ class Trial:
             entry.pod.shape.host_ports
         )
         if self._counted:
-            self._volumes.shift(entry.pod.uid, pods)
             matched = self._cluster.neighbours.matched(entry.label_set)
             pod_class = self._cluster.classes.matching(entry.pod_class, matched)
             self._room.shift_counts(pod_class, np.array([self._row]), np.array([pods]))
+            uses_volumes = self._volumes.shift(entry.pod.uid, pods)
+            looks_back = bool(entry.pod.shape.anti_affinity) or uses_volumes
+            self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)
 
     def refused(self) -> Refused | None:
         """Return why the node does not take the pod; None: it does."""
@@ -103,10 +109,11 @@ class Trial:
             return Refused((node_ports.REFUSAL.message,), resolvable=True)
         if self._checks_fit and (lacks := self._lacking()):
             return lacks
-        for name in self._counted:
+        for name in self._counted if self._is_stale else ():
             verdict = RULES[name].judge(pod_class, self._room)
             if verdict is not None and verdict.codes[self._row]:
                 return at_row(verdict, self._row)
+        self._is_stale = False
         return None
 
     def _conflicts(self, port: HostPort) -> bool:
