@@ -30,8 +30,7 @@ class Right(NamedTuple):
         return same and self.where in ("", asked.where) and self.name in ("", asked.name)
 
 
-_SEEN = ("nodes", "pods", "namespaces", "services", "replicationcontrollers")
-_SEEN_APPS = ("replicasets", "statefulsets")
+_SEEN = ("nodes", "pods", "namespaces")
 
 
 def _asked() -> Iterable[Right]:

@@ -1,6 +1,7 @@
 """A pod of high priority that fits nowhere gets its room from pods of lower priority."""
 
 from quorate.core.changes import ObjectChanged, PreemptionFailed
+from quorate.core.invariants import check_all
 from quorate.core.model import LabelSelector, Requirement
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.profile import KUBE_SCHEDULER
@@ -236,6 +237,22 @@ def test_a_new_leader_keeps_promises_and_waits_for_victims():
     assert cleared(w) == []
     w.delete("b")
     assert w.cycle() == {"high": "n0"}
+
+
+def test_what_bound_pods_take_is_recounted():
+    w = world()
+    full(w, "a", "b", priority=7)
+    w.gang("job", 1, cpu=0)
+    w.cycle()
+    w.edit("a", priority=9)
+    w.edit("b", terminating=True)
+    assert check_all(w.scheduler, w.now_s) == []
+    w.lose_node("n0")
+    w.node("n0", cpu=4)
+    w.delete("a")
+    assert check_all(w.scheduler, w.now_s) == []
+    w.cluster.precedence.bound.take(0, 3, w.cluster.pods["uid-b"].pod_class)
+    assert "could be preempted" in check_all(w.scheduler, w.now_s)[0].text
 
 
 def test_a_promise_to_a_pod_that_is_deleted_is_over():
