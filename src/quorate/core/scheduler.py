@@ -187,8 +187,9 @@ class Scheduler:
         """
         problems: list[str] = []
         bad: set[tuple[GangKey, str]] = set()
-        for gang in (*plan.preparing, *plan.gangs):
-            wrong = verify_gang(gang, self.cluster)
+        gangs = (*plan.preparing, *plan.gangs)
+        for number, gang in enumerate(gangs, start=1):
+            wrong = verify_gang(gang, self.cluster, gangs[number:])
             if wrong:
                 problems += wrong
                 bad.add((gang.key, gang.attempt))
@@ -200,8 +201,8 @@ class Scheduler:
         def good(gangs: tuple[GangBinds, ...]) -> tuple[GangBinds, ...]:
             return tuple(gang for gang in gangs if (gang.key, gang.attempt) not in bad)
 
-        gangs, preparing = good(plan.gangs), good(plan.preparing)
-        return msgspec.structs.replace(plan, gangs=gangs, preparing=preparing), problems
+        kept = msgspec.structs.replace(plan, gangs=good(plan.gangs), preparing=good(plan.preparing))
+        return kept, problems
 
     def may_seal(self, gang: GangBinds) -> bool:
         """Tell whether the binds that make a gang quorate would still do so, before each is sent.

@@ -70,7 +70,8 @@ class Clearings:
         if found.chosen is not None:
             cluster.precedence.next_start = self.start + len(found.candidates)
             return self._clear(entry, gang.key, found.chosen, room)
-        if not (entry.pod.never_preempts or avoided or pod_class.shape.affinity):
+        depends = pod_class.shape.affinity or pod_class.spread  # on pods placed later
+        if not (entry.pod.never_preempts or avoided or depends):
             self._failed[known] = found.said
         if not entry.nominated or found.keeps_nomination:
             return None

@@ -190,7 +190,7 @@ class Cycle:
 
     def _give_up(self, demand: Demand, withheld: Sequence[Hold], priority: int | None) -> None:
         """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
-        if not any(pod_class.shape.affinity for pod_class, _ in demand.classes):
+        if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
             self.hopeless.add((demand, len(withheld), priority))
 
     def _place_single(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.core.plan.amounts import Amounts
-from quorate.core.plan.filters import AttributeMasks, pod_slots
+from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
 from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
@@ -56,6 +56,10 @@ class Room:
         Of a class whose pods constrain one another, that holds for the next one alone.
         """
         return pod_slots(pod_class, self)
+
+    def own_slots(self, pod_class: PodClass) -> Ints:
+        """Return int64[n]: as ``slots``, but for the rules that look at other pods' labels."""
+        return pod_slots(pod_class, self, VOLUME_RULES)
 
     def amounts(self, rows: Ints | None = None) -> Amounts:
         """Return the room of these rows (None: of all) as scores of allocation look at it."""
@@ -124,7 +128,7 @@ class Room:
     def domain_sums(self, topology: str, counts: Ints) -> Ints:
         """Return int64[n]: ``counts`` summed over the node's domain; 0 without the label."""
         codes = self.snapshot.label(topology).codes[: len(counts)]
-        sums = np.bincount(codes + 1, weights=counts).astype(np.int64)
+        sums = np.bincount(codes + 1, weights=counts, minlength=1).astype(np.int64)
         sums[0] = 0
         return sums[codes + 1]
 

@@ -93,11 +93,12 @@ def verdicts(
             yield name, verdict
 
 
-def pod_slots(pod_class: PodClass, room: Room) -> Ints:
+def pod_slots(pod_class: PodClass, room: Room, counted: tuple[str, ...] = _COUNTED) -> Ints:
     """Return int64[n]: how many pods of the class each node takes, all rules considered.
 
     A class with host ports takes one slot a node. Of a class whose pods constrain one another,
-    that holds for the next one alone.
+    that holds for the next one alone. ``counted`` are the rules to consider of those that no number
+    of slots expresses.
     """
     if "NodeResourcesFit" in pod_class.profile.disabled:
         count = np.full(len(room.free), node_resources_fit.SLOTS_MAX, np.int64)
@@ -109,6 +110,6 @@ def pod_slots(pod_class: PodClass, room: Room) -> Ints:
         count = count.clip(max=1)
     if pod_class.wants is not None:
         np.minimum(count, room.volumes.slots(pod_class), out=count)
-    for _, verdict in verdicts(pod_class, room, _COUNTED):
+    for _, verdict in verdicts(pod_class, room, counted):
         count[verdict.codes > 0] = 0
     return count
