@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from quorate.core.changes import BindFailed, BindFailure, Change
+from quorate.core.changes import BindFailed, BindFailure, Change, PreemptionFailed
 from quorate.core.explain import ApiWords, Explainer
 from quorate.core.journal import Journal
 from quorate.core.model import GangKey
@@ -27,6 +27,7 @@ from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, Undo
 from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
+from quorate.core.plan.verify_preemption import verify_preemption
 from quorate.core.policy import Policy
 from quorate.core.queue.gate import held_by
 from quorate.core.queue.queue import Queue
@@ -195,14 +196,28 @@ class Scheduler:
                 bad.add((gang.key, gang.attempt))
                 failure = BindFailure.UNVERIFIED
                 self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
+        sound = self._verified_preemptions(plan, problems)
         if not problems:
             return plan, problems
 
         def good(gangs: tuple[GangBinds, ...]) -> tuple[GangBinds, ...]:
             return tuple(gang for gang in gangs if (gang.key, gang.attempt) not in bad)
 
-        kept = msgspec.structs.replace(plan, gangs=good(plan.gangs), preparing=good(plan.preparing))
-        return kept, problems
+        gangs_left, preparing = good(plan.gangs), good(plan.preparing)
+        left = {"gangs": gangs_left, "preparing": preparing, "preemptions": sound}
+        return msgspec.structs.replace(plan, **left), problems
+
+    def _verified_preemptions(self, plan: Plan, problems: list[str]) -> tuple[Preemption, ...]:
+        """Return the preemptions without those that fail verification; add what is wrong."""
+        sound = []
+        for one in plan.preemptions:
+            if wrong := verify_preemption(one, self.cluster):
+                problems += wrong
+                uids = tuple(victim.uid for victim in one.victims)
+                self.observe([PreemptionFailed(one.uid, uids, wrong[0])])
+            else:
+                sound.append(one)
+        return tuple(sound)
 
     def may_seal(self, gang: GangBinds) -> bool:
         """Tell whether the binds that make a gang quorate would still do so, before each is sent.

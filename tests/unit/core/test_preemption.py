@@ -1,9 +1,12 @@
 """A pod of high priority that fits nowhere gets its room from pods of lower priority."""
 
+import msgspec
+
 from quorate.core.changes import ObjectChanged, PreemptionFailed
 from quorate.core.invariants import check_all
 from quorate.core.model import LabelSelector, Requirement
 from quorate.core.model.budgets import PodDisruptionBudget
+from quorate.core.plan.plan import Victim
 from quorate.core.profile import KUBE_SCHEDULER
 from tests.unit.core.world import TEAM, World, names
 
@@ -30,6 +33,7 @@ def high(w: World, name="high", *, cpu=1, priority=100, **more):
 def cleared(w: World, after_s=0.0) -> list[tuple[str, str, list[str]]]:
     """Decide; return each pod that is promised room, the node, and its victims."""
     plan = w.decide(after_s)
+    assert w.scheduler.verified(plan) == (plan, [])
     w.settle(plan)
     return [(one.name, one.node, sorted(names(one.victims))) for one in plan.preemptions]
 
@@ -237,6 +241,25 @@ def test_a_new_leader_keeps_promises_and_waits_for_victims():
     assert cleared(w) == []
     w.delete("b")
     assert w.cycle() == {"high": "n0"}
+
+
+def test_victims_that_must_not_go_are_noticed_before_they_are_deleted():
+    w = world()
+    full(w, "a", "b")
+    full(w, "far", node="n1", priority=100)
+    high(w)
+    plan = w.decide()
+    [one] = plan.preemptions
+    for name in ("far", "high"):
+        victims = (Victim(f"uid-{name}", TEAM, name),)
+        wrong = msgspec.structs.replace(one, victims=victims)
+        left, problems = w.scheduler.verified(msgspec.structs.replace(plan, preemptions=(wrong,)))
+        assert left.preemptions == ()
+        assert problems == [f"victim {name} is not bound to node n0"]
+    w.edit("b", priority=100)
+    left, problems = w.scheduler.verified(plan)
+    assert left.preemptions == ()
+    assert problems == ["victim b has priority 100"]
 
 
 def test_what_bound_pods_take_is_recounted():
