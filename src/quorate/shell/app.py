@@ -27,6 +27,7 @@ from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.evictor import Evictor
+from quorate.shell.commit.preemptor import Preemptor
 from quorate.shell.commit.preparer import Preparer
 from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
@@ -132,6 +133,8 @@ class App:
             instance=self._identity,
             clock=steady,
         )
+        told, may_write = self._reporter.preempted, self._may_write
+        self._preemptor = Preemptor(self._reads, told, self._on_change, may_write, clock=steady)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
@@ -185,6 +188,7 @@ class App:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._preparer.close()
         await self._evictor.close()
+        await self._preemptor.close()
         await self._lookup.close()
         for client in (self._binds, self._reads, self._lease):
             await client.close()
@@ -315,10 +319,10 @@ class App:
             self.metrics.gangs_planned.inc()
             self._binder.submit(gang)
             log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
-        if plan.evictions:
-            self.metrics.evictions.inc(len(plan.evictions))
-            self._evictor.submit(plan.evictions)
+        self._preemptor.submit(plan.preemptions)
+        self._evictor.submit(plan.evictions)
         for eviction in plan.evictions:
+            self.metrics.evictions.inc()
             log.warning("rolling back", pod=eviction.name, gang=str(eviction.key))
             entry = self.scheduler.cluster.pods.get(eviction.uid)
             if entry is not None:
