@@ -103,7 +103,7 @@ def test_no_secret_of_a_pod_is_recorded_but_labels_are(path):
         "containers": [
             {
                 "name": "main",
-                "image": f"registry/{SECRET}",
+                "image": "registry.example/app:v1",
                 "args": [f"--password={SECRET}"],
                 "env": [{"name": "PASSWORD", "value": SECRET}],
                 "resources": {"requests": {"cpu": "1"}},

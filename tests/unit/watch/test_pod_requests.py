@@ -183,7 +183,7 @@ def test_placed_foreign_pods_are_reduced_to_what_they_take():
     terms = {"nodeSelectorTerms": [{"matchFields": [pinned]}]}
     spec = container(cpu="1") | node_affinity(**{REQUIRED: terms})
     foreign = pod(spec | {"nodeName": "n1", "schedulerName": "default-scheduler"})
-    assert foreign.shape == PodShape(requests=(("cpu", 1000),))
+    assert foreign.shape == PodShape(requests=(("cpu", 1000),), scored=(1000, 200 << 20))
     assert pod(spec | {"nodeName": "n1"}).shape.required_terms is not None
 
 

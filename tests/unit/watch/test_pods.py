@@ -91,6 +91,8 @@ def test_a_worker_of_a_pytorch_job():
             Toleration("", "Exists", "", "NoExecute"),
             Toleration(),
         ),
+        scored=(1500, 2 * GI),
+        images=("train:latest",),
     )
     assert (decoded.defect, decoded.warning) == ("", "")
 
