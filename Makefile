@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded controlplane cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded controlplane oracle cluster record clean sim soak
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,9 +45,11 @@ format: $(STAMP) ## Format and sort imports
 test: $(STAMP) ## All checks and all tests, on the real control plane where Go is found
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m tools.controlplane build --if-possible
+	@$(BIN)/python -m tools.oracle build --if-possible
 	@$(MAKE) --no-print-directory test-fast
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
 	@$(BIN)/pytest -v -n 0 tests/differential
+	@$(BIN)/pytest -q -n 2 --dist loadfile tests/oracle
 	@$(BIN)/pytest -q -n 2 tests/simulation -k "not breaks_a_promise"  # make soak: see docs/simulation.md
 	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
 
@@ -79,6 +81,9 @@ bench-embedded: $(STAMP) ## Measure the embedded cluster
 
 controlplane: $(STAMP) ## Build the real control plane once, into a cache outside the repo
 	@$(BIN)/python -m tools.controlplane build
+
+oracle: $(STAMP) ## Build kube-scheduler's plugins as a program to ask, into the same cache
+	@$(BIN)/python -m tools.oracle build
 
 cluster: $(STAMP) controlplane ## Start a real control plane with kwok nodes, until Ctrl-C
 	@$(BIN)/python -m tools.controlplane up --nodes 10

@@ -24,7 +24,7 @@ PROGRESS_EVERY_S = 30
 _VERSION_VARIABLES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 # Without the version stamp clients fail to parse "v0.0.0-master+$Format".
 _STAMP = " ".join(f"-X {name}.gitVersion={versions.KUBERNETES}" for name in _VERSION_VARIABLES)
-_FLAGS = ("-trimpath", "-buildvcs=false")
+FLAGS = ("-trimpath", "-buildvcs=false")
 
 
 class BuildError(RuntimeError):
@@ -35,7 +35,7 @@ def build(progress: Callable[[str], None]) -> None:
     """Build what is missing; does nothing when every binary is there."""
     if not versions.missing_binaries():
         return
-    with _lock(progress):
+    with lock(versions.version_dir(), progress):
         missing = versions.missing_binaries()
         if not missing:
             return
@@ -49,15 +49,15 @@ def build(progress: Callable[[str], None]) -> None:
 
 
 @contextmanager
-def _lock(progress: Callable[[str], None]) -> Iterator[None]:
-    folder = versions.version_dir()
+def lock(folder: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    """Let one build at a time fill ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "build.lock").open("w") as lock:
+    with (folder / "build.lock").open("w") as held:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             progress(f"waiting for another build of {folder}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(held, fcntl.LOCK_EX)
         yield
 
 
@@ -68,7 +68,7 @@ def _build_one(go: Path, name: str, title: str, progress: Callable[[str], None])
     try:
         command, cwd, environment = _command(go, name, work)
         progress(f"building {title}")
-        elapsed_s = _run(command, cwd, environment, title, progress)
+        elapsed_s = run(command, cwd, environment, title, progress)
         (work / name).rename(target)  # the same folder, hence the same file system: atomic
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -79,21 +79,22 @@ def _command(go: Path, name: str, work: Path) -> tuple[list[str], Path, dict[str
     """Give command, folder and environment that put one binary into ``work``."""
     if name == "kwok":  # has a dependency graph of its own: installed outside of our module
         package = f"sigs.k8s.io/kwok/cmd/kwok@{versions.KWOK}"
-        command = [str(go), "install", *_FLAGS, "-ldflags", "-s -w", package]
+        command = [str(go), "install", *FLAGS, "-ldflags", "-s -w", package]
         return command, work, golang.environment(GOFLAGS="", GOBIN=str(work))
     package = "go.etcd.io/etcd/server/v3" if name == "etcd" else f"k8s.io/kubernetes/cmd/{name}"
     ldflags = "-s -w" if name == "etcd" else f"-s -w {_STAMP}"
-    command = [str(go), "build", *_FLAGS, "-ldflags", ldflags, "-o", str(work / name), package]
+    command = [str(go), "build", *FLAGS, "-ldflags", ldflags, "-o", str(work / name), package]
     return command, MODULE_DIR, golang.environment(GOFLAGS="-mod=readonly")
 
 
-def _run(
+def run(
     command: list[str],
     cwd: Path,
     environment: dict[str, str],
     title: str,
     progress: Callable[[str], None],
 ) -> float:
+    """Run one build and tell that it goes on; give the seconds it took, or raise BuildError."""
     start_s = time.monotonic()
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
