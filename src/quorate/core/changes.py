@@ -10,9 +10,19 @@ from enum import StrEnum
 
 import msgspec
 
-from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+from quorate.core.model import (
+    DeviceClass,
+    GangKey,
+    GangSpec,
+    Namespace,
+    Node,
+    Owner,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 
-AnyObject = Namespace
+AnyObject = Namespace | ResourceSlice | DeviceClass | ResourceClaim
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 

@@ -11,6 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
+from quorate.core.model.devices import (
+    Allocation,
+    ContainerDevices,
+    DeviceClass,
+    DeviceId,
+    PodClaim,
+    ResourceClaim,
+    ResourceSlice,
+)
 from quorate.core.model.selecting import (
     LabelSelector,
     PodSelector,
@@ -22,8 +31,16 @@ from quorate.core.model.selecting import (
     WeightedPodTerm,
     all_of,
 )
+from quorate.core.model.taints import Taint, Toleration
 
 __all__ = [
+    "Allocation",
+    "ContainerDevices",
+    "DeviceClass",
+    "DeviceId",
+    "PodClaim",
+    "ResourceClaim",
+    "ResourceSlice",
     "GangKey",
     "GangSpec",
     "HostPort",
@@ -67,23 +84,6 @@ class GangKey(NamedTuple):
         return self.dialect == "pod"
 
 
-class Taint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``node.spec.taints[]``."""
-
-    key: str
-    effect: str
-    value: str = ""
-
-
-class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``pod.spec.tolerations[]``. An empty key or effect matches any."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
 class HostPort(NamedTuple):
     """A host port that a pod takes on its node."""
 
@@ -103,7 +103,8 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     ``requests`` are sorted by name and include init containers, sidecars and overhead, as
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
     required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
-    the required terms, ``preferred_affinity`` those of both. ``unsupported`` names the rules that
+    the required terms, ``preferred_affinity`` those of both. ``node_features`` must be declared by
+    the node. ``unsupported`` names the rules that
     the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
     """
 
@@ -117,6 +118,7 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     anti_affinity: tuple[PodTerm, ...] = ()
     preferred_affinity: tuple[WeightedPodTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    node_features: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
 
 
@@ -166,6 +168,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt_size: int = 0
     started: bool = False
     refusal: str = ""
+    claims: tuple[PodClaim, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -174,13 +177,14 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Node(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node: its name, labels, taints, cordon and allocatable resources (with ``pods``)."""
+    """A node: name, labels, taints, cordon, declared features, allocatable (with ``pods``)."""
 
     name: str
     allocatable: tuple[tuple[str, int], ...]
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    declared_features: tuple[str, ...] = ()
 
 
 class Namespace(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):

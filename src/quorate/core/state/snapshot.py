@@ -62,6 +62,10 @@ class Snapshot:
         """Return the codes of the nodes' taints; the values are ``tuple[Taint, ...]``."""
         return self.table.taints
 
+    def feature_sets(self) -> CodeColumn:
+        """Return the codes of the nodes' declared features; the values are tuples of names."""
+        return self.table.features
+
     def label(self, key: str) -> CodeColumn:
         """Return the codes of the label's value (-1: absent); the values are strings."""
         return self.table.label(key)

@@ -13,9 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from quorate.core.changes import AnyObject
-from quorate.core.model import Namespace
+from quorate.core.model import DeviceClass, Namespace, ResourceClaim, ResourceSlice
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
+from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
 from quorate.shell.watch.pod_wire import defect_text
 
 
@@ -51,6 +52,13 @@ def _namespace(raw: bytes) -> Namespace:
     return Namespace(meta.name, tuple(sorted((meta.labels or {}).items())))
 
 
+def _devices(plural: str, kind: str) -> Resource:
+    return Resource("resource.k8s.io", "v1", plural, kind)
+
+
 LOOKUPS: tuple[Lookup, ...] = (
     Lookup(Resource("", "v1", "namespaces", "Namespace"), Namespace, _namespace),
+    Lookup(_devices("deviceclasses", "DeviceClass"), DeviceClass, decode_class, optional=True),
+    Lookup(_devices("resourceslices", "ResourceSlice"), ResourceSlice, decode_slice, optional=True),
+    Lookup(_devices("resourceclaims", "ResourceClaim"), ResourceClaim, decode_claim, optional=True),
 )

@@ -22,6 +22,7 @@ from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
 from quorate.shell.watch import pod_shape
+from quorate.shell.watch.pod_claims import pod_claims
 from quorate.shell.watch.pod_wire import (
     Metadata,
     OwnerRef,
@@ -30,6 +31,7 @@ from quorate.shell.watch.pod_wire import (
     Status,
     WirePod,
     defect_text,
+    is_set,
 )
 
 SHAPES_MAX = 16384
@@ -122,6 +124,7 @@ class PodDecoder:
             attempt_size=_attempt_size(annotations),
             started=STARTED in annotations,
             refusal=_refusal(status) if node and status is not None else "",
+            claims=pod_claims(spec, status) if is_set(spec.resource_claims) else (),
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -198,7 +201,6 @@ def _rules_key(spec: Spec, volume_kinds: int) -> tuple[object, ...]:
         bytes(spec.tolerations),
         bytes(spec.node_selector),
         bytes(spec.topology_spread_constraints),
-        bytes(spec.resource_claims),
     )
 
 
