@@ -10,7 +10,7 @@ from collections import Counter
 from fractions import Fraction
 
 from quorate.core.model import Allocation, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
-from quorate.core.model.devices import EXTENDED_PREFIX, DeviceTraits
+from quorate.core.model.devices import EXTENDED_PREFIX, ClaimSpec, DeviceTraits
 from quorate.core.quantity import exact
 from quorate.core.state.pools import PoolKey, Shares
 
@@ -36,6 +36,9 @@ class Devices:
         """Pools of which other devices are in use than before."""
         self.stirred = False
         """Whether something happened that may let a pod fit."""
+        self.specs: list[ClaimSpec] = []
+        self.classes_version = 0
+        self._spec_numbers: dict[ClaimSpec, int] = {}
         self._numbers: dict[DeviceTraits, int] = {}
         self._assumed: dict[ClaimKey, Allocation] = {}
         self._exclusive: Counter[DeviceId] = Counter()
@@ -53,6 +56,14 @@ class Devices:
         if found is None:
             found = self._numbers[traits] = len(self.traits)
             self.traits.append(traits)
+        return found
+
+    def spec_number(self, spec: ClaimSpec) -> int:
+        """Return the number of a claim's spec in ``self.specs``."""
+        found = self._spec_numbers.get(spec)
+        if found is None:
+            found = self._spec_numbers[spec] = len(self.specs)
+            self.specs.append(spec)
         return found
 
     # Slices
@@ -111,6 +122,7 @@ class Devices:
     def _classes_changed(self) -> None:
         """Find out which class stands for which extended resource: of several, the newest."""
         self.stirred = True
+        self.classes_version += 1
         self._extended = {}
         for found in sorted(self.classes.values(), key=lambda c: (-c.created_s, c.name)):
             self._extended[EXTENDED_PREFIX + found.name] = found.name

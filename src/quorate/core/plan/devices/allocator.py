@@ -15,7 +15,7 @@ from typing import NamedTuple
 from quorate.core.model.devices import DeviceTraits
 from quorate.core.plan.devices.constraints import Constraint
 from quorate.core.plan.devices.expressions import Broken, Expressions
-from quorate.core.plan.devices.requests import SCORE_OF_FIRST, Choice, ClaimAsk, Request
+from quorate.core.state.device_asks import SCORE_OF_FIRST, Choice, ClaimAsk, Request
 from quorate.core.plan.devices.shares import Consumed, consumption, fits
 from quorate.core.plan.filters.taint_toleration import tolerates
 from quorate.core.quantity import exact

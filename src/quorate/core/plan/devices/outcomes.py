@@ -15,7 +15,7 @@ from quorate.core.model.devices import DeviceTraits
 from quorate.core.plan.devices.allocator import Found, allocate
 from quorate.core.plan.devices.constraints import look_up
 from quorate.core.plan.devices.expressions import Broken, Expressions
-from quorate.core.plan.devices.requests import ClaimAsk
+from quorate.core.state.device_asks import ClaimAsk
 from quorate.core.quantity import exact
 from quorate.core.state.device_views import Kinds
 from quorate.core.state.pools import Kind, KindDevice
@@ -33,121 +33,122 @@ class Step(NamedTuple):
     after: int
 
 
-class _Seen:
-    """One ask: reduced kinds by code of kind, and steps by code of reduced kind."""
-
-    def __init__(self) -> None:
-        self.reduced = Kinds()
-        self.of_code: dict[int, int] = {}
-        self.steps: dict[int, Step] = {}
-        self.pods: dict[int, int] = {}
-        self.traits: dict[int, int] = {}
-        self.by_look: dict[tuple[object, ...], int] = {}
-
-
 class Outcomes:
-    """Outcomes by ask. ``traits`` and ``kinds`` are those of the cluster."""
+    """Outcomes by ask, for the kinds and traits of one cluster."""
 
     def __init__(self) -> None:
         self.expressions = Expressions()
-        self._seen: dict[Claims, _Seen] = {}
+        self._asked: dict[Claims, Asked] = {}
         self._kinds: Kinds | None = None
 
-    def step(self, claims: Claims, code: int, kinds: Kinds, traits: list[DeviceTraits]) -> Step:
+    def of(self, claims: Claims, kinds: Kinds, traits: list[DeviceTraits]) -> Asked:
+        """Return what is known for these claims; ``traits`` are those that kinds number."""
+        if self._kinds is not kinds or len(self._asked) > ASKS_MAX:
+            self._asked, self._kinds = {}, kinds
+        found = self._asked.get(claims)
+        if found is None:
+            found = self._asked[claims] = Asked(claims, kinds, traits, self.expressions)
+        return found
+
+
+class Asked:
+    """The outcomes of one ask."""
+
+    def __init__(
+        self, claims: Claims, kinds: Kinds, traits: list[DeviceTraits], expressions: Expressions
+    ) -> None:
+        self._claims = claims
+        self._kinds = kinds
+        self._traits = traits
+        self._expressions = expressions
+        self._reduced = Kinds()
+        self._of_code: dict[int, int] = {}
+        self._steps: dict[int, Step] = {}
+        self._pods: dict[int, int] = {}
+        self._alike: dict[int, int] = {}
+        self._by_look: dict[tuple[object, ...], int] = {}
+
+    def found(self, code: int) -> Found | Broken | None:
         """Return what one pod gets on nodes of this kind."""
-        seen = self._of(claims, kinds)
-        return self._step(claims, seen, self._reduced(claims, seen, code, kinds, traits), traits)
+        return self._step(self._reduce(code)).found
 
-    def pods(
-        self, claims: Claims, codes: Iterable[int], kinds: Kinds, traits: list[DeviceTraits]
-    ) -> list[int]:
+    def pods(self, codes: Iterable[int]) -> list[int]:
         """Return for each code how many pods fit, one after the other."""
-        seen = self._of(claims, kinds)
-        return [
-            self._pods(claims, seen, self._reduced(claims, seen, code, kinds, traits), traits)
-            for code in codes
-        ]
+        return [self._count(self._reduce(code)) for code in codes]
 
-    def can_use(self, claims: Claims, number: int, traits: list[DeviceTraits]) -> bool:
-        """Whether devices of these traits match one of the choices."""
+    def can_use(self, number: int) -> bool:
+        """Whether devices of the traits with this number match one of the choices."""
         return any(
             all(
-                self.expressions.matches(expression, number, traits[number]) is True
+                self._expressions.matches(expression, number, self._traits[number]) is True
                 for expression in (*choice.device_class.selectors, *choice.wanted.selectors)
             )
-            for claim in claims
+            for claim in self._claims
             for request in claim.requests
             for choice in request.choices
         )
 
-    def _of(self, claims: Claims, kinds: Kinds) -> _Seen:
-        if self._kinds is not kinds or len(self._seen) > ASKS_MAX:
-            self._seen, self._kinds = {}, kinds
-        return self._seen.setdefault(claims, _Seen())
-
-    def _pods(self, claims: Claims, seen: _Seen, reduced: int, traits: list[DeviceTraits]) -> int:
-        known = seen.pods.get(reduced)
+    def _count(self, reduced: int) -> int:
+        known = self._pods.get(reduced)
         if known is not None:
             return known
         chain, at = [], reduced
         while len(chain) < PODS_MAX:
-            step = self._step(claims, seen, at, traits)
+            step = self._step(at)
             if not isinstance(step.found, Found):
                 break
             chain.append(at)
             at = step.after
-        seen.pods[at] = 0 if len(chain) < PODS_MAX else PODS_MAX
+        last = 0 if len(chain) < PODS_MAX else PODS_MAX
+        self._pods[at] = last
         for pods, one in enumerate(reversed(chain), start=1):
-            seen.pods.setdefault(one, min(pods + seen.pods[at], PODS_MAX))
-        return seen.pods[reduced]
+            self._pods.setdefault(one, min(pods + last, PODS_MAX))
+        return self._pods[reduced]
 
-    def _step(self, claims: Claims, seen: _Seen, reduced: int, traits: list[DeviceTraits]) -> Step:
-        known = seen.steps.get(reduced)
+    def _step(self, reduced: int) -> Step:
+        known = self._steps.get(reduced)
         if known is None:
-            kind = seen.reduced.values[reduced]
-            found = allocate(claims, kind, traits, self.expressions)
+            kind = self._reduced.values[reduced]
+            found = allocate(self._claims, kind, self._traits, self._expressions)
             after = reduced
             if isinstance(found, Found):
-                after = seen.reduced.code(_after(claims, kind, found, traits))
-            known = seen.steps[reduced] = Step(found, after)
+                after = self._reduced.code(_after(self._claims, kind, found, self._traits))
+            known = self._steps[reduced] = Step(found, after)
         return known
 
-    def _reduced(
-        self, claims: Claims, seen: _Seen, code: int, kinds: Kinds, traits: list[DeviceTraits]
-    ) -> int:
-        known = seen.of_code.get(code)
+    def _reduce(self, code: int) -> int:
+        known = self._of_code.get(code)
         if known is None:
             kind = tuple(
                 pool._replace(
                     devices=tuple(
-                        one._replace(traits=self._alike(claims, seen, one.traits, traits))
-                        for one in pool.devices
+                        one._replace(traits=self._first_alike(one.traits)) for one in pool.devices
                     )
                 )
-                for pool in kinds.values[code]
+                for pool in self._kinds.values[code]
             )
-            known = seen.of_code[code] = seen.reduced.code(kind)
+            known = self._of_code[code] = self._reduced.code(kind)
         return known
 
-    def _alike(self, claims: Claims, seen: _Seen, number: int, traits: list[DeviceTraits]) -> int:
+    def _first_alike(self, number: int) -> int:
         """Return the first traits that the ask cannot tell from these."""
-        known = seen.traits.get(number)
+        known = self._alike.get(number)
         if known is None:
-            look = self._look(claims, number, traits[number])
-            known = seen.traits[number] = seen.by_look.setdefault(look, number)
+            look = self._look(number, self._traits[number])
+            known = self._alike[number] = self._by_look.setdefault(look, number)
         return known
 
-    def _look(self, claims: Claims, number: int, traits: DeviceTraits) -> tuple[object, ...]:
+    def _look(self, number: int, traits: DeviceTraits) -> tuple[object, ...]:
         answers = tuple(
-            self.expressions.matches(expression, number, traits)
-            for claim in claims
+            self._expressions.matches(expression, number, traits)
+            for claim in self._claims
             for request in claim.requests
             for choice in request.choices
             for expression in (*choice.device_class.selectors, *choice.wanted.selectors)
         )
         values = tuple(
             look_up(traits, constraint.match or constraint.distinct)
-            for claim in claims
+            for claim in self._claims
             for constraint in claim.constraints
         )
         return (
