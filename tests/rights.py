@@ -30,8 +30,11 @@ class Right(NamedTuple):
         return same and self.where in ("", asked.where) and self.name in ("", asked.name)
 
 
+_SEEN = ("nodes", "pods", "namespaces")
+
+
 def _asked() -> Iterable[Right]:
-    yield from (Right(verb, "", one) for one in ("nodes", "pods") for verb in ("list", "watch"))
+    yield from (Right(verb, "", one) for one in _SEEN for verb in ("list", "watch"))
     yield Right("get", "", "pods")
     yield Right("create", "", "pods/binding")
     yield Right("create", "", "pods/eviction")

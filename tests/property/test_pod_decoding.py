@@ -60,14 +60,28 @@ POD = {
         "hostUsers": False,
         "resourceClaims": [{"name": "c"}],
         "tolerations": [{"key": "a", "operator": "Exists", "value": "", "effect": "NoSchedule"}],
-        "topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": TERM["labelSelector"],
+                "matchLabelKeys": ["pod-template-hash"],
+                "minDomains": 2,
+                "nodeTaintsPolicy": "Honor",
+                "nodeAffinityPolicy": "Ignore",
+            }
+        ],
         "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
         "affinity": {
             "nodeAffinity": {
                 REQUIRED: {"nodeSelectorTerms": [NODE_TERM]},
                 PREFERRED: [{"weight": 1, "preference": NODE_TERM}],
             },
-            "podAffinity": {REQUIRED: [TERM]},
+            "podAffinity": {
+                REQUIRED: [TERM],
+                PREFERRED: [{"weight": 1, "podAffinityTerm": TERM}],
+            },
             "podAntiAffinity": {REQUIRED: [TERM]},
         },
         "initContainers": [{"name": "i", "restartPolicy": "Always", "resources": RESOURCES}],

@@ -22,7 +22,9 @@ from quorate.core.model import (
     ResourceSlice,
 )
 
-AnyObject = Namespace | ResourceSlice | DeviceClass | ResourceClaim
+from quorate.core.model.selects import Selects
+
+AnyObject = Namespace | Selects | ResourceSlice | DeviceClass | ResourceClaim
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 

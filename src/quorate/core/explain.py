@@ -12,14 +12,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner, Pod
-from quorate.core.plan.diagnosis import Diagnosis, diagnose
+from quorate.core.plan.diagnosis import Diagnosis, available, diagnose
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
 from quorate.core.reasons import (
-    Blocker,
     Explanation,
     GangState,
     GangView,
@@ -244,7 +243,9 @@ class Explainer:
         prefix = self._fit_words(gang, found)
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
-            words = f"{prefix}no node takes pod {blocker.pod}: {_available(nodes, blocker)}"
+            words = (
+                f"{prefix}no node takes pod {blocker.pod}: {available(nodes, blocker.ruled_out)}"
+            )
             return (
                 Reason.NO_NODE_MATCHES,
                 words,
@@ -252,13 +253,15 @@ class Explainer:
             )
         if found.too_large is not None:
             blocker, lack = found.too_large
-            words = f"{prefix}pod {blocker.pod} asks for {lack}: {_available(nodes, blocker)}"
+            words = (
+                f"{prefix}pod {blocker.pod} asks for {lack}: {available(nodes, blocker.ruled_out)}"
+            )
             return Reason.REQUEST_TOO_LARGE, words, "lower the request, or add a larger node"
         if not found.blockers:
             ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
             words = f"{prefix}no joint placement of all its pod classes was found{ending}"
             return Reason.NOT_ENOUGH_ROOM, words, "free or add room"
-        words = prefix + _available(nodes, found.blockers[0])
+        words = prefix + available(nodes, found.blockers[0].ruled_out)
         miss = found.blockers[0].nearest_miss
         return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
 
@@ -270,16 +273,6 @@ class Explainer:
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit: "
         return f"{gang.need} members must start together and {found.fit} fit: "
-
-
-def _available(nodes: int, blocker: Blocker) -> str:
-    """Return the default scheduler's FitError text for one more pod of the class."""
-    reasons = sorted(f"{rule.nodes} {rule.message}" for rule in blocker.ruled_out)
-    return (
-        f"0/{nodes} nodes are available: {', '.join(reasons)}."
-        if reasons
-        else (f"0/{nodes} nodes are available.")
-    )
 
 
 def _single_words(entry: PodEntry) -> str:

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from quorate.core.profile import Profile
+
 DEFAULT_SCHEDULER_NAMES = ("quorate", "cw-coscheduler", "coscheduler")
 
 
@@ -18,6 +20,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
     packing: Literal["most-allocated", "least-allocated"] = "most-allocated"
+    profiles: tuple[tuple[str, Profile], ...] = ()
+    """How pods are placed, by scheduler name; of names that are not here, as gangs are packed."""
     attempt_timeout_s: float = 60.0
     attempt_timeout_s_max: float = 900.0
     recovery_s: float = 3.0

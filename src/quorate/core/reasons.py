@@ -104,7 +104,10 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(msgspec.Struct, frozen=True):
-    """``nodes`` nodes fail the rule whose message this is (kube-scheduler's words)."""
+    """``nodes`` nodes fail the rule whose message this is (kube-scheduler's words).
+
+    0 nodes: the pod is rejected before any node is looked at.
+    """
 
     message: str
     nodes: int

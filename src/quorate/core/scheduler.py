@@ -37,7 +37,7 @@ class Scheduler:
         self, policy: Policy, apis: dict[str, ApiWords] | None = None, identity: str = "q"
     ) -> None:
         self.policy = policy
-        self.cluster = Cluster(policy.scheduler_names)
+        self.cluster = Cluster(policy.scheduler_names, dict(policy.profiles))
         self._queue = Queue()
         self._masks = AttributeMasks()
         self._attempts = Attempts(policy, identity)

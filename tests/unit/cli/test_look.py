@@ -224,7 +224,7 @@ def test_tls_where_the_server_speaks_plain_http(tmp_path, capsys):
 def test_a_server_that_is_no_kubernetes(tmp_path, capsys):
     server = ApiServer(all_others=(400, "<html>what?</html>"))
     said = answer_of(server, tmp_path, capsys)
-    assert "/api/v1/nodes cannot be listed: 400 Unknown: <html>what?</html>." in said
+    assert "/api/v1/namespaces cannot be listed: 400 Unknown: <html>what?</html>." in said
     assert "Is this the API server of a Kubernetes cluster?" in said
 
 

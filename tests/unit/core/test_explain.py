@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
-from quorate.core.model import GangKey, LabelSelector, Owner, Requirement
+from quorate.core.model import GangKey, Owner
 from quorate.core.reasons import Reason
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
@@ -32,12 +32,6 @@ def owned(w, owner, replicas, min_count=4):
 def orphan(w, *dialects):
     w.observe(*(DialectServed(dialect, True) for dialect in dialects))
     w.pod("a", key("job"))
-
-
-def repelled(w):
-    selector = LabelSelector(("team",), (Requirement("app", "In", ("web",)),))
-    w.running("loner", "n0", anti_terms=(selector,))
-    w.gang("job", 1, labels={"app": "web"})
 
 
 def backing_off(w):
@@ -194,13 +188,6 @@ PODS = {
         Reason.RULE_NOT_SUPPORTED,
         "pod odd needs the rule VolumeBinding, which quorate does not know yet",
         "use another scheduler for pods that need it",
-    ),
-    "repelled by a running pod": Case(
-        repelled,
-        Reason.RULE_NOT_SUPPORTED,
-        "pod loner has an anti-affinity that selects job-0, and quorate does not know the rule "
-        "InterPodAffinity yet",
-        "remove the anti-affinity, or use another scheduler for these pods",
     ),
 }
 

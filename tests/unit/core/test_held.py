@@ -2,46 +2,17 @@
 
 import pytest
 
-from quorate.core.model import LabelSelector, Requirement
 from quorate.core.reasons import Reason
+from tests.unit.core.terms import apart, pods
 from tests.unit.core.world import World, key
+
+WEB = {"app": "web"}
 
 
 def world():
     w = World()
-    w.node("n0")
+    w.node("n0", labels={"host": "n0"})
     return w
-
-
-def selector(*requirements, namespaces=("team",)):
-    return LabelSelector(namespaces, requirements)
-
-
-WEB = Requirement("app", "In", ("web",))
-
-
-@pytest.mark.parametrize(
-    ("terms", "labels", "held"),
-    [
-        ((selector(WEB),), {"app": "web"}, True),
-        ((selector(WEB),), {"app": "db"}, False),
-        ((selector(WEB),), {}, False),
-        ((selector(WEB, namespaces=("other",)),), {"app": "web"}, False),
-        ((selector(WEB, namespaces=None),), {"app": "web"}, True),
-        ((selector(),), {}, True),
-        ((selector(Requirement("app", "NotIn", ("db",))),), {}, True),
-        ((selector(Requirement("app", "Exists")),), {"app": ""}, True),
-        ((selector(Requirement("app", "DoesNotExist")),), {"app": ""}, False),
-        ((selector(WEB, Requirement("tier", "Exists")),), {"app": "web"}, False),
-        ((selector(Requirement("x", "Exists")), selector(WEB)), {"app": "web"}, True),
-    ],
-)
-def test_anti_affinity_of_running_pods_holds_the_pods_that_it_selects(terms, labels, held):
-    w = world()
-    w.running("loner", "n0", anti_terms=terms)
-    gang = w.gang("job", 2, labels=labels)
-    assert (w.cycle() == {}) is held
-    assert (w.why(gang).reason is Reason.RULE_NOT_SUPPORTED) is held
 
 
 @pytest.mark.parametrize(
@@ -49,28 +20,31 @@ def test_anti_affinity_of_running_pods_holds_the_pods_that_it_selects(terms, lab
     [lambda w: w.delete("loner"), lambda w: w.edit("loner", phase="Succeeded")],
     ids=["deleted", "finished"],
 )
-def test_the_hold_ends_with_the_pod(leave):
+def test_a_running_pod_repels_others_until_it_goes(leave):
     w = world()
-    w.running("loner", "n0", anti_terms=(selector(WEB),))
-    w.gang("job", 2, labels={"app": "web"})
-    assert w.cycle() == {}
+    w.running("loner", "n0", shape=apart(pods(**WEB)))
+    gang = w.gang("job", 2, labels=WEB)
+    w.gang("other", 2)
+    assert set(w.cycle()) == {"other-0", "other-1"}
+    assert w.why(gang).reason is Reason.NOT_ENOUGH_ROOM
+    assert "didn't satisfy existing pods anti-affinity rules" in w.why(gang).sentence
     leave(w)
     assert len(w.cycle()) == 2
 
 
 def test_a_pod_that_does_not_run_repels_nobody():
     w = world()
-    w.pod("pending", scheduler="default-scheduler", anti_terms=(selector(WEB),))
-    w.gang("job", 2, labels={"app": "web"})
+    w.pod("pending", scheduler="default-scheduler", shape=apart(pods(**WEB)))
+    w.gang("job", 2, labels=WEB)
     assert len(w.cycle()) == 2
 
 
-def test_a_started_gang_holds_only_the_replacement_that_is_selected():
+def test_a_started_gang_holds_only_the_replacement_that_is_repelled():
     w = world()
-    gang = w.gang("job", 2, labels={"app": "web"})
+    gang = w.gang("job", 2, labels=WEB)
     w.cycle()
-    w.running("loner", "n0", anti_terms=(selector(WEB),))
-    w.pod("again", gang, labels={"app": "web"})
+    w.running("loner", "n0", shape=apart(pods(**WEB)))
+    w.pod("again", gang, labels=WEB)
     assert w.cycle() == {}
     assert w.why(gang).members.bound == 2
 

@@ -19,8 +19,9 @@ def raw(**more):
     return json.dumps(OBJECT | more).encode()
 
 
-def test_nodes_come_first_and_each_dialect_with_objects_is_watched():
+def test_what_rules_look_up_comes_first_and_pods_follow_nodes():
     assert list(KINDS) == [
+        "/api/v1/namespaces",
         "/api/v1/nodes",
         "/api/v1/pods",
         "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
@@ -29,6 +30,7 @@ def test_nodes_come_first_and_each_dialect_with_objects_is_watched():
         "/apis/scheduling.k8s.io/v1alpha2/podgroups",
     ]
     assert [kind.dialect for kind in KINDS.values()] == [
+        "",
         "",
         "",
         "x-k8s",
@@ -56,7 +58,7 @@ def test_an_unreadable_object_leaves_the_cores_sight_when_it_is_known_which_one(
     assert NODES.unreadable(known) == NodeGone("x")
     assert PODS.unreadable(known) == PodGone("u1")
     assert SIGS.unreadable(known) == GangGone(GangKey("team-a", "sigs", "x"))
-    assert [kind.unreadable(nobody) for kind in KINDS.values()] == [None] * 6
+    assert [kind.unreadable(nobody) for kind in KINDS.values()] == [None] * len(KINDS)
 
 
 @pytest.mark.parametrize("broken", [b"", b"{}", b'{"metadata":{"name":null}}', b"[" * 100_000])

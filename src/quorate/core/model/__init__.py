@@ -106,6 +106,9 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     the required terms, ``preferred_affinity`` those of both. ``node_features`` must be declared by
     the node. ``unsupported`` names the rules that
     the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
+    ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
+    a pod that has no node yet, where it differs. ``images`` are those of all its ``containers``
+    (init containers included) and image volumes, one for each, with their tags.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -120,6 +123,10 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     spread: tuple[SpreadConstraint, ...] = ()
     node_features: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
+    scored: tuple[int, int] = (0, 0)
+    scored_pending: tuple[int, int] | None = None
+    images: tuple[str, ...] = ()
+    containers: int = 1
 
 
 class Owner(NamedTuple):
@@ -177,7 +184,10 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Node(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node: name, labels, taints, cordon, declared features, allocatable (with ``pods``)."""
+    """A node: its name, labels, taints, cordon and allocatable resources (with ``pods``).
+
+    ``images`` are ``(names, bytes)`` of what it has pulled, ``declared_features`` are sorted.
+    """
 
     name: str
     allocatable: tuple[tuple[str, int], ...]
@@ -185,6 +195,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     declared_features: tuple[str, ...] = ()
+    images: tuple[tuple[tuple[str, ...], int], ...] = ()
 
 
 class Namespace(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):

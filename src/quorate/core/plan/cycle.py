@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from quorate.core.model import SpreadConstraint
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
 from quorate.core.plan.min_resources import shortage
@@ -29,13 +30,25 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
     members: Members = {}
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
+        defaults = _defaults(base, next(iter(entries.values())), cluster)
         if neighbours.is_idle:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
             matched = neighbours.matched(entry.label_set)
-            members.setdefault(cluster.classes.matching(base, matched), []).append(entry)
+            pod_class = cluster.classes.matching(base, matched, defaults)
+            members.setdefault(pod_class, []).append(entry)
     return members
+
+
+def _defaults(base: PodClass, entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
+    """Return the default spread constraints; pods of a gang and shape have the same owner."""
+    if base.profile.packs_gangs or base.shape.spread:
+        return ()
+    defaults = cluster.spread_defaults.constraints(entry.pod, base.profile)
+    for one in defaults:
+        cluster.neighbours.host(one.selector)
+    return defaults
 
 
 def demand_of(gang: GangEntry, members: Members) -> Demand:
@@ -71,7 +84,8 @@ class Cycle:
             return ()
         found = place_gang(demand, self.room, self.policy.packing, self.policy.search_steps_max)
         if isinstance(found, DoesNotFit):
-            self.hopeless.add(demand)
+            if not any(pod_class.shape.affinity for pod_class in members):
+                self.hopeless.add(demand)  # else a pod placed later in this cycle could help
             return ()
         self.room = found.room
         return self._assume(members, found)

@@ -12,14 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.core.plan.cycle import demand_of, members_of
-from quorate.core.plan.filters import (
-    ATTRIBUTE_RULES,
-    NEIGHBOUR_RULES,
-    node_affinity,
-    node_ports,
-    node_resources_fit,
-    taint_toleration,
-)
+from quorate.core.plan.filters import node_affinity, taint_toleration, verdicts
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
 from quorate.core.plan.pack import pack
 from quorate.core.plan.room import Room
@@ -86,41 +79,44 @@ def _blocker(pod_class: PodClass, pod: str, pods: int, fit: int, room: Room) -> 
     )
 
 
+def nodes_ruled_out(pod_class: PodClass, room: Room) -> str:
+    """Return kube-scheduler's sentence for a pod that no node takes."""
+    return available(room.snapshot.nodes_alive, _ruled_out(pod_class, room))
+
+
+def available(nodes: int, ruled_out: tuple[RuledOut, ...]) -> str:
+    """Return kube-scheduler's sentence (its FitError) from the counts of its reasons."""
+    reasons = sorted(
+        f"{one.nodes} {one.message}" if one.nodes else one.message for one in ruled_out
+    )
+    why = f": {', '.join(reasons)}" if reasons else ""
+    return f"0/{nodes} nodes are available{why}."
+
+
 def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
     """Count nodes by the rule that rules them out, as kube-scheduler's FitError does.
 
     A node counts for the first rule that it fails; resources may count it several times.
     """
-    snapshot, shape = room.snapshot, pod_class.shape
-    left = snapshot.alive.copy()
+    left = room.snapshot.alive.copy()
     counts: Counter[str] = Counter()
-    for rule in (*ATTRIBUTE_RULES, node_ports):
-        passing = rule.passes(shape, snapshot)
-        counts[rule.MESSAGE] += int((left & ~passing).sum())
-        left &= passing
-    if shape.host_ports:
-        taken = left & (room.slots(pod_class) == 0) & ~_lacks_any(pod_class, room.free)
-        counts[node_ports.MESSAGE] += int(taken.sum())
-        left &= ~taken
-    names = snapshot.table.resources.names
-    short = np.zeros(len(left), np.bool_)
-    for column, lacks in node_resources_fit.lacking(pod_class, room.free).items():
-        counts[node_resources_fit.message(column, names)] += int((left & lacks).sum())
-        short |= lacks
-    left &= ~short
-    for neighbour_rule in NEIGHBOUR_RULES:
-        verdict = neighbour_rule.judge(pod_class, room)
-        if verdict is None:
-            continue
-        for code, refusal in enumerate(verdict.refusals, start=1):
-            counts[refusal.message] += int((left & (verdict.codes == code)).sum())
+    found = [verdict for _, verdict in verdicts(pod_class, room)]
+    for verdict in found:
+        if verdict.whole:
+            return (RuledOut(verdict.whole, 0),)
+    for verdict in found:
+        if verdict.early:
+            early = left & (verdict.codes == verdict.early)
+            counts[verdict.refusals[verdict.early - 1].message] += int(early.sum())
+            left &= ~early
+    for verdict in found:
+        for text, nodes in verdict.several:
+            counts[text] += int((left & nodes).sum())
+        if not verdict.several:
+            for code, refusal in enumerate(verdict.refusals, start=1):
+                counts[refusal.message] += int((left & (verdict.codes == code)).sum())
         left &= verdict.codes == 0
     return tuple(RuledOut(message, count) for message, count in sorted(counts.items()) if count)
-
-
-def _lacks_any(pod_class: PodClass, free: Ints) -> Mask:
-    lacks: Mask = np.any(list(node_resources_fit.lacking(pod_class, free).values()), axis=0)
-    return lacks
 
 
 def _nearest_miss(pod_class: PodClass, room: Room) -> str:

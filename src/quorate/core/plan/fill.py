@@ -7,10 +7,12 @@ from typing import Literal
 import numpy as np
 
 from quorate.core.plan.room import Room
-from quorate.core.plan.scores import attribute_score, node_resources
+from quorate.core.plan.scores import packing as utilisation_of
+from quorate.core.plan.scores import standing_score, total_score
 from quorate.core.state.encoding import Ints, PodClass
 
 Packing = Literal["most-allocated", "least-allocated"]
+_LEAST = "LeastAllocated"
 
 
 def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
@@ -24,13 +26,17 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
     count = min(count, int(slots[rows].sum()))
     if not count:
         return pods
-    attributes = attribute_score(pod_class, room.snapshot, slots > 0)
+    if not pod_class.profile.packs_gangs:
+        if count == 1:
+            return _best(pod_class, slots, room)
+        packing = "least-allocated" if pod_class.profile.fit.type == _LEAST else "most-allocated"
+    attributes = standing_score(pod_class, room, slots > 0).astype(np.float64)
     free, allocatable = room.free[rows], room.snapshot.allocatable[rows]
-    full_with_one = node_resources.utilisation(pod_class, free, allocatable, 1)
+    full_with_one = utilisation_of.utilisation(pod_class, free, allocatable, 1)
     if packing == "most-allocated":
         pods[rows] = _fill_best_first(attributes[rows] + full_with_one, slots[rows], count)
     else:
-        full_with_two = node_resources.utilisation(pod_class, free, allocatable, 2)
+        full_with_two = utilisation_of.utilisation(pod_class, free, allocatable, 2)
         slope = full_with_two - full_with_one
         pods[rows] = _spread(attributes[rows] - full_with_one, slope, slots[rows], count)
     assert int(pods.sum()) == count, "every pod that has a slot gets one"
@@ -38,7 +44,18 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
     return pods
 
 
-def _fill_best_first(score: node_resources.Scores, slots: Ints, count: int) -> Ints:
+def _best(pod_class: PodClass, slots: Ints, room: Room) -> Ints:
+    """Give one pod to a node with the highest total of kube-scheduler's scores, the first such."""
+    pods = np.zeros(len(slots), np.int64)
+    rows = np.flatnonzero(slots)
+    best = 0
+    if len(rows) > 1:
+        best = int(np.argmax(total_score(pod_class, room, slots > 0)[rows]))
+    pods[rows[best]] = 1
+    return pods
+
+
+def _fill_best_first(score: utilisation_of.Scores, slots: Ints, count: int) -> Ints:
     """Fill nodes whole, best first. Filling raises a node's score, so greedy order is the same."""
     if 4 * count < len(score):  # at most ``count`` nodes are needed: do not sort the others
         best = np.argpartition(-score, count - 1)[:count]
@@ -53,7 +70,7 @@ def _fill_best_first(score: node_resources.Scores, slots: Ints, count: int) -> I
 
 
 def _spread(
-    score: node_resources.Scores, slope: node_resources.Scores, slots: Ints, count: int
+    score: utilisation_of.Scores, slope: utilisation_of.Scores, slots: Ints, count: int
 ) -> Ints:
     """Give each next pod to the node that is then the best.
 
@@ -80,7 +97,7 @@ def _spread(
 
 
 def _pods_above(
-    limit: float, score: node_resources.Scores, slope: node_resources.Scores, slots: Ints
+    limit: float, score: utilisation_of.Scores, slope: utilisation_of.Scores, slots: Ints
 ) -> Ints:
     pods = np.floor((score - limit) / slope) + 1
     clipped: Ints = np.clip(pods, 0, slots).astype(np.int64)

@@ -35,7 +35,7 @@ def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
     if not pod_class.matched:
         return False
     used = [term.selector for term in shape.anti_affinity]
-    used += [one.selector for one in shape.spread if one.hard]
+    used += [one.selector for one in pod_class.spread if one.hard]
     if shape.affinity:
         used.append(all_of(shape.affinity))
     number = room.snapshot.neighbours.selector_id

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.plan.filters import NEIGHBOUR_RULES, AttributeMasks, node_ports, pod_slots
+from quorate.core.plan.filters import AttributeMasks, pod_slots
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
@@ -23,7 +23,8 @@ class Room:
         self.snapshot = snapshot
         self.masks = masks
         self.free: Ints = snapshot.free.copy(order="F")
-        self._ports_taken: list[tuple[PodClass, Ints]] = []
+        self.scored: Ints = snapshot.scored.copy()
+        self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
         self._placed: list[tuple[dict[Key, int], Ints]] = []
@@ -35,31 +36,22 @@ class Room:
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
         other.free = self.free.copy(order="F")
-        other._ports_taken = list(self._ports_taken)
+        other.scored = self.scored.copy()
+        other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
         other._in_sum = self._in_sum
         return other
 
     def mask(self, pod_class: PodClass) -> Mask:
         """Return bool[n]: nodes that pass the attribute rules for the class."""
-        return self.masks.of(pod_class, self.snapshot)
+        return self.masks.of(pod_class, self)
 
     def slots(self, pod_class: PodClass) -> Ints:
         """Return int64[n]: how many more pods of the class each node takes.
 
         Of a class whose pods constrain one another, that holds for the next one alone.
         """
-        count = pod_slots(pod_class, self.free, self.mask(pod_class), self.snapshot)
-        if pod_class.shape.host_ports:
-            for other, rows in self._ports_taken:
-                if node_ports.conflict(pod_class.shape, other.shape):
-                    count[rows] = 0
-        if pod_class.matched or uses_selectors(pod_class.shape):
-            for rule in NEIGHBOUR_RULES:
-                verdict = rule.judge(pod_class, self)
-                if verdict is not None:
-                    count[verdict.codes > 0] = 0
-        return count
+        return pod_slots(pod_class, self)
 
     def in_sum(self) -> Amounts:
         """Return float64[r]: the free room of all nodes that are not cordoned, added up."""
@@ -74,8 +66,9 @@ class Room:
         rows = np.flatnonzero(pods)
         for column, amount in pod_class.demands:
             self.free[rows, column] -= amount * pods[rows]
+        self.scored[rows] += np.outer(pods[rows], pod_class.shape.scored)
         if pod_class.shape.host_ports:
-            self._ports_taken.append((pod_class, rows))
+            self.ports_taken.append((pod_class, rows))
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
             self._placed.append((effects, pods))

@@ -7,27 +7,34 @@ Called by ``scheduler``. This is the one mutable class of the core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
 from quorate.core.model import GangKey, Namespace, Owner, Pod
-from quorate.core.state.encoding import PodClasses, Resources
+from quorate.core.profile import GANGS, Profile
+from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
+from quorate.core.state.spread_defaults import SpreadDefaults
 
 
 class Cluster:
     """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
 
-    def __init__(self, scheduler_names: Iterable[str]) -> None:
+    def __init__(
+        self, scheduler_names: Iterable[str], profiles: Mapping[str, Profile] | None = None
+    ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
+        self.profiles = profiles or {}
+        """How pods are placed, by scheduler name; others are packed as gangs."""
         self.resources = Resources()
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
+        self.spread_defaults = SpreadDefaults()
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -143,7 +150,7 @@ class Cluster:
         if entry is None:
             ours = pod.scheduler in self.scheduler_names
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
-            entry = PodEntry(pod, self.classes.of(pod.shape), label_set, ours=ours)
+            entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
@@ -155,7 +162,7 @@ class Cluster:
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
-            entry.pod_class = self.classes.of(pod.shape)
+            entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
@@ -167,6 +174,9 @@ class Cluster:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
             self._settle(entry.gang, pod.uid)
+
+    def _class_of(self, pod: Pod) -> PodClass:
+        return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
 
     def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
         """Decide where a pod is. A pod that has a node never loses it again."""
@@ -315,10 +325,14 @@ class Cluster:
     def _object_changed(self, change: changes.ObjectChanged) -> None:
         if isinstance(change.object, Namespace):
             self.neighbours.put_namespace(change.object)
+        else:
+            self.spread_defaults.put(change.object)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
         if change.kind == "Namespace":
             self.neighbours.remove_namespace(change.name)
+        else:
+            self.spread_defaults.remove(change.kind, change.namespace, change.name)
 
     # Outcomes of our binds
 

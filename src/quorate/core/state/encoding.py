@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.model import PodShape
+from quorate.core.model import PodShape, SpreadConstraint
+from quorate.core.profile import GANGS, Profile
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -17,6 +18,7 @@ Mask = npt.NDArray[np.bool_]
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 _MATCHING_MAX = 16384
+_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...]]
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
@@ -39,26 +41,58 @@ class Resources:
 class PodClass:
     """Pods that are alike to the scheduler: what one takes, as ``(column, amount)``, amounts > 0.
 
-    ``base`` is the number of its shape. ``matched`` are the selectors that match its pods: two
-    classes of one shape differ in whom their pods' labels concern.
+    ``base`` is the number of its shape and profile; ``checked`` are the demands for which nodes
+    must have room (a profile may ignore some). ``matched`` are the selectors that match them: two
+    classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
+    constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
+    labels scores nothing.
     """
 
-    __slots__ = ("base", "columns", "demands", "id", "matched", "shape")
+    __slots__ = (
+        "base",
+        "checked",
+        "columns",
+        "demands",
+        "id",
+        "matched",
+        "profile",
+        "shape",
+        "spread",
+        "spread_needs_labels",
+    )
 
     def __init__(
         self,
         class_id: int,
         shape: PodShape,
         demands: tuple[tuple[int, int], ...],
-        base: int,
-        matched: frozenset[int] = frozenset(),
+        checked: tuple[tuple[int, int], ...],
+        profile: Profile,
     ) -> None:
         self.id = class_id
-        self.base = base
+        self.base = class_id
         self.shape = shape
+        self.profile = profile
+        self.checked = checked
         self.demands = demands
         self.columns = tuple(column for column, _ in demands)
-        self.matched = matched
+        self.matched: frozenset[int] = frozenset()
+        self.spread = shape.spread
+        self.spread_needs_labels = True
+
+    def matching(
+        self, class_id: int, matched: frozenset[int], defaults: tuple[SpreadConstraint, ...]
+    ) -> PodClass:
+        """Return the class of the pods of this one whose labels these selectors match.
+
+        ``defaults`` are the constraints of pods that have none of their own.
+        """
+        found = PodClass(class_id, self.shape, self.demands, self.checked, self.profile)
+        found.base, found.matched = self.base, matched
+        if defaults:
+            found.spread = defaults
+            found.spread_needs_labels = self.profile.default_spread is not None
+        return found
 
 
 class PodClasses:
@@ -66,41 +100,59 @@ class PodClasses:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._by_shape: dict[PodShape, PodClass] = {}
-        self._matching: dict[tuple[int, frozenset[int]], PodClass] = {}
+        self._by_shape: dict[tuple[PodShape, Profile], PodClass] = {}
+        self._matching: dict[_Variant, PodClass] = {}
         self._made = 0
         self.by_id: dict[int, PodClass] = {}
         """The classes of shapes alone."""
 
-    def of(self, shape: PodShape) -> PodClass:
-        """Return the class of ``shape``; a new shape gets a new class."""
-        found = self._by_shape.get(shape)
+    def of(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
+        """Return the class of ``shape`` under a profile; a new shape gets a new class."""
+        found = self._by_shape.get((shape, profile))
         if found is None:
-            demands = (
-                *(
-                    (self._resources.column(r), amount)
-                    for r, amount in shape.requests
-                    if amount > 0
-                ),
-                (PODS, 1),
-            )
-            found = PodClass(self._made, shape, demands, self._made)
+            column = self._resources.column
+            asked = [(name, amount) for name, amount in shape.requests if amount > 0]
+            one = (PODS, 1)
+            demands = (*((column(name), amount) for name, amount in asked), one)
+            ignored = _ignored(profile, [name for name, _ in asked])
+            checked = demands
+            if ignored:
+                checked = (*((column(n), amount) for n, amount in asked if n not in ignored), one)
+            found = PodClass(self._made, shape, demands, checked, profile)
             self._made += 1
-            self._by_shape[shape] = self.by_id[found.id] = found
+            self._by_shape[shape, profile] = self.by_id[found.id] = found
         return found
 
-    def matching(self, base: PodClass, matched: frozenset[int]) -> PodClass:
+    def matching(
+        self,
+        base: PodClass,
+        matched: frozenset[int],
+        defaults: tuple[SpreadConstraint, ...] = (),
+    ) -> PodClass:
         """Return the class of the pods of a shape whose labels these selectors match."""
-        if not matched:
+        if not matched and not defaults:
             return base
-        found = self._matching.get((base.id, matched))
+        variant = base.id, matched, defaults
+        found = self._matching.get(variant)
         if found is None:
             if len(self._matching) >= _MATCHING_MAX:
                 self._matching.clear()  # numbers are never given twice, so an old one does no harm
-            found = PodClass(self._made, base.shape, base.demands, base.id, matched)
+            found = base.matching(self._made, matched, defaults)
             self._made += 1
-            self._matching[base.id, matched] = found
+            self._matching[variant] = found
         return found
+
+
+def _ignored(profile: Profile, names: list[str]) -> set[str]:
+    """Return which of these resources the profile does not check: extended ones only."""
+    if not (profile.ignored_resources or profile.ignored_resource_groups):
+        return set()
+    groups = profile.ignored_resource_groups
+    return {
+        name
+        for name in names
+        if "/" in name and (name in profile.ignored_resources or name.split("/")[0] in groups)
+    }
 
 
 class CodeColumn:

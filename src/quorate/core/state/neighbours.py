@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 
 from quorate.core.model import Namespace, PodSelector, PodShape, all_of
 from quorate.core.state.encoding import Ints, PodClass, grown
+
+_GUESTS_MAX = 256
 
 
 class Column(IntEnum):
@@ -44,7 +47,7 @@ class Key(NamedTuple):
 class LabelSet:
     """Pods with the same labels in the same namespace, and how many of them are on which row."""
 
-    __slots__ = ("labels", "leaving", "matched", "namespace", "pods", "rows", "seen")
+    __slots__ = ("labels", "leaving", "matched", "namespace", "pods", "rows", "seen", "version")
 
     def __init__(self, namespace: str, labels: tuple[tuple[str, str], ...]) -> None:
         self.namespace = namespace
@@ -55,8 +58,9 @@ class LabelSet:
         self.leaving: Counter[int] = Counter()
         """As ``rows``, of terminating pods only."""
         self.matched: frozenset[int] = frozenset()
-        """The selectors that match it, of those made before ``seen``."""
+        """The selectors that match it, of those made before ``seen`` and in use at ``version``."""
         self.seen = 0
+        self.version = 0
 
 
 class _Selector:
@@ -81,12 +85,16 @@ class Neighbours:
         self._selectors: dict[PodSelector, _Selector] = {}
         self._alive: dict[int, _Selector] = {}
         self._made = 0
+        self._version = 0
+        """Differs whenever other selectors are in use."""
         self._shapes: Counter[PodShape] = Counter()
         """Shapes of living pods that use selectors, and how many pods have them."""
         self.columns: dict[Key, Ints] = {}
         self._terms: dict[int, set[Key]] = {}
         """The columns of terms, by selector."""
         self._carriers: Counter[Key] = Counter()
+        self._guests: dict[PodSelector, None] = {}
+        """Selectors that are kept for default spreading, the longest unused first."""
         self._stirred: set[int] = set()
 
     # Who is there
@@ -129,14 +137,26 @@ class Neighbours:
 
     def matched(self, label_set: LabelSet) -> frozenset[int]:
         """Return the numbers of the selectors in use that match pods with these labels."""
-        if label_set.seen != self._made:
-            alive = self._alive
-            new = (alive[n] for n in range(label_set.seen, self._made) if n in alive)
+        if label_set.version != self._version:
+            alive, seen = self._alive, label_set.seen
             kept = (number for number in label_set.matched if number in alive)
+            new = takewhile(lambda one: one.id >= seen, reversed(alive.values()))  # newest last
             fresh = (one.id for one in new if self._matches(one.selector, label_set))
             label_set.matched = frozenset((*kept, *fresh))
-            label_set.seen = self._made
+            label_set.seen, label_set.version = self._made, self._version
         return label_set.matched
+
+    def host(self, selector: PodSelector) -> None:
+        """Keep a selector that no pod's own terms use; the longest unused of many is dropped."""
+        if selector in self._guests:
+            self._guests[selector] = self._guests.pop(selector)
+            return
+        self._guests[selector] = None
+        self._use(selector)
+        if len(self._guests) > _GUESTS_MAX:
+            oldest = next(iter(self._guests))
+            del self._guests[oldest]
+            self._disuse(oldest)
 
     @property
     def is_idle(self) -> bool:
@@ -189,8 +209,8 @@ class Neighbours:
 
     def concerns(self, pod_class: PodClass) -> frozenset[int]:
         """Return the selectors whose counts decide where pods of the class may go."""
-        used = {self._selectors[one].id for one in _selectors_of(pod_class.shape)}
-        return pod_class.matched | used
+        used = [*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)]
+        return pod_class.matched | {self._selectors[one].id for one in used}
 
     def take_stirred(self) -> set[int]:
         """Return and forget the selectors whose counts differ from what they were."""
@@ -207,29 +227,29 @@ class Neighbours:
 
     def put_namespace(self, namespace: Namespace) -> bool:
         """Take a namespace's labels; return whether some selector may mean other pods now."""
-        before = self._namespaces.get(namespace.name)
-        labels = dict(namespace.labels)
-        self._namespaces[namespace.name] = labels
-        return before != labels and self._rematch(namespace.name)
+        return self._relabel(namespace.name, dict(namespace.labels))
 
     def remove_namespace(self, name: str) -> bool:
         """Forget a namespace's labels; return as ``put_namespace`` does."""
-        return self._namespaces.pop(name, None) is not None and self._rematch(name)
+        return self._relabel(name, {})
 
-    def _rematch(self, namespace: str) -> bool:
+    def _relabel(self, namespace: str, labels: dict[str, str]) -> bool:
         """Count anew what selectors by namespace labels mean of the pods in one namespace."""
         concerned = [one for one in self._alive.values() if _by_namespace_labels(one.selector)]
-        for label_set in self._by_namespace.get(namespace, ()) if concerned else ():
-            before = self.matched(label_set)
+        label_sets = self._by_namespace.get(namespace, ()) if concerned else ()
+        before = [self.matched(label_set) for label_set in label_sets]  # by the labels as they were
+        self._namespaces[namespace] = labels
+        if not labels:
+            del self._namespaces[namespace]
+        others: set[int] = set()
+        for label_set, was in zip(label_sets, before, strict=True):
             now = {one.id for one in concerned if self._matches(one.selector, label_set)}
-            after = before - {one.id for one in concerned} | now
-            for number in before - after:
-                self._tally(number, label_set, -1)
-            for number in after - before:
-                self._tally(number, label_set, 1)
-            label_set.matched = after
-        self._stirred.update(one.id for one in concerned)
-        return bool(concerned)
+            label_set.matched = was - {one.id for one in concerned} | now
+            for number in was ^ label_set.matched:
+                self._tally(number, label_set, 1 if number in now else -1)
+                others.add(number)
+        self._stirred |= others
+        return bool(others)
 
     # Inside
 
@@ -239,6 +259,7 @@ class Neighbours:
             used = self._selectors[selector] = _Selector(self._made, selector)
             self._alive[used.id] = used
             self._made += 1
+            self._version += 1
             for column in (Column.PODS, Column.STAYING):
                 self.columns[Key(column, used.id)] = np.zeros(self._rows, np.int64)
             for label_set in self._candidates(selector):
@@ -251,6 +272,7 @@ class Neighbours:
         used.users -= 1
         if not used.users:
             del self._selectors[selector], self._alive[used.id]
+            self._version += 1
             for column in (Column.PODS, Column.STAYING):
                 del self.columns[Key(column, used.id)]
 

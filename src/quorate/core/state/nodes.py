@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import structs
 
 from quorate.core.model import HostPort, Node
 from quorate.core.state.encoding import (
@@ -33,11 +34,15 @@ class NodeTable:
         self.nodes: list[Node | None] = []
         self.allocatable: Ints = np.zeros((_ROWS_FIRST, _WIDTH_FIRST), np.int64, order="F")
         self.used: Ints = np.zeros_like(self.allocatable)
+        self.scored: Ints = np.zeros((_ROWS_FIRST, 2), np.int64)
+        """Cpu and memory in use as scores count them: pods without requests take some."""
         self.alive: Mask = np.zeros(_ROWS_FIRST, np.bool_)
         self.unschedulable: Mask = np.zeros(_ROWS_FIRST, np.bool_)
         self.taints = CodeColumn(_ROWS_FIRST)
         self.features = CodeColumn(_ROWS_FIRST)
         self.labels: dict[str, CodeColumn] = {}
+        self.images: dict[str, dict[int, int]] = {}
+        """Bytes of each image, by name and row."""
         self.ports: dict[tuple[str, int], Counter[tuple[int, str]]] = {}
         self.attributes_version = 0
         self._rows_free: list[int] = []
@@ -60,6 +65,14 @@ class NodeTable:
         elif before == node:
             return row, False
         self.nodes[row] = node
+        images_before = before.images if before is not None else ()
+        if images_before != node.images:
+            self._forget_images(row, images_before)
+            for names, size in node.images:
+                for name in names:
+                    self.images.setdefault(name, {})[row] = size
+            if before is not None and structs.replace(before, images=node.images) == node:
+                return row, False  # which images a node has decides no plan's success
         if before is None or before.allocatable != node.allocatable:
             columns = [self.resources.column(name) for name, _ in node.allocatable]
             self.widen()
@@ -85,10 +98,13 @@ class NodeTable:
         row = self.rows.pop(name, None)
         if row is None:
             return None
+        gone = self.nodes[row]
+        self._forget_images(row, gone.images if gone is not None else ())
         self.nodes[row] = None
         self.alive[row] = False
         self.allocatable[row] = 0
         self.used[row] = 0
+        self.scored[row] = 0
         for taken in self.ports.values():
             for holder in [holder for holder in taken if holder[0] == row]:
                 del taken[holder]
@@ -96,11 +112,20 @@ class NodeTable:
         self._rows_free.append(row)
         return row
 
+    def _forget_images(self, row: int, images: tuple[tuple[tuple[str, ...], int], ...]) -> None:
+        for names, _ in images:
+            for name in names:
+                rows = self.images.get(name, {})
+                rows.pop(row, None)
+                if not rows:
+                    self.images.pop(name, None)
+
     def take(self, row: int, pod_class: PodClass) -> None:
         """Count one pod of the class on the row."""
         self.widen()
         for column, amount in pod_class.demands:
             self.used[row, column] += amount
+        self.scored[row] += pod_class.shape.scored
         for port in pod_class.shape.host_ports:
             holders = self.ports.setdefault((port.protocol, port.port), Counter())
             holders[row, port.ip] += 1
@@ -111,6 +136,7 @@ class NodeTable:
         unique, pods = np.unique(np.asarray(rows, np.int64), return_counts=True)
         for column, amount in pod_class.demands:
             self.used[unique, column] += amount * pods
+        self.scored[unique] += np.outer(pods, pod_class.shape.scored)
         for port in pod_class.shape.host_ports:
             holders = self.ports.setdefault((port.protocol, port.port), Counter())
             holders.update((row, port.ip) for row in rows)
@@ -119,6 +145,7 @@ class NodeTable:
         """Stop counting one pod of the class on the row."""
         for column, amount in pod_class.demands:
             self.used[row, column] -= amount
+        self.scored[row] -= pod_class.shape.scored
         for port in pod_class.shape.host_ports:
             holders = self.ports[port.protocol, port.port]
             holders[row, port.ip] -= 1
@@ -165,7 +192,7 @@ class NodeTable:
         return row
 
     def _grow(self, rows: int) -> None:
-        for name in ("allocatable", "used", "alive", "unschedulable"):
+        for name in ("allocatable", "used", "scored", "alive", "unschedulable"):
             setattr(self, name, grown(getattr(self, name), rows))
         for column in (self.taints, self.features, *self.labels.values()):
             column.grow(rows)

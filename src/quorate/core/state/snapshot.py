@@ -16,20 +16,22 @@ class Snapshot:
     """The nodes at one instant; n rows, r resources. Rows that are not ``alive`` hold no node.
 
     ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
-    others overcommitted a node. ``unschedulable`` is bool[n]. All arrays are read-only.
+    others overcommitted a node. ``scored`` is int64[n, 2]: cpu and memory in use as
+    scores count. ``unschedulable`` is bool[n]. All arrays are read-only.
     """
 
     table: NodeTable
     neighbours: Neighbours
     allocatable: Ints
     free: Ints
+    scored: Ints
     alive: Mask
     unschedulable: Mask
     attributes_version: int
 
     @classmethod
     def of(cls, table: NodeTable, neighbours: Neighbours) -> Snapshot:
-        """Take a snapshot; only ``free`` is copied."""
+        """Take a snapshot; only ``free`` and ``scored`` are copied."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
         free = table.allocatable[:rows, :width] - table.used[:rows, :width]
@@ -38,6 +40,7 @@ class Snapshot:
             neighbours=neighbours,
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
+            scored=_read_only(table.scored[:rows].copy()),
             alive=_read_only(table.alive[:rows]),
             unschedulable=_read_only(table.unschedulable[:rows]),
             attributes_version=table.attributes_version,

@@ -7,17 +7,31 @@ Called by ``objects`` for each version of each of them. To add a kind: a decoder
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from quorate.core.changes import AnyObject
-from quorate.core.model import DeviceClass, Namespace, ResourceClaim, ResourceSlice
+from quorate.core.model import (
+    DeviceClass,
+    LabelSelector,
+    Namespace,
+    Requirement,
+    ResourceClaim,
+    ResourceSlice,
+)
+from quorate.core.model.selects import (
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
-from quorate.shell.watch.pod_wire import defect_text
+from quorate.shell.watch.pod_neighbours import label_selector
+from quorate.shell.watch.pod_wire import PodSelector, ShapeError, defect_text
 
 
 class Lookup(NamedTuple):
@@ -34,6 +48,7 @@ class Lookup(NamedTuple):
 
 class _Metadata(Struct, gc=False):
     name: str
+    namespace: str = ""
     labels: dict[str, str] | None = None
 
 
@@ -41,14 +56,44 @@ class _WireNamespace(Struct, gc=False):
     metadata: _Metadata
 
 
+class _ByLabels(Struct, gc=False):
+    selector: dict[str, str] | None = None
+
+
+class _WireByLabels(Struct, gc=False):
+    metadata: _Metadata
+    spec: _ByLabels | None = None
+
+
+class _BySelector(Struct, gc=False):
+    selector: PodSelector | None = None
+
+
+class _WireBySelector(Struct, gc=False):
+    metadata: _Metadata
+    spec: _BySelector | None = None
+
+
 _NAMESPACE = msgspec.json.Decoder(_WireNamespace)
+_BY_LABELS = msgspec.json.Decoder(_WireByLabels)
+_BY_SELECTOR = msgspec.json.Decoder(_WireBySelector)
+T = TypeVar("T", bound=Struct)
+
+
+def _decode(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
+    try:
+        return decoder.decode(raw)
+    except UNREADABLE as error:
+        what = defect_text(error).replace("the pod", "the object")
+        try:
+            who = _NAMESPACE.decode(raw).metadata
+        except UNREADABLE:
+            raise Malformed(what) from error
+        raise Malformed(what, namespace=who.namespace, name=who.name) from error
 
 
 def _namespace(raw: bytes) -> Namespace:
-    try:
-        meta = _NAMESPACE.decode(raw).metadata
-    except UNREADABLE as error:
-        raise Malformed(defect_text(error).replace("the pod", "the namespace")) from error
+    meta = _decode(_NAMESPACE, raw).metadata
     return Namespace(meta.name, tuple(sorted((meta.labels or {}).items())))
 
 
@@ -56,9 +101,57 @@ def _devices(plural: str, kind: str) -> Resource:
     return Resource("resource.k8s.io", "v1", plural, kind)
 
 
+def _service(raw: bytes) -> Service:
+    wire = _decode(_BY_LABELS, raw)
+    return Service(wire.metadata.namespace, wire.metadata.name, _equal(wire))
+
+
+def _replication_controller(raw: bytes) -> ReplicationController:
+    wire = _decode(_BY_LABELS, raw)
+    return ReplicationController(wire.metadata.namespace, wire.metadata.name, _equal(wire))
+
+
+def _replica_set(raw: bytes) -> ReplicaSet:
+    meta, selector = _selecting(raw)
+    return ReplicaSet(meta.namespace, meta.name, selector)
+
+
+def _stateful_set(raw: bytes) -> StatefulSet:
+    meta, selector = _selecting(raw)
+    return StatefulSet(meta.namespace, meta.name, selector)
+
+
+def _equal(wire: _WireByLabels) -> LabelSelector | None:
+    """Return a selector of labels; one that is absent selects nothing."""
+    written = wire.spec.selector if wire.spec is not None else None
+    if written is None:
+        return None
+    return LabelSelector(tuple(Requirement(k, "In", (v,)) for k, v in sorted(written.items())))
+
+
+def _selecting(raw: bytes) -> tuple[_Metadata, LabelSelector | None]:
+    wire = _decode(_BY_SELECTOR, raw)
+    written = wire.spec.selector if wire.spec is not None else None
+    if written is None:
+        return wire.metadata, None
+    try:
+        return wire.metadata, label_selector(written, "spec.selector")
+    except ShapeError as error:
+        who = wire.metadata
+        raise Malformed(str(error), namespace=who.namespace, name=who.name) from error
+
+
 LOOKUPS: tuple[Lookup, ...] = (
     Lookup(Resource("", "v1", "namespaces", "Namespace"), Namespace, _namespace),
     Lookup(_devices("deviceclasses", "DeviceClass"), DeviceClass, decode_class, optional=True),
     Lookup(_devices("resourceslices", "ResourceSlice"), ResourceSlice, decode_slice, optional=True),
     Lookup(_devices("resourceclaims", "ResourceClaim"), ResourceClaim, decode_claim, optional=True),
+    Lookup(Resource("", "v1", "services", "Service"), Service, _service),
+    Lookup(
+        Resource("", "v1", "replicationcontrollers", "ReplicationController"),
+        ReplicationController,
+        _replication_controller,
+    ),
+    Lookup(Resource("apps", "v1", "replicasets", "ReplicaSet"), ReplicaSet, _replica_set),
+    Lookup(Resource("apps", "v1", "statefulsets", "StatefulSet"), StatefulSet, _stateful_set),
 )

@@ -30,6 +30,7 @@ from quorate.shell.watch.pod_wire import (
 
 Amounts = dict[str, int]
 
+_LEAST = {"cpu": 100, "memory": 200 << 20}
 _REQUESTS = msgspec.json.Decoder(Requests | None)
 _AMOUNTS = msgspec.json.Decoder(dict[str, str | int | float] | None)
 _CONDITIONS = msgspec.json.Decoder(list[Condition] | None)
@@ -40,34 +41,51 @@ def pod_requests(spec: Spec, status: Status | None) -> tuple[tuple[str, int], ..
 
     Raises ``ShapeError``.
     """
+    return _checked(_requests(spec, status, {}, pod_level=True))
+
+
+def scored_requests(spec: Spec, status: Status | None, *, pod_level: bool) -> tuple[int, int]:
+    """Return cpu and memory as kube-scheduler's scores of allocation count them.
+
+    A container that asks for none of one counts as asking for 100m cpu, or 200 MiB. Source:
+    NonZeroRequested of the scheduler's framework; its scorer of the incoming pod does not look at
+    pod-level requests, which ``pod_level`` False stands for.
+    """
+    total = _requests(spec, status, _LEAST, pod_level=pod_level)
+    return total.get("cpu", 0), total.get("memory", 0)
+
+
+def _requests(spec: Spec, status: Status | None, least: Amounts, *, pod_level: bool) -> Amounts:
+    """Add up; a container that does not ask for a resource of ``least`` counts as if for that."""
     resize = _Resize(status)
     total: Amounts = {}
     for index, container in enumerate(spec.containers):
         own = _of_container(container, f"spec.containers[{index}]")
-        _add(total, resize.adjusted(own, container.name))
+        _add(total, least | resize.adjusted(own, container.name))
 
     sidecars: Amounts = {}
     peak: Amounts = {}
     for index, container in enumerate(spec.init_containers or ()):
         own = _of_container(container, f"spec.initContainers[{index}]")
         if container.restart_policy == "Always":  # a sidecar: it stays beside the containers
-            own = resize.adjusted(own, container.name)
+            own = least | resize.adjusted(own, container.name)
             _add(total, own)
             _add(sidecars, own)
             _raise_to(peak, sidecars)
         else:
+            own = least | own
             _add(own, sidecars)
             _raise_to(peak, own)
     _raise_to(total, peak)
 
-    if is_set(spec.resources):
+    if pod_level and is_set(spec.resources):
         own = _of_requirements(spec.resources, "spec.resources")
         effective = resize.adjusted_pod(dict(own))
         for name in own:
             if name in ("cpu", "memory") or name.startswith("hugepages-"):
                 total[name] = effective.get(name, 0)
     _add(total, _amounts(spec.overhead, "spec.overhead"))
-    return _checked(total)
+    return total
 
 
 class _Resize:

@@ -24,7 +24,7 @@ from quorate.shell.watch.pod_neighbours import (
     requirements,
     spread_constraints,
 )
-from quorate.shell.watch.pod_requests import pod_requests
+from quorate.shell.watch.pod_requests import pod_requests, scored_requests
 from quorate.shell.watch.pod_wire import (
     Affinity,
     Container,
@@ -59,6 +59,8 @@ def pod_shape(
     matchLabelKeys its own values.
     """
     affinity = _affinity(spec.affinity)
+    scored = scored_requests(spec, status, pod_level=True)
+    pending = scored_requests(spec, status, pod_level=False)
     node = affinity.node_affinity
     required = preferred = None
     if node:
@@ -85,6 +87,10 @@ def pod_shape(
         spread=spread_constraints(spec.topology_spread_constraints, namespace, labels),
         node_features=_node_features(spec),
         unsupported=_unsupported(volume_kinds),
+        scored=scored,
+        scored_pending=pending if pending != scored else None,
+        images=images(spec),
+        containers=len(spec.containers) + len(spec.init_containers or ()),
     )
 
 
@@ -100,7 +106,20 @@ def taken(spec: Spec, status: Status | None, namespace: str) -> PodShape:
         affinity=required_terms(affinity.pod_affinity, namespace),
         anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
+        scored=scored_requests(spec, status, pod_level=True),
     )
+
+
+def images(spec: Spec) -> tuple[str, ...]:
+    """Return the images of all containers and image volumes, with their tags."""
+    named = [one.image for one in (*spec.containers, *(spec.init_containers or ())) if one.image]
+    volumes = [one.image for one in spec.volumes or () if one.image is not None]
+    named += [one.reference for one in volumes if one.reference]
+    return tuple(sorted(_with_tag(name) for name in named))
+
+
+def _with_tag(image: str) -> str:
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
 def volume_kinds(volumes: list[Volume] | None) -> int:

@@ -52,10 +52,17 @@ class Container(Struct, gc=False, rename="camel"):
     """``spec.containers[]`` and ``spec.initContainers[]``."""
 
     name: str = ""
+    image: str | None = None
     resources: Raw = EMPTY
     ports: Raw = EMPTY
     restart_policy: str | None = None
     restart_policy_rules: Raw = EMPTY
+
+
+class ImageVolume(Struct, gc=False):
+    """``spec.volumes[].image``."""
+
+    reference: str | None = None
 
 
 class Volume(Struct, gc=False, rename="camel"):
@@ -67,6 +74,7 @@ class Volume(Struct, gc=False, rename="camel"):
     aws_elastic_block_store: Raw = EMPTY
     iscsi: Raw = EMPTY
     rbd: Raw = EMPTY
+    image: ImageVolume | None = None
 
 
 class Gate(Struct, gc=False):

@@ -143,7 +143,7 @@ class PodDecoder:
         kinds = pod_shape.volume_kinds(spec.volumes) if rules and spec.volumes else 0
         resized = status if spec.node_name else None
         key = (
-            rules and _rules_key(spec, kinds),
+            rules and (*_rules_key(spec, kinds), pod_shape.images(spec)),
             *_neighbours_key(meta, spec, rules=rules),
             *_room_key(spec, resized),
         )

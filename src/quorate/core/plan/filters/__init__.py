@@ -1,12 +1,17 @@
 """The rules that a node must pass, one file each, named as kube-scheduler's plugins are.
 
-``ATTRIBUTE_RULES`` look at what nodes are (their answer is kept until a node changes); ports and
-resources look at what is used, ``NEIGHBOUR_RULES`` at which pods are where. To add a rule: one
-file, and a row in the table. The NodeName rule needs no file: a pod that names its node is bound to
-it, and is counted there.
+Each file has ``judge(pod_class, room)``: a verdict on every node for one more pod of the class, or
+None where kube-scheduler would skip the rule. What ``ATTRIBUTE_RULES`` say is kept until a node
+changes; the others look at what runs where, and at what the cycle has placed. To add a rule: one
+file, and a row in ``RULES``. NodeName needs no file: a pod that names its node is bound to it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from quorate.core.plan.filters import (
     inter_pod_affinity,
@@ -17,13 +22,33 @@ from quorate.core.plan.filters import (
     pod_topology_spread,
     taint_toleration,
 )
+from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.state.encoding import Ints, Mask, PodClass
-from quorate.core.state.snapshot import Snapshot
 
-ATTRIBUTE_RULES = (node_unschedulable, taint_toleration, node_affinity)
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+
+class Rule(Protocol):
+    """A module of this folder."""
+
+    def judge(self, pod_class: PodClass, room: Room) -> Verdict | None:
+        """Return what the rule says of each node for one more pod of the class."""
+
+
+RULES: dict[str, Rule] = {
+    "NodeUnschedulable": node_unschedulable,
+    "TaintToleration": taint_toleration,
+    "NodeAffinity": node_affinity,
+    "NodePorts": node_ports,
+    "NodeResourcesFit": node_resources_fit,
+    "PodTopologySpread": pod_topology_spread,
+    "InterPodAffinity": inter_pod_affinity,
+}
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
-NEIGHBOUR_RULES = (pod_topology_spread, inter_pod_affinity)
-"""They change with each pod that is placed, ours of the same gang included."""
+ATTRIBUTE_RULES = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
+_COUNTED = ("PodTopologySpread", "InterPodAffinity")
+"""Rules that a number of slots does not express: they say whether one more pod may come."""
 
 
 class AttributeMasks:
@@ -32,28 +57,46 @@ class AttributeMasks:
     def __init__(self) -> None:
         self._masks: dict[int, tuple[int, int, Mask]] = {}
 
-    def of(self, pod_class: PodClass, snapshot: Snapshot) -> Mask:
+    def of(self, pod_class: PodClass, room: Room) -> Mask:
         """Return bool[n]: alive nodes that pass every attribute rule for the class."""
+        snapshot = room.snapshot
         version, rows, mask = self._masks.get(pod_class.base, (-1, -1, snapshot.alive))
         if version == snapshot.attributes_version and rows == len(snapshot):
             return mask
         mask = snapshot.alive.copy()
-        for rule in ATTRIBUTE_RULES:
-            mask &= rule.passes(pod_class.shape, snapshot)
+        for _, verdict in verdicts(pod_class, room, ATTRIBUTE_RULES):
+            mask &= verdict.codes == 0
         mask.setflags(write=False)
         self._masks[pod_class.base] = snapshot.attributes_version, len(snapshot), mask
         return mask
 
 
-def pod_slots(pod_class: PodClass, free: Ints, mask: Mask, snapshot: Snapshot) -> Ints:
+def verdicts(
+    pod_class: PodClass, room: Room, names: tuple[str, ...] | None = None
+) -> Iterator[tuple[str, Verdict]]:
+    """Yield what each rule (of ``names``; None: all) says that applies, in their order."""
+    for name in RULES if names is None else names:
+        if name in pod_class.profile.disabled:
+            continue
+        verdict = RULES[name].judge(pod_class, room)
+        if verdict is not None:
+            yield name, verdict
+
+
+def pod_slots(pod_class: PodClass, room: Room) -> Ints:
     """Return int64[n]: how many pods of the class each node takes, all rules considered.
 
-    ``free`` is int64[n, r] (it may differ from the snapshot's while a gang is being placed) and
-    ``mask`` is the class's attribute mask. A class with host ports takes one slot a node.
+    A class with host ports takes one slot a node. Of a class whose pods constrain one another,
+    that holds for the next one alone.
     """
-    count = node_resources_fit.slots(pod_class, free)
-    count[~mask] = 0
-    if pod_class.shape.host_ports:
-        count[~node_ports.passes(pod_class.shape, snapshot)] = 0
+    if "NodeResourcesFit" in pod_class.profile.disabled:
+        count = np.full(len(room.free), node_resources_fit.SLOTS_MAX, np.int64)
+    else:
+        count = node_resources_fit.slots(pod_class, room.free)
+    count[~room.mask(pod_class)] = 0
+    if pod_class.shape.host_ports and "NodePorts" not in pod_class.profile.disabled:
+        count[node_ports.taken(pod_class, room)] = 0
         count = count.clip(max=1)
+    for _, verdict in verdicts(pod_class, room, _COUNTED):
+        count[verdict.codes > 0] = 0
     return count

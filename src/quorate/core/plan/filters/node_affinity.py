@@ -2,15 +2,59 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from quorate.core.model import PodShape, Requirement, SelectorTerm
-from quorate.core.state.encoding import Mask
+from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected
+from quorate.core.state.encoding import Mask, PodClass
 from quorate.core.state.snapshot import Snapshot
 
-MESSAGE = "node(s) didn't match Pod's node affinity/selector"
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSALS = (
+    Refusal("node(s) didn't match scheduler-enforced node affinity", resolvable=False),
+    Refusal("node(s) didn't match Pod's node affinity/selector", resolvable=False),
+    Refusal("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),
+)
+_ADDED, _OWN, _NOT_NAMED = 1, 2, 3
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return which nodes fail the pod's own selectors, or those that its profile adds."""
+    shape, added = pod_class.shape, pod_class.profile.added_required
+    if not shape.node_selector and shape.required_terms is None and added is None:
+        return None
+    codes = np.zeros(len(room.free), np.int8)
+    codes[~passes(shape, room.snapshot)] = _OWN
+    if added is not None:
+        codes[~_any_term(added, room.snapshot)] = _ADDED
+    names = _named_nodes(shape.required_terms or ())
+    if names is None:
+        return Verdict(codes, REFUSALS)
+    if not names:
+        return rejected("pod affinity terms conflict", len(codes))
+    others = np.ones(len(codes), np.bool_)
+    others[room.snapshot.rows_named(tuple(names))] = False
+    codes[others] = _NOT_NAMED
+    return Verdict(codes, REFUSALS, early=_NOT_NAMED)
+
+
+def _named_nodes(terms: tuple[SelectorTerm, ...]) -> set[str] | None:
+    """Return the only nodes that can match, where every term names some; else None."""
+    found: set[str] = set()
+    for term in terms:
+        named = [set(one.values) for one in term.fields if _names(one)]
+        if not named:
+            return None
+        found |= set.intersection(*named)
+    return found if terms else None
+
+
+def _names(field: Requirement) -> bool:
+    return field.key == "metadata.name" and field.operator == "In"
 
 
 def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
@@ -19,10 +63,14 @@ def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
     for key, value in shape.node_selector:
         mask &= _matches_label(Requirement(key, "In", (value,)), snapshot)
     if shape.required_terms is not None:
-        any_term = np.zeros(len(snapshot), np.bool_)
-        for term in shape.required_terms:
-            any_term |= matches_term(term, snapshot)
-        mask &= any_term
+        mask &= _any_term(shape.required_terms, snapshot)
+    return mask
+
+
+def _any_term(terms: tuple[SelectorTerm, ...], snapshot: Snapshot) -> Mask:
+    mask = np.zeros(len(snapshot), np.bool_)
+    for term in terms:
+        mask |= matches_term(term, snapshot)
     return mask
 
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from quorate.core.model import PodShape
-from quorate.core.state.encoding import Mask
-from quorate.core.state.snapshot import Snapshot
+from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
+from quorate.core.state.encoding import Mask, PodClass
 
-MESSAGE = "node(s) didn't have free ports for the requested pod ports"
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSAL = Refusal("node(s) didn't have free ports for the requested pod ports", resolvable=True)
 
 
-def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
-    """Return bool[n]: nodes where no pod holds a conflicting port."""
-    mask = np.ones(len(snapshot), np.bool_)
-    for port in shape.host_ports:
-        mask[snapshot.rows_with_port(port)] = False
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return on which nodes a port that the pod wants is taken; None: it wants none."""
+    if not pod_class.shape.host_ports:
+        return None
+    return verdict_of(~taken(pod_class, room), REFUSAL)
+
+
+def taken(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: nodes where a pod holds a conflicting port, those placed now included."""
+    mask = np.zeros(len(room.free), np.bool_)
+    for port in pod_class.shape.host_ports:
+        mask[room.snapshot.rows_with_port(port)] = True
+    for other, rows in room.ports_taken:
+        if conflict(pod_class.shape, other.shape):
+            mask[rows] = True
     return mask
 
 

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from quorate.core.plan.filters.verdict import Refusal, Verdict
 from quorate.core.state.encoding import PODS, Ints, Mask, PodClass
 
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
 SLOTS_MAX = 2**31
+REFUSALS = (
+    Refusal("the node has too little left", resolvable=True),
+    Refusal("the node is too small", resolvable=False),
+)
+_LACKS, _TOO_SMALL = 1, 2
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return which nodes lack which resources; one too small when empty cannot be helped."""
+    names = room.snapshot.table.resources.names
+    codes = np.zeros(len(room.free), np.int8)
+    short = lacking(pod_class, room.free)
+    for lacks in short.values():
+        codes[lacks] = _LACKS
+    for column, amount in pod_class.checked:
+        if column != PODS:
+            codes[short[column] & (room.snapshot.allocatable[:, column] < amount)] = _TOO_SMALL
+    several = tuple((message(column, names), lacks) for column, lacks in short.items())
+    return Verdict(codes, REFUSALS, several)
 
 
 def slots(pod_class: PodClass, free: Ints) -> Ints:
@@ -15,7 +40,7 @@ def slots(pod_class: PodClass, free: Ints) -> Ints:
     ``free`` is int64[n, r]. Formula: the minimum over resources of ``free // request``.
     """
     count = np.full(len(free), SLOTS_MAX, np.int64)
-    for column, amount in pod_class.demands:
+    for column, amount in pod_class.checked:
         room = free[:, column] if amount == 1 else free[:, column] // amount
         np.minimum(count, room, out=count)
     return np.maximum(count, 0, out=count)
@@ -23,7 +48,7 @@ def slots(pod_class: PodClass, free: Ints) -> Ints:
 
 def lacking(pod_class: PodClass, free: Ints) -> dict[int, Mask]:
     """Return for each requested resource (by column) bool[n]: nodes with too little of it free."""
-    return {column: free[:, column] < amount for column, amount in pod_class.demands}
+    return {column: free[:, column] < amount for column, amount in pod_class.checked}
 
 
 def message(column: int, names: list[str]) -> str:

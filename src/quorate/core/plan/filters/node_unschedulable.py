@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from quorate.core.model import PodShape, Taint
-from quorate.core.plan.filters.taint_toleration import tolerates
-from quorate.core.state.encoding import Mask
-from quorate.core.state.snapshot import Snapshot
+from typing import TYPE_CHECKING
 
-MESSAGE = "node(s) were unschedulable"
+from quorate.core.model import Taint
+from quorate.core.plan.filters.taint_toleration import tolerates
+from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
+from quorate.core.state.encoding import PodClass
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSAL = Refusal("node(s) were unschedulable", resolvable=False)
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
-    """Return bool[n]: which nodes are not cordoned, or all if the pod tolerates a cordon."""
-    if tolerates(shape.tolerations, _CORDON):
-        return snapshot.alive.copy()
-    return ~snapshot.unschedulable
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return which nodes are cordoned; None: the pod tolerates that."""
+    if tolerates(pod_class.shape.tolerations, _CORDON):
+        return None
+    return verdict_of(~room.snapshot.unschedulable, REFUSAL)

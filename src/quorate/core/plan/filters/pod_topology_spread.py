@@ -31,7 +31,7 @@ _NO_LABEL, _SKEWED = 1, 2
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    hard = [one for one in pod_class.shape.spread if one.hard]
+    hard = [one for one in pod_class.spread if one.hard]
     if not hard:
         return None
     codes = np.zeros(len(room.free), np.int8)

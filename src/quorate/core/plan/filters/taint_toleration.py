@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from quorate.core.model import PodShape, Taint, Toleration
-from quorate.core.state.encoding import Mask
+from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
+from quorate.core.state.encoding import Mask, PodClass
 from quorate.core.state.snapshot import Snapshot
 
-MESSAGE = "node(s) had untolerated taint(s)"
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSAL = Refusal("node(s) had untolerated taint(s)", resolvable=False)
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
@@ -36,6 +40,11 @@ def untolerated(shape: PodShape, taints: tuple[Taint, ...], effects: tuple[str, 
     return sum(
         taint.effect in effects and not tolerates(shape.tolerations, taint) for taint in taints
     )
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return which nodes have a taint that keeps the pod away."""
+    return verdict_of(passes(pod_class.shape, room.snapshot), REFUSAL)
 
 
 def passes(shape: PodShape, snapshot: Snapshot) -> Mask:

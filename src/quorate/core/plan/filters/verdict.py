@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from quorate.core.state.encoding import Mask
+
 Refusals = npt.NDArray[np.int8]
 
 
@@ -22,7 +24,26 @@ class Refusal(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """``codes`` is int8[n]: 0 where the node passes, else 1 + an index of ``refusals``."""
+    """``codes`` is int8[n]: 0 where the node passes, else 1 + an index of ``refusals``.
+
+    Where a node may have several reasons at once, ``several`` holds each message with bool[n], and
+    the refusals' own messages are not used.
+    """
 
     codes: Refusals
     refusals: tuple[Refusal, ...]
+    several: tuple[tuple[str, Mask], ...] = ()
+    early: int = 0
+    """The code that is found before any node is looked at (PreFilter); 0: there is none."""
+    whole: str = ""
+    """Why no node is looked at (PreFilter rejects the pod); then all nodes have one code."""
+
+
+def rejected(message: str, nodes: int, *, resolvable: bool = False) -> Verdict:
+    """Return the verdict of a rule that rejects the pod whatever the nodes are."""
+    return Verdict(np.ones(nodes, np.int8), (Refusal(message, resolvable),), whole=message)
+
+
+def verdict_of(passes: Mask, refusal: Refusal) -> Verdict:
+    """Return the verdict of a rule that has one reason; ``passes`` is bool[n]."""
+    return Verdict((~passes).astype(np.int8), (refusal,))

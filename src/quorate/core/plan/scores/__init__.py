@@ -1,25 +1,66 @@
 """How good a node is for a pod class, one file for each of kube-scheduler's scores.
 
-A score of attributes does not depend on what is placed; the score of resources does, and decides
-between filling nodes and spreading over them.
+``packing`` is quorate's own: it decides between filling nodes and spreading over them, for whole
+gangs. To add a score: one file, and a row in the table.
 """
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
-from quorate.core.plan.scores import node_affinity, node_resources, taint_toleration
-from quorate.core.state.encoding import Mask, PodClass
-from quorate.core.state.snapshot import Snapshot
+from quorate.core.plan.room import Room
+from quorate.core.plan.scores import (
+    image_locality,
+    inter_pod_affinity,
+    node_affinity,
+    node_resources_balanced_allocation,
+    node_resources_fit,
+    pod_topology_spread,
+    taint_toleration,
+)
+from quorate.core.state.encoding import Ints, Mask, PodClass
+
+STANDING = {
+    "TaintToleration": taint_toleration,
+    "NodeAffinity": node_affinity,
+    "PodTopologySpread": pod_topology_spread,
+    "InterPodAffinity": inter_pod_affinity,
+    "ImageLocality": image_locality,
+}
+"""Scores that do not depend on what is allocated."""
+ALLOCATION = {
+    "NodeResourcesFit": node_resources_fit,
+    "NodeResourcesBalancedAllocation": node_resources_balanced_allocation,
+}
 
 
-def attribute_score(
-    pod_class: PodClass, snapshot: Snapshot, feasible: Mask
-) -> node_resources.Scores:
-    """Return float64[n]: the weighted sum of the scores of attributes."""
-    total = np.zeros(len(snapshot))
-    shape = pod_class.shape
-    if shape.preferred_terms:
-        total += node_affinity.WEIGHT * node_affinity.score(shape, snapshot, feasible)
-    total += taint_toleration.WEIGHT * taint_toleration.score(shape, snapshot, feasible)
+def standing_score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
+    """Return int64[n]: the weighted sum of the scores that allocation does not change."""
+    return _sum(STANDING, pod_class, room, feasible)
+
+
+def total_score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
+    """Return int64[n]: kube-scheduler's total for one more pod; only for the feasible nodes."""
+    return _sum(STANDING | ALLOCATION, pod_class, room, feasible)
+
+
+def scores(pod_class: PodClass, room: Room, feasible: Mask) -> dict[str, Ints]:
+    """Return each score, int64[n] from 0 to 100 on the feasible nodes, before its weight."""
+    found = {}
+    for name, rule in (STANDING | ALLOCATION).items():
+        score = rule.score(pod_class, room, feasible)
+        if score is not None:
+            found[name] = score
+    return found
+
+
+def _sum(rules: dict[str, ModuleType], pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
+    total = np.zeros(len(room.free), np.int64)
+    for name, rule in rules.items():
+        weight = pod_class.profile.weight(name)
+        score = rule.score(pod_class, room, feasible) if weight else None
+        if score is not None:
+            total += weight * score
     return total

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from quorate.core.model import PodShape
 from quorate.core.plan.filters.node_affinity import matches_term
-from quorate.core.state.encoding import Ints, Mask
-from quorate.core.state.snapshot import Snapshot
+from quorate.core.state.encoding import Ints, Mask, PodClass
 
-WEIGHT = 2
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
 
 
-def score(shape: PodShape, snapshot: Snapshot, feasible: Mask) -> Ints:
+def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 * weight / max`` over the feasible nodes."""
-    raw = np.zeros(len(snapshot), np.int64)
-    for preferred in shape.preferred_terms:
-        if preferred.term.expressions or preferred.term.fields:
-            raw += preferred.weight * matches_term(preferred.term, snapshot)
+    preferred = (*pod_class.shape.preferred_terms, *pod_class.profile.added_preferred)
+    if not preferred:
+        return None
+    raw = np.zeros(len(room.free), np.int64)
+    for one in preferred:
+        if one.term.expressions or one.term.fields:
+            raw += one.weight * matches_term(one.term, room.snapshot)
     highest = int(raw[feasible].max(initial=0))
-    return 100 * raw // highest if highest else raw
+    return 100 * raw // highest if highest else np.zeros(len(raw), np.int64)

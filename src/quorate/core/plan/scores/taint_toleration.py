@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from quorate.core.model import PodShape, Taint
+from quorate.core.model import Taint
 from quorate.core.plan.filters.taint_toleration import untolerated
-from quorate.core.state.encoding import Ints, Mask
-from quorate.core.state.snapshot import Snapshot
+from quorate.core.state.encoding import Ints, Mask, PodClass
 
-WEIGHT = 3
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
 
 
-def score(shape: PodShape, snapshot: Snapshot, feasible: Mask) -> Ints:
+def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 - 100 * count / max`` over the feasible nodes."""
-    column = snapshot.taint_sets()
+    column = room.snapshot.taint_sets()
     counts = [
-        untolerated(shape, cast("tuple[Taint, ...]", taints), ("PreferNoSchedule",))
+        untolerated(pod_class.shape, cast("tuple[Taint, ...]", taints), ("PreferNoSchedule",))
         for taints in column.values
     ]
-    raw = np.array([*counts, 0], np.int64)[column.codes[: len(snapshot)]]
+    raw = np.array([*counts, 0], np.int64)[column.codes[: len(room.free)]]
     highest = int(raw[feasible].max(initial=0))
     return 100 - 100 * raw // highest if highest else np.full(len(raw), 100, np.int64)

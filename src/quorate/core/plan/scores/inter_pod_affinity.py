@@ -1,0 +1,52 @@
+"""InterPodAffinity: nodes whose domains hold more of the pods that attract, fewer that repel.
+
+Both ways: what the pod prefers, and what pods on nodes prefer (or require) of pods like it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quorate.core.model import PodTerm
+from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.neighbours import Column, Key
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+
+def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
+    """Return int64[n] from 0 to 100: the sum of weights, from its least to its most.
+
+    None: no pod on a node has a say.
+    """
+    shape, profile = pod_class.shape, pod_class.profile
+    if profile.ignore_preferred_terms_of_existing_pods and not shape.preferred_affinity:
+        return None
+    sums = [
+        one.weight * room.domain_sums(one.term.topology_key, room.counts(_pods(one.term, room)))
+        for one in shape.preferred_affinity
+    ]
+    if hard := profile.hard_pod_affinity_weight:
+        sums += [
+            hard * room.domain_sums(key.topology, room.counts(key))
+            for key in room.terms(pod_class, Column.ATTRACTED)
+        ]
+    sums += [
+        room.domain_sums(key.topology, room.counts(key))
+        for key in room.terms(pod_class, Column.PULL)
+    ]
+    if not sums or not feasible.any():
+        return None
+    raw = np.sum(sums, axis=0)
+    least, most = int(raw[feasible].min()), int(raw[feasible].max())
+    if least == most:
+        return np.zeros(len(raw), np.int64)
+    scores: Ints = (100.0 * ((raw - least) / float(most - least))).astype(np.int64)
+    return scores
+
+
+def _pods(term: PodTerm, room: Room) -> Key:
+    return Key(Column.PODS, room.snapshot.neighbours.selector_id(term.selector))

@@ -1,0 +1,72 @@
+"""The core says of every node and pod what kube-scheduler's own plugins say."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from quorate.core.plan.filters import RULES
+from quorate.core.plan.scores import ALLOCATION, STANDING
+from quorate.core.profile import KUBE_SCHEDULER
+from tools.oracle import Oracle
+from tools.parity.cases import draw_case
+from tools.parity.checking import check_seeds, differs
+
+T = TypeVar("T")
+CASES = int(os.environ.get("QUORATE_PARITY_CASES", "20000"))
+BLOCK = 1000
+SCORES = (*STANDING, *ALLOCATION)
+FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.json"))
+
+
+class Drawn:
+    """Decisions of hypothesis, which makes a case that fails as small as it can."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self._data = data
+
+    def pick(self, values: Sequence[T]) -> T:
+        return self._data.draw(st.sampled_from(values))
+
+    def number(self, least: int, most: int) -> int:
+        return self._data.draw(st.integers(least, most))
+
+    def chance(self, percent: int) -> bool:
+        return self._data.draw(st.integers(0, 99)) >= 100 - percent
+
+
+@pytest.mark.parametrize("first", range(1, CASES + 1, BLOCK))
+def test_random_cases_agree(oracle: Oracle, first: int) -> None:
+    tally = check_seeds(oracle, range(first, first + BLOCK))
+    said = [f"seed {seed}: {'; '.join(found)}" for seed, found in tally.different]
+    assert not said, "\n".join([*said[:20], f"make parity N=1 SEED={tally.different[0][0]}"])
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_a_case_that_hypothesis_draws_agrees(oracle: Oracle, data: st.DataObject) -> None:
+    assert differs(oracle, draw_case(Drawn(data))) == []
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_a_case_that_once_differed_agrees(oracle: Oracle, path: Path) -> None:
+    assert differs(oracle, json.loads(path.read_text())) == []
+
+
+def test_the_cases_meet_every_rule_and_every_score(oracle: Oracle) -> None:
+    tally = check_seeds(oracle, range(1, 1001))
+    assert {rule: tally.refusals[rule] for rule in RULES if tally.refusals[rule] < 50} == {}
+    assert {rule: tally.scored[rule] for rule in SCORES if tally.scored[rule] < 10} == {}
+    assert tally.sentences > 100
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_that_were_missing_would_be_noticed(oracle: Oracle, rule: str) -> None:
+    without = replace(KUBE_SCHEDULER, disabled=(rule,))
+    assert check_seeds(oracle, range(1, 101), without).different

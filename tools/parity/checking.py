@@ -1,0 +1,74 @@
+"""Check many cases, and say which rules they met: agreement of what never happens means nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from quorate.core.profile import KUBE_SCHEDULER, Profile
+from tools.oracle import Oracle
+from tools.parity.cases import draw_case
+from tools.parity.compare import differences
+from tools.parity.ours import answer
+from tools.parity.seeded import Seeded
+
+Case = dict[str, Any]
+
+
+class Tally:
+    """What was compared: cases, verdicts and scores by rule, and the cases that differ."""
+
+    def __init__(self) -> None:
+        self.cases = 0
+        self.refusals: Counter[str] = Counter()
+        """Nodes that a rule of kube-scheduler refused."""
+        self.scored: Counter[str] = Counter()
+        """Cases in which a score told two nodes apart."""
+        self.sentences = 0
+        self.different: list[tuple[int, list[str]]] = []
+
+    def note(self, theirs: Mapping[str, Any]) -> None:
+        """Count what kube-scheduler said of one case."""
+        self.cases += 1
+        for verdicts in theirs["filter"].values():
+            self.refusals.update(r for r, v in (verdicts or {}).items() if v["code"] != "Success")
+        by_rule: dict[str, set[int]] = {}
+        for scores in (theirs.get("scores") or {}).values():
+            for rule, score in scores.items():
+                by_rule.setdefault(rule, set()).add(score)
+        self.scored.update(rule for rule, values in by_rule.items() if len(values) > 1)
+        self.sentences += not theirs.get("feasible")
+
+    def summary(self) -> str:
+        """Return one line."""
+        rules = ", ".join(f"{rule} {count}" for rule, count in sorted(self.refusals.items()))
+        scores = ", ".join(f"{rule} {count}" for rule, count in sorted(self.scored.items()))
+        return (
+            f"{self.cases} cases, {len(self.different)} differ; refusals: {rules}; "
+            f"scores that told nodes apart: {scores}; sentences: {self.sentences}"
+        )
+
+
+def check_seeds(
+    oracle: Oracle,
+    seeds: Iterable[int],
+    profile: Profile = KUBE_SCHEDULER,
+    on_case: Callable[[Tally], None] = lambda _: None,
+) -> Tally:
+    """Compare the case of each seed."""
+    tally = Tally()
+    for seed in seeds:
+        case = draw_case(Seeded(seed))
+        theirs = oracle.ask(case)
+        tally.note(theirs)
+        if found := differences(answer(case, profile), theirs):
+            tally.different.append((seed, found))
+        on_case(tally)
+    return tally
+
+
+def differs(oracle: Oracle, case: Case) -> list[str]:
+    """Return the differences of one case; a case that the oracle refuses has none."""
+    theirs = oracle.ask(case)
+    return differences(answer(case), theirs)

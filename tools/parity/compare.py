@@ -1,0 +1,76 @@
+"""List where the core's answer differs from kube-scheduler's, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.parity.ours import Answer
+
+Theirs = Mapping[str, Any]
+
+_UNKNOWN = frozenset({"GangScheduling", "NodeName"})
+
+
+def differences(ours: Answer, theirs: Theirs) -> list[str]:
+    """Return one line for each difference; none when both agree."""
+    if ours.held:
+        return [f"we hold the pod: {ours.held}"]
+    found = [
+        *_of_filters(ours, theirs),
+        *_of_feasible(ours, theirs),
+    ]
+    if not found:
+        found += _of_scores(ours, theirs)
+        found += _of_sentence(ours, theirs)
+    return found
+
+
+def _of_filters(ours: Answer, theirs: Theirs) -> list[str]:
+    found = []
+    for node in sorted(ours.filters):
+        says = {
+            rule: (verdict["code"], tuple(sorted(verdict.get("reasons") or ())))
+            for rule, verdict in (theirs["filter"].get(node) or {}).items()
+            if rule not in _UNKNOWN and verdict["code"] != "Success"
+        }
+        for rule in sorted(says.keys() | ours.filters[node].keys()):
+            mine, other = ours.filters[node].get(rule), says.get(rule)
+            if mine != other and not _both_exclude(mine, other):
+                found.append(f"{node}: {rule}: ours {mine}, kube-scheduler's {other}")
+    return found
+
+
+def _both_exclude(mine: object, other: tuple[str, tuple[str, ...]] | None) -> bool:
+    """Whether a PreFilter left the node out: kube-scheduler does not give a text per rule then."""
+    return mine is not None and other is not None and other[0] == "PreFilterResult"
+
+
+def _of_feasible(ours: Answer, theirs: Theirs) -> list[str]:
+    said = sorted(theirs.get("feasible") or ())
+    return [] if ours.feasible == said else [f"feasible: ours {ours.feasible}, their {said}"]
+
+
+def _of_scores(ours: Answer, theirs: Theirs) -> list[str]:
+    everything = theirs.get("scores") or {}
+    if len(ours.scores) < 2 or not everything:  # nothing is scored when a PreFilter rejects
+        return []
+    found = []
+    for node in sorted(ours.scores):
+        said = everything.get(node) or {}
+        mine = ours.scores[node]
+        found += [
+            f"{node}: score {rule}: ours {mine.get(rule)}, kube-scheduler's {said.get(rule)}"
+            for rule in sorted(said.keys() | mine.keys())
+            if mine.get(rule, 0) != said.get(rule, 0)
+        ]
+    return found
+
+
+def _of_sentence(ours: Answer, theirs: Theirs) -> list[str]:
+    if ours.feasible:
+        return []
+    said = str(theirs.get("message", ""))
+    if said.startswith(ours.sentence):
+        return []
+    return [f"sentence: ours {ours.sentence!r}, kube-scheduler's {said!r}"]

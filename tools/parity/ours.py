@@ -1,0 +1,115 @@
+"""The core's answer to a case of the oracle: verdicts of filters, scores, and the sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from quorate.core.changes import AnyChange
+from quorate.core.plan.cycle import members_of
+from quorate.core.plan.diagnosis import nodes_ruled_out
+from quorate.core.plan.filters import AttributeMasks, verdicts
+from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.room import Room
+from quorate.core.plan.scores import scores
+from quorate.core.profile import KUBE_SCHEDULER, Profile
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.gangs import Where
+from quorate.dialects.base import Malformed
+from quorate.shell.watch.objects import watched_kinds
+
+Case = Mapping[str, Any]
+SCHEDULER = "default-scheduler"
+
+
+class Answer(msgspec.Struct):
+    """What the core says.
+
+    ``filters`` holds for each node and rule ``(code, reasons)`` where the node does not pass;
+    ``scores`` for each node that is scored and each score its value before the weight.
+    """
+
+    filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]]
+    feasible: list[str]
+    scores: dict[str, dict[str, int]]
+    sentence: str
+    held: str = ""
+    """Why the pod is not looked at by filters at all."""
+
+
+def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
+    """Put the case's objects through the production decoders into a core, and ask it."""
+    cluster = Cluster([SCHEDULER], {SCHEDULER: profile})
+    for change in changes_of(case):
+        cluster.apply(change)
+    entry = next(e for e in cluster.pods.values() if not e.pod.node and e.ours)
+    if entry.where is not Where.WAITING:
+        return Answer({}, [], {}, "", held=entry.pod.defect or entry.where.name)
+    assert entry.gang is not None, "a pod of ours is in a gang"
+    (pod_class,) = members_of(entry.gang, cluster)
+    room = Room(cluster.snapshot(), AttributeMasks())
+    judged = list(verdicts(pod_class, room))
+    rows = cluster.nodes.rows
+    filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {name: {} for name in rows}
+    feasible = room.snapshot.alive.copy()
+    for rule, verdict in judged:
+        feasible &= verdict.codes == 0
+        for name, row in rows.items():
+            if verdict.codes[row]:
+                filters[name][rule] = _of_node(verdict, row)
+    scored = room.snapshot.alive if case.get("scoreAll") else feasible
+    return Answer(
+        filters=filters,
+        feasible=sorted(name for name, row in rows.items() if feasible[row]),
+        scores=_scores(pod_class, room, scored, rows),
+        sentence=nodes_ruled_out(pod_class, room) if not feasible.any() else "",
+    )
+
+
+def changes_of(case: Case) -> list[AnyChange]:
+    """Return the changes that the watchers would make of the case's objects."""
+    decoders = {}
+    for kind in watched_kinds(frozenset([SCHEDULER])).values():
+        decoders[kind.resource.kind] = kind.changed
+    changes = []
+    pods = [one | {"kind": "Pod"} for one in (*case.get("pods", ()), case["pod"])]
+    nodes = [one | {"kind": "Node"} for one in case["nodes"]]
+    for one in (*case.get("objects", ()), *nodes, *pods):
+        decode = decoders.get(one["kind"])
+        if decode is None:
+            continue
+        try:
+            changes.append(decode(json.dumps(_with_identity(one)).encode()))
+        except Malformed as error:
+            raise AssertionError(f"a case with an object that cannot be read: {error}") from error
+    return changes
+
+
+def _with_identity(one: Case) -> Case:
+    meta = one["metadata"]
+    where = f"{meta.get('namespace', '')}/{meta['name']}"
+    return {**one, "metadata": {"uid": where, "creationTimestamp": None, **meta}}
+
+
+def _of_node(verdict: Verdict, row: int) -> tuple[str, tuple[str, ...]]:
+    refusal = verdict.refusals[verdict.codes[row] - 1]
+    code = "Unschedulable" if refusal.resolvable else "UnschedulableAndUnresolvable"
+    if verdict.several:
+        return code, tuple(sorted(text for text, nodes in verdict.several if nodes[row]))
+    return code, (refusal.message,)
+
+
+def _scores(
+    pod_class: PodClass, room: Room, feasible: np.ndarray[Any, Any], rows: Mapping[str, int]
+) -> dict[str, dict[str, int]]:
+    found = scores(pod_class, room, feasible)
+    return {
+        name: {rule: int(values[row]) for rule, values in found.items()}
+        for name, row in rows.items()
+        if feasible[row]
+    }
