@@ -21,7 +21,6 @@ from quorate.core.model import (
     ResourceClaim,
     ResourceSlice,
 )
-
 from quorate.core.model.selects import Selects
 
 AnyObject = Namespace | Selects | ResourceSlice | DeviceClass | ResourceClaim

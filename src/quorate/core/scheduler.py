@@ -98,8 +98,9 @@ class Scheduler:
         queue.make_ready(touched)
         queue.time_passed(now_s)
         stirred = cluster.neighbours.take_stirred()
-        if grown or stirred:
-            self._wake(sorted(grown), stirred)
+        devices, classes = cluster.devices.take_stirred()
+        if grown or stirred or devices:
+            self._wake(sorted(grown), stirred, devices=devices, classes=classes)
         if grown:
             touched.update(cluster.not_admitted())
         if nodes_differ:
@@ -137,11 +138,12 @@ class Scheduler:
     def _room(self) -> Room:
         return Room(self.cluster.snapshot(), self._masks)
 
-    def _wake(self, rows: list[int], stirred: set[int]) -> None:
+    def _wake(self, rows: list[int], stirred: set[int], *, devices: bool, classes: bool) -> None:
         """Wake the blocked gangs of which one more pod fits on one of the rows.
 
         Those whose rules look at pods that came or went may fit anywhere; ``stirred`` are the
-        selectors of such pods.
+        selectors of such pods. ``devices`` says that some are free or new, ``classes`` that
+        device classes are different.
         """
         if not self._queue.blocked:
             return
@@ -152,6 +154,8 @@ class Scheduler:
             slots = node_resources_fit.slots(pod_class, free)
             if np.any((slots > 0) & room.mask(pod_class)[rows]):
                 return True
+            if pod_class.ask is not None and devices:
+                return classes or bool(room.slots(pod_class).any())
             concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()
             return not stirred.isdisjoint(concerns) and bool(room.slots(pod_class).any())
 

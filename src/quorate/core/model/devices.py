@@ -160,7 +160,8 @@ class DeviceRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class DeviceConstraint(NamedTuple):
     """Devices for these requests (all when empty) have one value of ``match``, or each another
-    value of ``distinct``; one of the two is set."""
+    value of ``distinct``; one of the two is set.
+    """
 
     requests: tuple[str, ...]
     match: str = ""
@@ -246,10 +247,10 @@ class PodClaim(NamedTuple):
 class ContainerDevices(NamedTuple):
     """Extended resources that a container requests, each with its place among all its requests.
 
-    ``index`` counts init containers first; ``short_lived`` is an init container that ends.
+    ``place`` counts init containers first; ``short_lived`` is an init container that ends.
     """
 
-    index: int
+    place: int
     name: str
     short_lived: bool
     requests: tuple[tuple[str, int, int], ...]

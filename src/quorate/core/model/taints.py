@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -20,3 +22,20 @@ class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether one of the tolerations matches the taint (core/v1 ToleratesTaint).
+
+    An empty effect or key matches any; ``Exists`` ignores the value. The alpha operators Lt and Gt
+    match nothing.
+    """
+    return any(
+        toleration.effect in ("", taint.effect)
+        and toleration.key in ("", taint.key)
+        and (
+            toleration.operator == "Exists"
+            or (toleration.operator in ("", "Equal") and toleration.value == taint.value)
+        )
+        for toleration in tolerations
+    )

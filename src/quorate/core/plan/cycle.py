@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from quorate.core.model import SpreadConstraint
+from quorate.core.plan.devices.giving import assume_devices
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
 from quorate.core.plan.min_resources import shortage
@@ -25,18 +26,19 @@ Members = dict[PodClass, list[PodEntry]]
 
 
 def members_of(gang: GangEntry, cluster: Cluster) -> Members:
-    """Return the gang's waiting members by class: by shape, and by whom their labels concern."""
+    """Return the gang's waiting members by class: by shape, labels and claims of devices."""
     neighbours = cluster.neighbours
     members: Members = {}
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
         defaults = _defaults(base, next(iter(entries.values())), cluster)
-        if neighbours.is_idle:
+        if neighbours.is_idle and cluster.devices.has_no_users:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
             matched = neighbours.matched(entry.label_set)
-            pod_class = cluster.classes.matching(base, matched, defaults)
+            ask = cluster.asks.of(entry.pod) if entry.pod.claims else None
+            pod_class = cluster.classes.matching(base, matched, defaults, ask)
             members.setdefault(pod_class, []).append(entry)
     return members
 
@@ -112,9 +114,10 @@ class Cycle:
             rows = np.repeat(used, pods[used]).tolist()
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
+            gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
             binds += [
-                Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node)
-                for entry in entries
+                Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node, given)
+                for entry, given in zip(entries, gives, strict=True)
             ]
         self.room.settle()
         return tuple(binds)

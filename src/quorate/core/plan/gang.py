@@ -106,7 +106,8 @@ def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Pack
 def _is_coupled(demand: Demand, room: Room) -> bool:
     """Whether where one member goes decides where another may."""
     return any(
-        pod_class.matched or uses_selectors(pod_class.shape) for pod_class, _ in demand.classes
+        pod_class.matched or uses_selectors(pod_class.shape) or pod_class.ask is not None
+        for pod_class, _ in demand.classes
     ) and (len(demand.classes) > 1 or constrain_one_another(demand.classes[0][0], room))
 
 

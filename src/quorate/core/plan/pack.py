@@ -32,6 +32,8 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
 def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
     """Whether a pod of the class changes where the next one of it may go."""
     shape = pod_class.shape
+    if pod_class.ask is not None and room.taking.couples(pod_class.ask):
+        return True
     if not pod_class.matched:
         return False
     used = [term.selector for term in shape.anti_affinity]

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.model import GangKey
+from quorate.core.model import Allocation, GangKey
 
 
-class Bind(msgspec.Struct, frozen=True):
-    """Bind this pod (with this uid) to this node."""
+class Give(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Write devices into a claim that has none yet, and reserve it for the pod, before its bind.
+
+    ``allocation`` None means that the claim has devices already.
+    """
+
+    namespace: str
+    claim: str
+    uid: str
+    allocation: Allocation | None = None
+
+
+class Bind(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Bind this pod (with this uid) to this node; ``gives`` come first, for the whole gang."""
 
     uid: str
     namespace: str
     name: str
     node: str
+    gives: tuple[Give, ...] = ()
 
 
 class GangBinds(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +57,19 @@ class Eviction(msgspec.Struct, frozen=True):
     message: str
 
 
+class TakeBack(msgspec.Struct, frozen=True):
+    """Take a claim's devices back: the pod that it is reserved for waits, and cannot use them.
+
+    It is done only while the claim is as it was in ``version``.
+    """
+
+    namespace: str
+    claim: str
+    uid: str
+    version: str
+    pod_uid: str
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one cycle decided.
 
@@ -54,5 +80,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     gangs: tuple[GangBinds, ...] = ()
     evictions: tuple[Eviction, ...] = ()
+    take_backs: tuple[TakeBack, ...] = ()
     touched: tuple[GangKey, ...] = ()
     wake_at_s: float | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import AttributeMasks, pod_slots
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
@@ -30,6 +31,7 @@ class Room:
         self._placed: list[tuple[dict[Key, int], Ints]] = []
         """What was placed, and is not yet in the cluster's own columns."""
         self._in_sum: Amounts | None = None
+        self._taking: Taking | None = None
 
     def copy(self) -> Room:
         """Return a room of its own to try something in."""
@@ -40,6 +42,7 @@ class Room:
         other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
         other._in_sum = self._in_sum
+        other._taking = self._taking.copy() if self._taking is not None else None
         return other
 
     def mask(self, pod_class: PodClass) -> Mask:
@@ -52,6 +55,14 @@ class Room:
         Of a class whose pods constrain one another, that holds for the next one alone.
         """
         return pod_slots(pod_class, self)
+
+    @property
+    def taking(self) -> Taking:
+        """The devices that are left for claims."""
+        if self._taking is None:
+            snapshot = self.snapshot
+            self._taking = Taking(snapshot.devices, snapshot.device_views, self.masks.outcomes)
+        return self._taking
 
     def in_sum(self) -> Amounts:
         """Return float64[r]: the free room of all nodes that are not cordoned, added up."""
@@ -69,6 +80,10 @@ class Room:
         self.scored[rows] += np.outer(pods[rows], pod_class.shape.scored)
         if pod_class.shape.host_ports:
             self.ports_taken.append((pod_class, rows))
+        if pod_class.ask is not None:
+            on = np.repeat(rows, pods[rows]).tolist()
+            names = [self.snapshot.node(row).name for row in on]
+            self.taking.take(pod_class.id, pod_class.ask, on, names)
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
             self._placed.append((effects, pods))

@@ -11,8 +11,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
-from quorate.core.model import GangKey, Namespace, Owner, Pod
+from quorate.core.model import (
+    DeviceClass,
+    GangKey,
+    Namespace,
+    Owner,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 from quorate.core.profile import GANGS, Profile
+from quorate.core.state.device_asks import Asks
+from quorate.core.state.device_views import DeviceViews
+from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.state.neighbours import Neighbours
@@ -35,6 +46,9 @@ class Cluster:
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
         self.spread_defaults = SpreadDefaults()
+        self.devices = Devices()
+        self.device_views = DeviceViews(self.devices, self.nodes)
+        self.asks = Asks(self.devices)
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -69,7 +83,7 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
-        return Snapshot.of(self.nodes, self.neighbours)
+        return Snapshot.of(self.nodes, self.neighbours, self.devices, self.device_views)
 
     def pods_on(self, node: str) -> list[PodEntry]:
         """Return the pods that are counted on ``node``, ours under way included."""
@@ -77,6 +91,8 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
+        users = (self.pods[uid] for uid in self.devices.take_stirred_users())
+        self.touched.update(entry.gang.key for entry in users if entry.gang is not None)
         news = self.touched, self.grown, self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
@@ -152,6 +168,7 @@ class Cluster:
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
+            self.devices.note_user(pod, None)
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
         elif entry.pod != pod:
@@ -161,6 +178,7 @@ class Cluster:
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
+            self.devices.note_user(pod, entry.pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
@@ -204,6 +222,7 @@ class Cluster:
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
+        self.devices.note_user(None, entry.pod)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
@@ -216,6 +235,8 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
+        if entry.pod.claims and where not in (Where.ASSUMED, Where.BOUND):
+            self.devices.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
             self.waiting += where is Where.WAITING
@@ -323,15 +344,18 @@ class Cluster:
     # Objects that rules look up
 
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        if isinstance(change.object, Namespace):
-            self.neighbours.put_namespace(change.object)
+        found = change.object
+        if isinstance(found, Namespace):
+            self.neighbours.put_namespace(found)
+        elif isinstance(found, ResourceSlice | DeviceClass | ResourceClaim):
+            self.devices.put(found)
         else:
-            self.spread_defaults.put(change.object)
+            self.spread_defaults.put(found)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
         if change.kind == "Namespace":
             self.neighbours.remove_namespace(change.name)
-        else:
+        elif not self.devices.remove(change.kind, change.namespace, change.name):
             self.spread_defaults.remove(change.kind, change.namespace, change.name)
 
     # Outcomes of our binds

@@ -17,7 +17,7 @@ from quorate.core.model.devices import (
     DeviceConfig,
     DeviceConstraint,
 )
-from quorate.core.state.devices import Devices
+from quorate.core.state.devices import ClaimKey, Devices
 
 SCORE_OF_FIRST = 8
 """FirstAvailableDeviceRequestMaxSize: the score of a list's first choice."""
@@ -44,16 +44,16 @@ class Request(NamedTuple):
 
 
 class ClaimAsk(NamedTuple):
-    """A claim that has no devices yet; ``index`` is its place among the pod's claims.
+    """A claim that has no devices yet; ``place`` is that among the pod's claims.
 
     ``shared`` is the claim's name when other pods may use it too, else empty.
     """
 
-    index: int
+    place: int
     requests: tuple[Request, ...]
     constraints: tuple[DeviceConstraint, ...]
     config: tuple[DeviceConfig, ...]
-    shared: tuple[str, str] | None = None
+    shared: ClaimKey | None = None
 
 
 class HeldClaim(NamedTuple):
@@ -65,6 +65,15 @@ class HeldClaim(NamedTuple):
     nodes: tuple[SelectorTerm, ...] | None
     score: int = 0
     unusable: bool = False
+
+
+class _Open(NamedTuple):
+    place: int
+    spec: int
+    shared: ClaimKey | None
+
+
+_Part = HeldClaim | _Open
 
 
 class Ask:
@@ -102,7 +111,7 @@ class Asks:
 
     def of(self, pod: Pod) -> Ask | None:
         """Return what the pod's claims ask for; None when it needs none."""
-        key: list[object] = []
+        key: list[_Part] = []
         for entry in pod.claims:
             if entry.claim == "":
                 continue
@@ -121,7 +130,7 @@ class Asks:
                 key.append(_held(claim.spec, allocation, unusable=bool(claim.binding_failed)))
             else:
                 number = self._devices.spec_number(claim.spec)
-                key.append((len(key), number, None if entry.own else name))
+                key.append(_Open(len(key), number, None if entry.own else name))
         return self._of_claims(tuple(key)) if key else None
 
     def _problem(self, pod: Pod, name: str | None, *, own: bool) -> tuple[str, str] | None:
@@ -131,7 +140,7 @@ class Asks:
             return "not made", f'pod "{full}": ResourceClaim not created yet'
         claim = self._devices.claims.get((pod.namespace, name))
         if claim is None:
-            return "missing", f'resourceclaims "{pod.namespace}/{name}" not found'
+            return "missing", f'could not find ResourceClaim "{pod.namespace}/{name}"'
         if claim.terminating:
             return "terminating", f'resourceclaim "{name}" is being deleted'
         if own and claim.owner_uid != pod.uid:
@@ -141,7 +150,7 @@ class Asks:
             return "defect", claim.spec.defect
         return None
 
-    def _of_claims(self, key: tuple[object, ...]) -> Ask:
+    def _of_claims(self, key: tuple[_Part, ...]) -> Ask:
         known = self._known.get((self._devices.classes_version, *key))
         if known is not None:
             return known
@@ -150,7 +159,7 @@ class Asks:
             if isinstance(one, HeldClaim):
                 claims.append(one)
                 continue
-            index, number, shared = one  # type: ignore[misc]
+            place, number, shared = one
             spec = self._devices.specs[number]
             requests = []
             for request in spec.requests:
@@ -163,9 +172,7 @@ class Asks:
                         return self._ask(key, (), f"request {label}: {words}")
                     choices.append(Choice(wanted, found))
                 requests.append(Request(request.name, request.is_list, tuple(choices)))
-            claims.append(
-                ClaimAsk(index, tuple(requests), spec.constraints, spec.config, shared)
-            )
+            claims.append(ClaimAsk(place, tuple(requests), spec.constraints, spec.config, shared))
         return self._ask(key, tuple(claims), "")
 
     def _ask(

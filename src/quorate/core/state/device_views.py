@@ -162,7 +162,7 @@ class DeviceViews:
         told = (name if by_name else None, *(labels.get(key) for key in keys))
         reach = self._reach_of.get(told)
         if reach is None:
-            found = []
+            found: list[tuple[str, tuple[bool, ...]]] = []
             for one in self._devices.of_several.values():
                 flags = tuple(
                     d.nodes is not None and d.nodes.include(name, labels) for d in one.devices

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
-from quorate.core.model import Allocation, DeviceClass, DeviceId, ResourceClaim, ResourceSlice
+from quorate.core.model import (
+    Allocation,
+    DeviceClass,
+    DeviceId,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 from quorate.core.model.devices import EXTENDED_PREFIX, ClaimSpec, DeviceTraits
 from quorate.core.quantity import exact
 from quorate.core.state.pools import PoolKey, Shares
@@ -38,9 +45,13 @@ class Devices:
         """Whether something happened that may let a pod fit."""
         self.specs: list[ClaimSpec] = []
         self.classes_version = 0
+        self._classes_seen = 0
         self._spec_numbers: dict[ClaimSpec, int] = {}
         self._numbers: dict[DeviceTraits, int] = {}
-        self._assumed: dict[ClaimKey, Allocation] = {}
+        self.users: dict[ClaimKey, set[str]] = {}
+        """Uids of the pods that use a claim."""
+        self._stirred_claims: set[ClaimKey] = set()
+        self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
         self._exclusive: Counter[DeviceId] = Counter()
         self._shares: dict[DeviceId, dict[str, Shares]] = {}
         self._extended: dict[str, str] = {}
@@ -65,6 +76,35 @@ class Devices:
             found = self._spec_numbers[spec] = len(self.specs)
             self.specs.append(spec)
         return found
+
+    def put(self, found: ResourceSlice | DeviceClass | ResourceClaim) -> None:
+        """Add or replace an object."""
+        match found:
+            case ResourceSlice():
+                self.put_slice(found)
+            case DeviceClass():
+                self.put_class(found)
+            case _:
+                self.put_claim(found)
+
+    def remove(self, kind: str, namespace: str, name: str) -> bool:
+        """Forget an object; tell whether it is of a kind that is known here."""
+        match kind:
+            case "ResourceSlice":
+                self.remove_slice(name)
+            case "DeviceClass":
+                self.remove_class(name)
+            case "ResourceClaim":
+                self.remove_claim((namespace, name))
+            case _:
+                return False
+        return True
+
+    def take_stirred(self) -> tuple[bool, bool]:
+        """Return and forget whether something may let a pod fit, and whether classes differ."""
+        news = self.stirred, self._classes_seen != self.classes_version
+        self.stirred, self._classes_seen = False, self.classes_version
+        return news
 
     # Slices
 
@@ -146,35 +186,69 @@ class Devices:
         if claim.allocation is not None or (before is not None and before.uid != claim.uid):
             self._assumed.pop(key, None)
         self.claims[key] = claim
+        self._stirred_claims.add(key)
         self._recount(allocated, self.allocation(key))
 
     def remove_claim(self, key: ClaimKey) -> None:
         """Forget a claim: its devices are free."""
         allocated = self.allocation(key)
         self.claims.pop(key, None)
+        self._stirred_claims.add(key)
         self._assumed.pop(key, None)
         self._recount(allocated, None)
 
     def allocation(self, key: ClaimKey) -> Allocation | None:
         """Return what a claim has, or will have when our plan is carried out."""
         claim = self.claims.get(key)
-        return (claim.allocation if claim else None) or self._assumed.get(key)
+        if claim is not None and claim.allocation is not None:
+            return claim.allocation
+        assumed = self._assumed.get(key)
+        return assumed[0] if assumed is not None else None
 
-    def assume(self, key: ClaimKey, allocation: Allocation) -> None:
-        """Count devices for a claim that has none yet, until its status or ``forget`` says more."""
+    def assume(self, key: ClaimKey, allocation: Allocation, uid: str) -> None:
+        """Count devices for a claim until its status has them, or no pod assumes so any more.
+
+        ``uid`` is that of a pod that will use them. The first allocation holds.
+        """
         before = self.allocation(key)
-        self._assumed[key] = allocation
+        self._assumed.setdefault(key, (allocation, set()))[1].add(uid)
         self._recount(before, self.allocation(key))
 
-    def forget(self, key: ClaimKey) -> None:
-        """Stop assuming devices for a claim."""
-        before = self.allocation(key)
-        self._assumed.pop(key, None)
-        self._recount(before, self.allocation(key))
+    def forget(self, uid: str) -> None:
+        """Stop assuming devices for the claims of a pod that has no node after all."""
+        for key in [key for key, (_, uids) in self._assumed.items() if uid in uids]:
+            before = self.allocation(key)
+            self._assumed[key][1].discard(uid)
+            if not self._assumed[key][1]:
+                del self._assumed[key]
+            self._recount(before, self.allocation(key))
 
-    def is_assumed(self, key: ClaimKey) -> bool:
-        """Whether the claim has devices only in a plan of ours."""
-        return key in self._assumed
+    @property
+    def has_no_users(self) -> bool:
+        """Whether no pod uses a claim."""
+        return not self.users
+
+    def note_user(self, pod: Pod | None, before: Pod | None) -> None:
+        """Remember which claims a pod uses; None when it is not there any more, or not yet."""
+        if before is not None and (pod is None or pod.claims != before.claims):
+            for entry in before.claims:
+                key = before.namespace, entry.claim or ""
+                uids = self.users.get(key, set())
+                uids.discard(before.uid)
+                if not uids:
+                    self.users.pop(key, None)
+            if pod is None:
+                self.forget(before.uid)
+        if pod is None:
+            return
+        for entry in pod.claims:
+            self.users.setdefault((pod.namespace, entry.claim or ""), set()).add(pod.uid)
+
+    def take_stirred_users(self) -> list[str]:
+        """Return and forget the uids of pods whose claims are different."""
+        uids = {uid for key in self._stirred_claims for uid in self.users.get(key, ())}
+        self._stirred_claims.clear()
+        return sorted(uids)
 
     def _recount(self, before: Allocation | None, after: Allocation | None) -> None:
         if _occupied(before) == _occupied(after):

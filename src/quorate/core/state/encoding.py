@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from quorate.core.model import PodShape, SpreadConstraint
 from quorate.core.profile import GANGS, Profile
+from quorate.core.state.device_asks import Ask
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -18,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 _MATCHING_MAX = 16384
-_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...]]
+_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], Ask | None]
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
@@ -45,10 +46,11 @@ class PodClass:
     must have room (a profile may ignore some). ``matched`` are the selectors that match them: two
     classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
     constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
-    labels scores nothing.
+    labels scores nothing. ``ask`` is what their claims of devices ask for.
     """
 
     __slots__ = (
+        "ask",
         "base",
         "checked",
         "columns",
@@ -79,16 +81,21 @@ class PodClass:
         self.matched: frozenset[int] = frozenset()
         self.spread = shape.spread
         self.spread_needs_labels = True
+        self.ask: Ask | None = None
 
     def matching(
-        self, class_id: int, matched: frozenset[int], defaults: tuple[SpreadConstraint, ...]
+        self,
+        class_id: int,
+        matched: frozenset[int],
+        defaults: tuple[SpreadConstraint, ...],
+        ask: Ask | None,
     ) -> PodClass:
         """Return the class of the pods of this one whose labels these selectors match.
 
         ``defaults`` are the constraints of pods that have none of their own.
         """
         found = PodClass(class_id, self.shape, self.demands, self.checked, self.profile)
-        found.base, found.matched = self.base, matched
+        found.base, found.matched, found.ask = self.base, matched, ask
         if defaults:
             found.spread = defaults
             found.spread_needs_labels = self.profile.default_spread is not None
@@ -128,16 +135,17 @@ class PodClasses:
         base: PodClass,
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...] = (),
+        ask: Ask | None = None,
     ) -> PodClass:
         """Return the class of the pods of a shape whose labels these selectors match."""
-        if not matched and not defaults:
+        if not matched and not defaults and ask is None:
             return base
-        variant = base.id, matched, defaults
+        variant = base.id, matched, defaults, ask
         found = self._matching.get(variant)
         if found is None:
             if len(self._matching) >= _MATCHING_MAX:
                 self._matching.clear()  # numbers are never given twice, so an old one does no harm
-            found = base.matching(self._made, matched, defaults)
+            found = base.matching(self._made, matched, defaults, ask)
             self._made += 1
             self._matching[variant] = found
         return found

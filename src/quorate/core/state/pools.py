@@ -120,7 +120,8 @@ def gather(
         seen += [one for one in by_pool[key].values() if one.counters]
         generation = max(one.generation for one in seen)
         newest[key] = [one for one in seen if one.generation == generation]
-    first, last = [], []  # devices that need more before they can be bound to come last
+    first: list[Pool] = []
+    last: list[Pool] = []  # devices that need more before they can be bound to come last
     for key in sorted(newest):
         pool = _pool(key, newest[key], list(by_pool[key].values()), node, labels, number)
         if pool is None:
@@ -217,7 +218,8 @@ def _is_invalid(seen: list[ResourceSlice], whole: list[ResourceSlice]) -> bool:
         (found.counter_set, name) for one in seen for found in one.counters for name, _ in found[1]
     }
     return any(
-        use.counter_set not in sets or any((use.counter_set, name) not in counters for name, _ in use[1])
+        use.counter_set not in sets
+        or any((use.counter_set, name) not in counters for name, _ in use[1])
         for one in whole
         for device in one.devices
         for use in device.traits.counters

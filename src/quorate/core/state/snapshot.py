@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from quorate.core.model import HostPort, Node
+from quorate.core.state.device_views import DeviceViews
+from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import CodeColumn, Ints, Mask
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
@@ -22,6 +24,8 @@ class Snapshot:
 
     table: NodeTable
     neighbours: Neighbours
+    devices: Devices
+    device_views: DeviceViews
     allocatable: Ints
     free: Ints
     scored: Ints
@@ -30,7 +34,9 @@ class Snapshot:
     attributes_version: int
 
     @classmethod
-    def of(cls, table: NodeTable, neighbours: Neighbours) -> Snapshot:
+    def of(
+        cls, table: NodeTable, neighbours: Neighbours, devices: Devices, views: DeviceViews
+    ) -> Snapshot:
         """Take a snapshot; only ``free`` and ``scored`` are copied."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
@@ -38,6 +44,8 @@ class Snapshot:
         return cls(
             table=table,
             neighbours=neighbours,
+            devices=devices,
+            device_views=views,
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
             scored=_read_only(table.scored[:rows].copy()),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TypeVar
 
 import msgspec
-from msgspec import Raw
 
 from quorate.core.model import DeviceClass, ResourceClaim, ResourceSlice, SelectorTerm, Taint
 from quorate.core.model.devices import (

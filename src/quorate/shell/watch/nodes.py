@@ -79,9 +79,7 @@ def decode_node(raw: bytes) -> NodeChanged:
             labels=tuple(sorted((wire.metadata.labels or {}).items())),
             taints=tuple(Taint(one.key, one.effect, one.value or "") for one in spec.taints or ()),
             unschedulable=bool(spec.unschedulable),
-            declared_features=tuple(
-                sorted((wire.status and wire.status.declared_features) or ())
-            ),
+            declared_features=tuple(sorted((wire.status and wire.status.declared_features) or ())),
             images=tuple(
                 (tuple(one.names or ()), one.size_bytes or 0)
                 for one in (wire.status and wire.status.images) or ()

@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from quorate.core.model.devices import DeviceTraits
+from quorate.core.model.taints import tolerates
 from quorate.core.plan.devices.constraints import Constraint
 from quorate.core.plan.devices.expressions import Broken, Expressions
-from quorate.core.state.device_asks import SCORE_OF_FIRST, Choice, ClaimAsk, Request
 from quorate.core.plan.devices.shares import Consumed, consumption, fits
-from quorate.core.plan.filters.taint_toleration import tolerates
 from quorate.core.quantity import exact
+from quorate.core.state.device_asks import SCORE_OF_FIRST, Choice, ClaimAsk, Request
 from quorate.core.state.pools import Kind, KindDevice, KindPool, PoolState
 
 RESULTS_MAX = 32
@@ -344,9 +344,7 @@ class _Search:
         self._count(self.used.counters[at], traits, -1)
 
     @staticmethod
-    def _count(
-        consumed: dict[tuple[str, str], Fraction], traits: DeviceTraits, sign: int
-    ) -> None:
+    def _count(consumed: dict[tuple[str, str], Fraction], traits: DeviceTraits, sign: int) -> None:
         for use in traits.counters:
             for name, amount in use.counters:
                 key = use.counter_set, name

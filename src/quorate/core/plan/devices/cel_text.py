@@ -130,9 +130,7 @@ class _Rewriter:
                 break
             if kind == "sign" and text in (")", "]", "}"):
                 break
-            if kind in ("word", "text", "number") and text not in _OPERATORS:
-                parts.append(self._operand())
-            elif text in _CLOSING:
+            if (kind in ("word", "text", "number") and text not in _OPERATORS) or text in _CLOSING:
                 parts.append(self._operand())
             else:
                 self._at += 1

@@ -127,7 +127,7 @@ def _compile(expression: str) -> Callable[[DeviceTraits], bool | Broken] | Broke
     return run
 
 
-def _optional(cel: Any, value: Any, key: str) -> Any:
+def _optional(cel: Any, value: Any, key: str) -> object:  # noqa: ANN401 - untyped values of CEL
     if isinstance(value, cel.OptionalValue):
         if not value.has_value():
             return value
@@ -152,7 +152,7 @@ def _capacity(traits: DeviceTraits) -> dict[str, dict[str, Any]]:
     return by_domain
 
 
-def _value(attribute: Attribute) -> Any:
+def _value(attribute: Attribute) -> bool | int | str | Value:
     return semver(str(attribute.value)) if attribute.kind == "version" else attribute.value
 
 
@@ -161,7 +161,7 @@ def quantity(text: str) -> Value:
     return {"quantity": str(exact(text))}
 
 
-def semver(text: str, loose: bool = False) -> Value:  # noqa: FBT001, FBT002 - CEL's signature
+def semver(text: str, loose: bool = False) -> Value:
     """Return a version by semver 2.0.0, its build left out. Raises ``ValueError``."""
     if loose:
         found = _LOOSE.fullmatch(text)
@@ -176,9 +176,9 @@ def semver(text: str, loose: bool = False) -> Value:  # noqa: FBT001, FBT002 - C
 
 
 def _is_valid(parse: Callable[..., Value]) -> Callable[..., bool]:
-    def check(*arguments: Any) -> bool:
+    def check(text: str, *loose: bool) -> bool:
         try:
-            parse(*arguments)
+            parse(text, *loose)
         except (QuantityError, ValueError):
             return False
         return True

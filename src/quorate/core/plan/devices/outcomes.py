@@ -15,8 +15,8 @@ from quorate.core.model.devices import DeviceTraits
 from quorate.core.plan.devices.allocator import Found, allocate
 from quorate.core.plan.devices.constraints import look_up
 from quorate.core.plan.devices.expressions import Broken, Expressions
-from quorate.core.state.device_asks import ClaimAsk
 from quorate.core.quantity import exact
+from quorate.core.state.device_asks import ClaimAsk
 from quorate.core.state.device_views import Kinds
 from quorate.core.state.pools import Kind, KindDevice
 
@@ -92,7 +92,8 @@ class Asked:
         known = self._pods.get(reduced)
         if known is not None:
             return known
-        chain, at = [], reduced
+        chain: list[int] = []
+        at = reduced
         while len(chain) < PODS_MAX:
             step = self._step(at)
             if not isinstance(step.found, Found):

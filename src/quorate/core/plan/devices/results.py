@@ -7,15 +7,14 @@ of the node. Out: ``Allocation``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from quorate.core.model import Allocation, Requirement, SelectorTerm
-from quorate.core.model.devices import DeviceId, GivenConfig, GivenDevice
+from quorate.core.model.devices import DeviceId, DeviceTraits, GivenConfig, GivenDevice
 from quorate.core.plan.devices.allocator import Pick
 from quorate.core.state.device_asks import Choice, ClaimAsk
 from quorate.core.state.pools import PlacedDevice, Pool
-from quorate.core.model.devices import DeviceTraits
 
 
 def allocation(
@@ -24,11 +23,14 @@ def allocation(
     pools: tuple[Pool, ...],
     traits: list[DeviceTraits],
     node: str,
-    claim_uid: str,
+    new_share_id: Callable[[DeviceId], str],
 ) -> Allocation:
-    """Return the allocation of one claim on the node; ``claim_uid`` makes ids of shares unique."""
+    """Return the allocation of one claim on the node.
+
+    ``new_share_id`` returns an id that no share of the device has.
+    """
     devices, placed = [], []
-    for index, pick in enumerate(picks):
+    for pick in picks:
         request = claim.requests[pick.request]
         choice = request.choices[pick.choice]
         one = pools[pick.pool].devices[pick.device]
@@ -39,7 +41,7 @@ def allocation(
                 request=choice.label(request),
                 device=one.id,
                 admin=True if choice.wanted.admin else None,
-                share_id=share_id(claim_uid, index, one.id) if of_device.shareable else "",
+                share_id=new_share_id(one.id) if of_device.shareable else "",
                 consumed=tuple((name, as_text(amount)) for name, amount in pick.consumed),
                 binding_conditions=of_device.binding_conditions or (),
                 binding_failures=of_device.binding_failures,
@@ -49,9 +51,9 @@ def allocation(
     return Allocation(tuple(devices), _nodes(placed, traits, node), _config(claim, picks))
 
 
-def share_id(claim_uid: str, index: int, device: DeviceId) -> str:
-    """Return an id for a share of a device: the same claim and device give the same one."""
-    digest = hashlib.sha256(f"{claim_uid}/{index}/{device}".encode()).hexdigest()
+def share_id(device: DeviceId, number: int) -> str:
+    """Return an id in the form of a UUID: the same device and number give the same one."""
+    digest = hashlib.sha256(f"{device}/{number}".encode()).hexdigest()
     version = f"8{digest[13:16]}"
     return f"{digest[:8]}-{digest[8:12]}-{version}-a{digest[17:20]}-{digest[20:32]}"
 
@@ -92,7 +94,7 @@ def _add_new(found: tuple[Requirement, ...], known: list[Requirement]) -> None:
 
 
 def _config(claim: ClaimAsk, picks: tuple[Pick, ...]) -> tuple[GivenConfig, ...]:
-    """Return configuration of the classes, once for each, and of the claim, as far as it applies."""
+    """Return the configuration of the classes, once for each, and what applies of the claim's."""
     chosen = {pick.request: pick.choice for pick in picks}
     labels: dict[str, tuple[Choice, list[str]]] = {}
     for index, request in enumerate(claim.requests):

@@ -14,7 +14,7 @@ from quorate.core.model import Allocation, DeviceId
 from quorate.core.plan.devices.allocator import Found
 from quorate.core.plan.devices.expressions import Broken
 from quorate.core.plan.devices.outcomes import Asked, Outcomes
-from quorate.core.plan.devices.results import allocation
+from quorate.core.plan.devices.results import allocation, share_id
 from quorate.core.quantity import exact
 from quorate.core.state.device_asks import Ask, HeldClaim
 from quorate.core.state.device_views import DeviceViews
@@ -35,20 +35,18 @@ class Taking:
         self._views = views
         self._outcomes = outcomes
         self._codes: Codes = views.codes.copy()
-        self._used: frozenset[DeviceId] = frozenset()
+        self._used: set[DeviceId] = set()
         self._shares: dict[DeviceId, dict[str, Shares]] = {}
         self._shared: dict[ClaimKey, Allocation] = {}
         self._given: dict[tuple[int, int], tuple[Given, ...]] = {}
-        self._count = 0
 
     def copy(self) -> Taking:
         """Return one of its own to try something with."""
         other = Taking.__new__(Taking)
         other._devices, other._views, other._outcomes = self._devices, self._views, self._outcomes
         other._codes = self._codes.copy()
-        other._used, other._shares = self._used, dict(self._shares)
+        other._used, other._shares = set(self._used), dict(self._shares)
         other._shared, other._given = dict(self._shared), dict(self._given)
-        other._count = self._count
         return other
 
     def held(self, ask: Ask) -> tuple[HeldClaim, ...]:
@@ -105,15 +103,13 @@ class Taking:
             view = int(self._views.of_row[row])
             mine: list[tuple[int, Allocation]] = []
             open_claims = [one for one in ask.open if one.shared not in self._shared]
-            found = self.asked(ask).found(int(self._codes[view])) if open_claims else None
-            if open_claims and not isinstance(found, Found):
+            found = self.asked(ask).found(int(self._codes[view]))
+            if not isinstance(found, Found):
                 return False
             pools, traits = self._views.views[view], self._devices.traits
-            for claim, picks in zip(open_claims, found.claims if found else (), strict=True):
-                self._count += 1
-                # Ids of shares are replaced when it is known which claim gets them.
-                given = allocation(claim, picks, pools, traits, node, f"room-{self._count}")
-                mine.append((claim.index, given))
+            for claim, picks in zip(open_claims, found.claims, strict=True):
+                given = allocation(claim, picks, pools, traits, node, self._share_id)
+                mine.append((claim.place, given))
                 if claim.shared:
                     self._shared[claim.shared] = given
                 self._use(given)
@@ -122,6 +118,14 @@ class Taking:
             if mine:
                 self._recode(mine)
         return True
+
+    def _share_id(self, device: DeviceId) -> str:
+        """Return an id for one more share of a device, unlike those that it has."""
+        known = self._devices.shares(device).keys() | self._shares.get(device, {}).keys()
+        number = len(known)
+        while (made := share_id(device, number)) in known:
+            number += 1
+        return made
 
     def given(self, class_id: int, row: int, index: int) -> Given:
         """Return what the pod with this index, of those of the class on the row, got here."""
@@ -138,7 +142,7 @@ class Taking:
             consumed = tuple((name, exact(text)) for name, text in one.consumed)
             shares = self._shares.get(one.device, {})
             self._shares[one.device] = {**shares, one.share_id: consumed}
-        self._used |= set(used)
+        self._used.update(used)
 
     def _recode(self, mine: list[tuple[int, Allocation]]) -> None:
         """Find the codes of the views that see the devices that were taken."""

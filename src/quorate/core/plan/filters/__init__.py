@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from quorate.core.plan.devices.outcomes import Outcomes
 from quorate.core.plan.filters import (
+    dynamic_resources,
     inter_pod_affinity,
     node_affinity,
+    node_declared_features,
     node_ports,
     node_resources_fit,
     node_unschedulable,
@@ -44,9 +47,16 @@ RULES: dict[str, Rule] = {
     "NodeResourcesFit": node_resources_fit,
     "PodTopologySpread": pod_topology_spread,
     "InterPodAffinity": inter_pod_affinity,
+    "DynamicResources": dynamic_resources,
+    "NodeDeclaredFeatures": node_declared_features,
 }
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
-ATTRIBUTE_RULES = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
+ATTRIBUTE_RULES = (
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeDeclaredFeatures",
+)
 _COUNTED = ("PodTopologySpread", "InterPodAffinity")
 """Rules that a number of slots does not express: they say whether one more pod may come."""
 
@@ -56,6 +66,8 @@ class AttributeMasks:
 
     def __init__(self) -> None:
         self._masks: dict[int, tuple[int, int, Mask]] = {}
+        self.outcomes = Outcomes()
+        """What claims get on kinds of nodes; kept as long."""
 
     def of(self, pod_class: PodClass, room: Room) -> Mask:
         """Return bool[n]: alive nodes that pass every attribute rule for the class."""
@@ -99,4 +111,6 @@ def pod_slots(pod_class: PodClass, room: Room) -> Ints:
         count = count.clip(max=1)
     for _, verdict in verdicts(pod_class, room, _COUNTED):
         count[verdict.codes > 0] = 0
+    if pod_class.ask is not None and "DynamicResources" not in pod_class.profile.disabled:
+        count = dynamic_resources.limit(pod_class.ask, count, room)
     return count

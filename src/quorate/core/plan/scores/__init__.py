@@ -12,6 +12,7 @@ import numpy as np
 
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import (
+    dynamic_resources,
     image_locality,
     inter_pod_affinity,
     node_affinity,
@@ -27,6 +28,7 @@ STANDING = {
     "NodeAffinity": node_affinity,
     "PodTopologySpread": pod_topology_spread,
     "InterPodAffinity": inter_pod_affinity,
+    "DynamicResources": dynamic_resources,
     "ImageLocality": image_locality,
 }
 """Scores that do not depend on what is allocated."""
