@@ -35,6 +35,15 @@ _SEEN = ("nodes", "pods", "namespaces")
 
 def _asked() -> Iterable[Right]:
     yield from (Right(verb, "", one) for one in _SEEN for verb in ("list", "watch"))
+    for verb in ("list", "watch"):
+        yield from (Right(verb, "", one) for one in ("services", "replicationcontrollers"))
+        yield from (Right(verb, "apps", one) for one in ("replicasets", "statefulsets"))
+    devices = ("deviceclasses", "resourceslices", "resourceclaims")
+    for one in devices:
+        yield from (Right(verb, "resource.k8s.io", one) for verb in ("list", "watch"))
+    yield from (Right(verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch"))
+    yield Right("patch", "resource.k8s.io", "resourceclaims/status")
+    yield Right("patch", "resource.k8s.io", "resourceclaims/binding")
     yield Right("get", "", "pods")
     yield Right("create", "", "pods/binding")
     yield Right("create", "", "pods/eviction")

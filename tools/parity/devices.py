@@ -51,10 +51,17 @@ def draw_device_case(choice: Choice) -> Object:
     pod.setdefault("status", {})["resourceClaimStatuses"] = statuses
     for one in (*claims, *own):
         one["metadata"].setdefault("namespace", namespace)
+    # The score is known only where the rule itself was asked, which it is last of all.
+    case["scoreAll"] = False
+    if choice.chance(80):
+        for part in ("affinity", "nodeSelector", "topologySpreadConstraints"):
+            pod["spec"].pop(part, None)
+        case["pods"] = []
     for one in case["nodes"]:
         one["spec"].pop("taints", None)
         one["spec"].pop("unschedulable", None)
-        one["status"]["allocatable"] |= {"cpu": "8", "memory": "16Gi", "pods": "110"}
+        plenty = {"cpu": "8", "memory": "16Gi", "pods": "110", "example.com/gpu": "8"}
+        one["status"]["allocatable"] |= plenty
         if choice.chance(20):
             features = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
             one["status"]["declaredFeatures"] = [choice.pick(features)]

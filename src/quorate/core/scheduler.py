@@ -16,9 +16,10 @@ from quorate.core.explain import ApiWords, Explainer
 from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle, members_of
+from quorate.core.plan.devices.giving import take_backs
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, TakeBack
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -53,6 +54,7 @@ class Scheduler:
         cluster, queue = self.cluster, self._queue
         touched, evictions = self._take_news(now_s)
         gangs: list[GangBinds] = []
+        idle: list[TakeBack] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
         for gang in queue.take_ready(cluster.gangs):
@@ -61,6 +63,7 @@ class Scheduler:
             if reason is Reason.BACKING_OFF:
                 queue.back_off(gang.key, gang.not_before_s)
             if reason is not Reason.NONE or not gang.waits:
+                idle += take_backs(gang, cluster) if reason is not Reason.BACKING_OFF else []
                 continue
             if binds_left <= 0:
                 queue.ready.add(gang.key)
@@ -73,6 +76,7 @@ class Scheduler:
                 gangs.append(self._attempts.begin(gang, binds, first, now_s))
                 binds_left -= len(binds)
             if gang.waits:
+                idle += take_backs(gang, cluster)
                 queue.block(gang.key, members_of(gang, cluster))
                 if gang.avoid:
                     queue.alarms[gang.key] = min(gang.avoid.values())
@@ -80,6 +84,7 @@ class Scheduler:
         return Plan(
             gangs=tuple(gangs),
             evictions=tuple(evictions),
+            take_backs=tuple(idle),
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if queue.ready else self._wake_at_s(),
         )
@@ -127,6 +132,7 @@ class Scheduler:
         return Plan(
             gangs=tuple(good),
             evictions=plan.evictions,
+            take_backs=plan.take_backs,
             touched=plan.touched,
             wake_at_s=plan.wake_at_s,
         ), problems

@@ -25,6 +25,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
+from quorate.shell.commit.claims import Claims
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.config import Config
 from quorate.shell.health import HealthError, HealthServer
@@ -108,6 +109,14 @@ class App:
             may_bind=self._may_write,
             clock=steady,
         )
+        self._claims = Claims(
+            self._binds,
+            concurrency=config.bind_concurrency,
+            bind=self._binder.submit,
+            on_change=self._on_change,
+            may_write=self._may_write,
+            clock=steady,
+        )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
         self._reporter = Reporter(
@@ -161,6 +170,7 @@ class App:
 
     async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
         """Let binds that were sent have their answer, give the lease back, close everything."""
+        await self._claims.close()
         await self._binder.close()
         if self._leads:
             await self._reporter.writes.flush(_FLUSH_S)
@@ -292,8 +302,9 @@ class App:
     def _commit(self, plan: Plan) -> None:
         for gang in plan.gangs:
             self.metrics.gangs_planned.inc()
-            self._binder.submit(gang)
+            self._claims.submit(gang)
             log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
+        self._claims.take_back(plan.take_backs)
         if plan.evictions:
             self.metrics.evictions.inc(len(plan.evictions))
             self._evictor.submit(plan.evictions)

@@ -57,7 +57,9 @@ def take_backs(gang: GangEntry, cluster: Cluster) -> list[TakeBack]:
 
     A gang that waits holds nothing: not even what a plan of it that failed has written.
     """
-    found = []
+    found: list[TakeBack] = []
+    if cluster.devices.has_no_users or gang.attempt is not None:
+        return found
     for entry in gang.members.values():
         pod = entry.pod
         if not pod.claims or not entry.ours or entry.where is not Where.WAITING:
