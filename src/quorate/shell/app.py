@@ -111,7 +111,6 @@ class App:
         )
         self._claims = Claims(
             self._binds,
-            concurrency=config.bind_concurrency,
             bind=self._binder.submit,
             on_change=self._on_change,
             may_write=self._may_write,

@@ -159,8 +159,9 @@ class DeviceRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeviceConstraint(NamedTuple):
-    """Devices for these requests (all when empty) have one value of ``match``, or each another
-    value of ``distinct``; one of the two is set.
+    """Devices have one value of the attribute ``match``, or each another one of ``distinct``.
+
+    One of the two is set. It is for the devices of these requests; for all when there are none.
     """
 
     requests: tuple[str, ...]

@@ -84,7 +84,8 @@ class DeviceViews:
         """Return the kind of a view when these devices are in use."""
 
         def summed(device: DeviceId) -> Shares | None:
-            return in_sum(shares(device))
+            found = shares(device)
+            return in_sum(found) if found else None
 
         return tuple(pool.kind(is_used, summed) for pool in self.views[view])
 

@@ -22,6 +22,7 @@ from quorate.core.quantity import exact
 from quorate.core.state.pools import PoolKey, Shares
 
 ClaimKey = tuple[str, str]
+_NO_SHARES: dict[str, Shares] = {}
 
 
 class Devices:
@@ -285,7 +286,7 @@ class Devices:
 
     def shares(self, device: DeviceId) -> dict[str, Shares]:
         """Return what each share of the device consumes, by share id."""
-        return self._shares.get(device, {})
+        return self._shares.get(device, _NO_SHARES)
 
 
 def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]:

@@ -7,7 +7,6 @@ whose devices are alike, and used alike, are judged once. Source: GatherPools of
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -210,9 +209,9 @@ def _placed(
 
 def _is_invalid(seen: list[ResourceSlice], whole: list[ResourceSlice]) -> bool:
     """Whether device names repeat, counter sets repeat, or counters are consumed that are not."""
-    names = Counter(device.name for one in seen if not one.counters for device in one.devices)
-    sets = Counter(found.counter_set for one in seen for found in one.counters)
-    if any(count > 1 for count in (*names.values(), *sets.values())):
+    names = [device.name for one in seen if not one.counters for device in one.devices]
+    sets = [found.counter_set for one in seen for found in one.counters]
+    if len(set(names)) < len(names) or len(set(sets)) < len(sets):
         return True
     counters = {
         (found.counter_set, name) for one in seen for found in one.counters for name, _ in found[1]

@@ -10,7 +10,7 @@ binds the gang to it or takes it back. Source: PreBind of kube-scheduler 1.36's 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
 
 import msgspec
@@ -36,6 +36,7 @@ log = structlog.get_logger(__name__)
 FINALIZER = "resource.kubernetes.io/delete-protection"
 BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
+_CONCURRENCY = 64
 _POLL_S = 5.0
 _RETRY_S_MIN = 0.05
 _RETRY_S_MAX = 5.0
@@ -87,13 +88,12 @@ _CLAIM = msgspec.json.Decoder(_Claim)
 
 
 class Claims:
-    """Writes claims, at most ``concurrency`` at a time, then hands gangs on to ``bind``."""
+    """Writes claims, a bounded number at a time, then hands gangs on to ``bind``."""
 
     def __init__(
         self,
         client: KubeClient,
         *,
-        concurrency: int,
         bind: Callable[[GangBinds], None],
         on_change: Callable[[BindFailed], None],
         may_write: Callable[[], bool],
@@ -104,7 +104,7 @@ class Claims:
         self._on_change = on_change
         self._may_write = may_write
         self._clock = clock
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(_CONCURRENCY)
         self._tasks: set[asyncio.Task[None]] = set()
         self._taken_back: dict[str, str] = {}
 
@@ -128,8 +128,8 @@ class Claims:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _start(self, work: object) -> None:
-        task = asyncio.create_task(work)  # type: ignore[arg-type]
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -7,9 +7,8 @@ kind of node and what is asked. Out: positions of devices. Calls nothing but rul
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 from typing import NamedTuple
 
 from quorate.core.model.devices import DeviceTraits
@@ -17,9 +16,9 @@ from quorate.core.model.taints import tolerates
 from quorate.core.plan.devices.constraints import Constraint
 from quorate.core.plan.devices.expressions import Broken, Expressions
 from quorate.core.plan.devices.shares import Consumed, consumption, fits
-from quorate.core.quantity import exact
+from quorate.core.plan.devices.used import Place, Used
 from quorate.core.state.device_asks import SCORE_OF_FIRST, Choice, ClaimAsk, Request
-from quorate.core.state.pools import Kind, KindDevice, KindPool, PoolState
+from quorate.core.state.pools import Kind, KindDevice, PoolState
 
 RESULTS_MAX = 32
 """AllocationResultsMaxSize: devices of one claim."""
@@ -54,11 +53,11 @@ def allocate(
     search = _Search(claims, kind, traits, expressions)
     try:
         return search.run()
-    except _Stopped as stopped:
+    except _StoppedError as stopped:
         return Broken(str(stopped))
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """The search cannot go on: an expression is broken, or it takes too long."""
 
 
@@ -69,25 +68,13 @@ class _Outcome(Enum):
     """There would be more devices than a claim may have: other choices may need fewer."""
 
 
-_Place = tuple[int, int]
-
-
 @dataclass(slots=True)
 class _Wanted:
     """A choice, how many devices it takes, and which they are if it takes all."""
 
     choice: Choice
     count: int
-    everything: list[_Place] | None
-
-
-@dataclass(slots=True)
-class _Used:
-    """What was chosen so far."""
-
-    claims_of: dict[_Place, set[int]] = field(default_factory=dict)
-    shares: dict[_Place, list[Consumed]] = field(default_factory=dict)
-    counters: dict[int, dict[tuple[str, str], Fraction]] = field(default_factory=dict)
+    everything: list[Place] | None
 
 
 class _Search:
@@ -106,7 +93,7 @@ class _Search:
         self.constraints = [[Constraint(one) for one in claim.constraints] for claim in claims]
         self.wanted: dict[tuple[int, int, int], _Wanted] = {}
         self.selectable: dict[tuple[int, int, int, int, int], bool] = {}
-        self.used = _Used()
+        self.used = Used()
         self.steps = 0
 
     def run(self) -> Found | Broken | None:
@@ -120,7 +107,7 @@ class _Search:
                     counts.append(found.count)
                 at_least += min(counts)
             if at_least > RESULTS_MAX:
-                raise _Stopped(
+                raise _StoppedError(
                     f"number of requested devices {at_least} exceeds the claim limit of "
                     f"{RESULTS_MAX}"
                 )
@@ -147,7 +134,7 @@ class _Search:
         for at, pool in enumerate(self.kind):
             if pool.state is not PoolState.GOOD:
                 words = "being updated" if pool.state is PoolState.INCOMPLETE else "invalid"
-                raise _Stopped(
+                raise _StoppedError(
                     f"request {choice.wanted.name}: asks for all devices, but resource pool "
                     f"{pool.label} is currently {words}"
                 )
@@ -159,7 +146,7 @@ class _Search:
         return _Wanted(choice, len(everything), everything)
 
     def _place(
-        self, number: int, index: int, which: int | None, got: int, start: _Place
+        self, number: int, index: int, which: int | None, got: int, start: Place
     ) -> _Outcome:
         """Choose the device number ``got`` of a request's choice, and everything after it.
 
@@ -167,31 +154,34 @@ class _Search:
         """
         self.steps += 1
         if self.steps > STEPS_MAX:
-            raise _Stopped("the search for devices was cut short: it took too many steps")
+            raise _StoppedError("the search for devices was cut short: it took too many steps")
         if number >= len(self.claims):
             return _Outcome.DONE
         requests = self.claims[number].requests
         if index >= len(requests):
             after = self._place(number + 1, 0, None, 0, (0, 0))
             return _Outcome.NOT if after is _Outcome.TOO_MANY else after
-        if which is None:
-            if requests[index].is_list:
-                return self._first_of_list(number, index, requests[index])
-            which = 0
-        wanted = self.wanted[number, index, which]
-        if wanted.everything is not None and not wanted.everything:
-            return _Outcome.NOT
+        if which is None and requests[index].is_list:
+            return self._first_of_list(number, index, requests[index])
+        key = number, index, which or 0
+        wanted = self.wanted[key]
+        if wanted.everything == []:
+            return _Outcome.NOT  # all devices are at least one
         if got >= wanted.count:
             return self._place(number, index + 1, None, 0, (0, 0))
         if len(self.picks[number]) + wanted.count - got > RESULTS_MAX:
             return _Outcome.TOO_MANY
-        key = number, index, which
         if wanted.everything is not None:
             return self._with_device(key, wanted, got, wanted.everything[got], must=True)
+        return self._with_any_device(key, wanted, got, start)
+
+    def _with_any_device(
+        self, key: tuple[int, int, int], wanted: _Wanted, got: int, start: Place
+    ) -> _Outcome:
+        admin = bool(wanted.choice.wanted.admin)
         for place in self._places(start):
-            pool, device = place
-            one = self.kind[pool].devices[device]
-            if self._is_taken(place, one, number, wanted.choice):
+            one = self.kind[place[0]].devices[place[1]]
+            if self.used.holds(place, one, key[0], admin=admin):
                 continue
             if not self._is_selectable(key, place, wanted.choice):
                 continue
@@ -209,7 +199,7 @@ class _Search:
             only_too_many &= outcome is _Outcome.TOO_MANY
         return _Outcome.TOO_MANY if only_too_many else _Outcome.NOT
 
-    def _places(self, start: _Place) -> list[_Place]:
+    def _places(self, start: Place) -> list[Place]:
         """Return the places from ``start`` on, in pools that may be used."""
         return [
             (at, device)
@@ -218,13 +208,7 @@ class _Search:
             for device in range(start[1] if at == start[0] else 0, len(self.kind[at].devices))
         ]
 
-    def _is_taken(self, place: _Place, one: KindDevice, number: int, choice: Choice) -> bool:
-        claims = self.used.claims_of.get(place, ())
-        if choice.wanted.admin:
-            return number in claims
-        return one.used or bool(claims)
-
-    def _is_selectable(self, key: tuple[int, int, int], place: _Place, choice: Choice) -> bool:
+    def _is_selectable(self, key: tuple[int, int, int], place: Place, choice: Choice) -> bool:
         """Whether the device matches the selectors of class and request, and is for this node."""
         known = self.selectable.get((*key, *place))
         if known is None:
@@ -242,63 +226,49 @@ class _Search:
         for index, expression in enumerate(selectors):
             answer = self.expressions.matches(expression, number, self.traits[number])
             if isinstance(answer, Broken):
-                raise _Stopped(f"{owner}: selector #{index}: {answer}")
+                raise _StoppedError(f"{owner}: selector #{index}: {answer}")
             if not answer:
                 return False
         return True
 
-    def _share(self, place: _Place, one: KindDevice, choice: Choice) -> Consumed | None:
+    def _share(self, place: Place, one: KindDevice, choice: Choice) -> Consumed | None:
         """Return what the choice takes of the device's capacity; None when that is too much."""
         traits = self.traits[one.traits]
         taken = consumption(traits, choice.wanted.capacity)
         if taken is None:
             return None
-        mine = [dict(shares) for shares in self.used.shares.get(place, ())]
-        return taken if fits(traits, taken, dict(one.shares or ()), *mine) else None
+        used = dict(one.shares or ()), *self.used.shares(place)
+        return taken if fits(traits, taken, *used) else None
 
     def _with_device(
-        self, key: tuple[int, int, int], wanted: _Wanted, got: int, place: _Place, *, must: bool
+        self, key: tuple[int, int, int], wanted: _Wanted, got: int, place: Place, *, must: bool
     ) -> _Outcome:
         """Take one device and go on; give it back when that leads nowhere."""
         number, index, which = key
         one = self.kind[place[0]].devices[place[1]]
-        if self._is_taken(place, one, number, wanted.choice):
+        traits = self.traits[one.traits]
+        if self.used.holds(place, one, number, admin=bool(wanted.choice.wanted.admin)):
             return _Outcome.NOT
         consumed = self._share(place, one, wanted.choice)
         if consumed is None:
             return _Outcome.NOT
-        traits = self.traits[one.traits]
-        uses_counters = bool(traits.counters) and not (
-            traits.shareable and (one.shares is not None or place in self.used.shares)
-        )
-        pool = self.kind[place[0]]
-        if uses_counters and not self._take_counters(place[0], pool, traits):
+        consumes = self.used.consumes(place, one, traits)
+        if consumes and not self.used.take_counters(place[0], self.kind[place[0]], traits):
             return _Outcome.NOT
-        if not self._admitted(key, wanted, traits, must=must):
-            if uses_counters:
-                self._give_counters(place[0], traits)
-            return _Outcome.NOT
-        if traits.shareable:
-            self.used.shares.setdefault(place, []).append(consumed)
-        else:
-            self.used.claims_of.setdefault(place, set()).add(number)
-            consumed = ()
-        self.picks[number].append(Pick(*place, index, which, consumed))
-        outcome = self._place(number, index, which, got + 1, (place[0], place[1] + 1))
-        if outcome is _Outcome.DONE:
-            return outcome
-        self.picks[number].pop()
-        if traits.shareable:
-            shares = self.used.shares[place]
-            shares.pop()
-            if not shares:
-                del self.used.shares[place]
-        else:
-            self.used.claims_of[place].discard(number)
-        for constraint in self.constraints[number]:
-            constraint.remove(*self._names(key, wanted))
-        if uses_counters:
-            self._give_counters(place[0], traits)
+        outcome = _Outcome.NOT
+        if self._admitted(key, wanted, traits, must=must):
+            self.used.take(place, number, traits, consumed)
+            shared = consumed if traits.shareable else ()
+            self.picks[number].append(Pick(*place, index, which, shared))
+            outcome = self._place(number, index, which, got + 1, (place[0], place[1] + 1))
+            if outcome is _Outcome.DONE:
+                return outcome
+            self.picks[number].pop()
+            self.used.give(place, number, traits)
+            for constraint in self.constraints[number]:
+                constraint.remove(*self._names(key, wanted))
+        if consumes:
+            self.used.give_counters(place[0], traits)
         return outcome
 
     def _names(self, key: tuple[int, int, int], wanted: _Wanted) -> tuple[str, str]:
@@ -321,31 +291,9 @@ class _Search:
                 for counted in constraints[:index]:
                     counted.remove(*names)
                 if must:
-                    raise _Stopped(
+                    raise _StoppedError(
                         f"request {wanted.choice.wanted.name}: cannot add a device because a "
                         "claim constraint would not be satisfied"
                     )
                 return False
         return True
-
-    def _take_counters(self, at: int, pool: KindPool, traits: DeviceTraits) -> bool:
-        """Count what a device consumes; False, and nothing counted, when the pool has too little.
-
-        Every counter of the pool is looked at: one that others overdrew stops all.
-        """
-        consumed = self.used.counters.setdefault(at, {})
-        self._count(consumed, traits, 1)
-        if all(consumed.get(key, 0) <= left for key, left in pool.counters):
-            return True
-        self._count(consumed, traits, -1)
-        return False
-
-    def _give_counters(self, at: int, traits: DeviceTraits) -> None:
-        self._count(self.used.counters[at], traits, -1)
-
-    @staticmethod
-    def _count(consumed: dict[tuple[str, str], Fraction], traits: DeviceTraits, sign: int) -> None:
-        for use in traits.counters:
-            for name, amount in use.counters:
-                key = use.counter_set, name
-                consumed[key] = consumed.get(key, Fraction(0)) + sign * exact(amount)

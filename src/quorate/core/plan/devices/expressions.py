@@ -41,8 +41,8 @@ class Expressions:
     def __init__(self) -> None:
         self._programs: dict[str, Callable[[DeviceTraits], bool | Broken] | Broken] = {}
         self._answers: dict[tuple[str, int], bool | Broken] = {}
-        self._by_part: dict[tuple[str, DeviceTraits], bool | Broken] = {}
-        self._by_names: dict[str, bool] = {}
+        self._by_part: dict[tuple[object, ...], bool | Broken] = {}
+        self._looks_at: dict[str, _Relevant] = {}
 
     def matches(self, expression: str, traits_id: int, traits: DeviceTraits) -> bool | Broken:
         """Return whether devices of these traits match, or why that cannot be said."""
@@ -60,28 +60,44 @@ class Expressions:
         program = self._programs.get(expression)
         if program is None:
             program = self._programs[expression] = _compile(expression)
-            self._by_names[expression] = names_only(expression)
+            self._looks_at[expression] = _Relevant(expression)
         if isinstance(program, Broken):
             return program
-        wrong = next((one.name for one in traits.attributes if not one.kind), None)
-        if wrong is not None:
-            return Broken(f"CEL runtime error: attribute {wrong}: unsupported attribute value")
-        if not self._by_names[expression]:
-            return program(traits)
-        part = DeviceTraits(
-            driver=traits.driver,
-            attributes=tuple(a for a in traits.attributes if _id(a.name) in expression),
-            capacity=tuple(c for c in traits.capacity if _id(c.name) in expression),
-            shareable=traits.shareable,
+        looks_at = self._looks_at[expression]
+        part = (
+            expression,
+            traits.driver,
+            traits.shareable,
+            tuple([one for one in traits.attributes if looks_at[one.name] or not one.kind]),
+            tuple([one for one in traits.capacity if looks_at[one.name]]),
         )
-        answer = self._by_part.get((expression, part))
+        answer = self._by_part.get(part)
         if answer is None:
-            answer = self._by_part[expression, part] = program(part)
+            answer = self._by_part[part] = _answer(program, traits)
         return answer
 
 
-def _id(name: str) -> str:
-    return name.rpartition("/")[2]
+class _Relevant(dict[str, bool]):
+    """Whether an expression can look at the attribute or capacity of a name."""
+
+    def __init__(self, expression: str) -> None:
+        super().__init__()
+        self._expression = expression
+        self._names_only = names_only(expression)
+
+    def __missing__(self, name: str) -> bool:
+        found = not self._names_only or name.rpartition("/")[2] in self._expression
+        self[name] = found
+        return found
+
+
+def _answer(
+    program: Callable[[DeviceTraits], bool | Broken], traits: DeviceTraits
+) -> bool | Broken:
+    wrong = next((one.name for one in traits.attributes if not one.kind), None)
+    if wrong is not None:
+        return Broken(f"CEL runtime error: attribute {wrong}: unsupported attribute value")
+    return program(traits)
 
 
 def _compile(expression: str) -> Callable[[DeviceTraits], bool | Broken] | Broken:
@@ -96,7 +112,10 @@ def _compile(expression: str) -> Callable[[DeviceTraits], bool | Broken] | Broke
         return Broken(f"CEL compile error: {str(error).splitlines()[0][:200]}")
 
     def run(traits: DeviceTraits) -> bool | Broken:
-        attributes, capacity = _attributes(traits), _capacity(traits)
+        try:
+            attributes, capacity = _attributes(traits), _capacity(traits)
+        except ValueError as error:
+            return Broken(f"CEL runtime error: {error}")
         context = cel.Context()
         add_stdlib_to_context(context)
         for name, function in _FUNCTIONS.items():

@@ -1,0 +1,168 @@
+"""Gangs with claims: whole or not at all, and devices are neither given twice nor kept."""
+
+from msgspec.structs import replace
+
+from quorate.core.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
+from quorate.core.model.devices import PodClaim
+from tests.unit.core.devices import claim, device, gpu_class, on, request, spec
+from tests.unit.core.world import World, binds_of
+
+
+def gpu_world(*counts: int) -> World:
+    """One node for each count, with so many devices."""
+    w = World()
+    w.observe(ObjectChanged(gpu_class('device.driver == "gpu.example.com"')))
+    for index, count in enumerate(counts):
+        w.node(f"n{index}")
+        w.observe(ObjectChanged(on(f"n{index}", *(device(f"d{i}") for i in range(count)))))
+    return w
+
+
+def gang(w: World, name: str, count: int, what=None):
+    key = w.object(name, count)
+    for index in range(count):
+        pod = f"{name}-{index}"
+        w.observe(ObjectChanged(claim(f"{pod}-gpu", what, owner=f"uid-{pod}")))
+        w.pod(pod, key, claims=(PodClaim("gpu", f"{pod}-gpu", own=True),))
+    return key
+
+
+def given(plan) -> list[str]:
+    return sorted(
+        str(one.device)
+        for bind in binds_of(plan)
+        for give in bind.gives
+        for one in (give.allocation.devices if give.allocation else ())
+    )
+
+
+def written(w: World, plan) -> None:
+    """The API server has what the plan writes into claims, and the watch says so."""
+    for bind in binds_of(plan):
+        for give in bind.gives:
+            before = w.cluster.devices.claims["team", give.claim]
+            users = (*before.reserved_for, bind.uid)
+            now = replace(before, version="2", reserved_for=users)
+            if give.allocation is not None:
+                now = replace(now, allocation=give.allocation)
+            w.observe(ObjectChanged(now))
+
+
+def test_each_member_gets_devices_of_its_own():
+    w = gpu_world(2, 2)
+    gang(w, "g", 4)
+    plan = w.decide()
+    devices = "gpu.example.com"
+    assert given(plan) == [f"{devices}/n{n}/d{d}" for n in (0, 1) for d in (0, 1)]
+    assert len(plan.gangs[0].binds) == 4
+
+
+def test_with_too_few_devices_nothing_is_given_and_a_new_slice_wakes_the_gang():
+    w = gpu_world(2, 1)
+    key = gang(w, "g", 4)
+    assert w.cycle() == {}
+    assert "2 cannot allocate all claims" in w.why(key).sentence
+    w.node("n2")
+    assert w.cycle() == {}
+    w.observe(ObjectChanged(on("n2", device("d0"))))
+    assert len(w.cycle()) == 4
+
+
+def test_what_one_gang_was_given_is_not_given_to_the_next_one_of_the_cycle_or_later():
+    w = gpu_world(3)
+    gang(w, "a", 2)
+    gang(w, "b", 2)
+    plan = w.decide()
+    assert [bind.name for bind in binds_of(plan)] == ["a-0", "a-1"]
+    written(w, plan)
+    w.settle(plan)
+    assert w.cycle() == {}
+    w.observe(ObjectGone("ResourceClaim", "team", "a-0-gpu"))
+    assert sorted(w.cycle()) == ["b-0", "b-1"]
+
+
+def test_members_with_one_kind_of_claim_are_one_class_whatever_their_claims_are_called():
+    w = gpu_world(8)
+    gang(w, "g", 4, spec(request(count=2)))
+    plan = w.decide()
+    assert len(given(plan)) == 8
+    assert len(w.cluster.classes._matching) == 1
+
+
+def test_a_claim_that_several_pods_share_takes_them_all_to_its_node():
+    w = gpu_world(1, 1)
+    w.node("n1", cpu=3)
+    w.observe(ObjectChanged(claim("shared")))
+    key = w.object("g", 5)
+    for index in range(5):
+        w.pod(f"g-{index}", key, claims=(PodClaim("gpu", "shared", own=False),))
+    plan = w.decide()
+    assert {bind.node for bind in binds_of(plan)} == {"n0"}
+    assert len(set(given(plan))) == 1
+    assert all(bind.gives for bind in binds_of(plan))
+
+
+def test_a_failed_bind_frees_devices_that_were_not_written():
+    w = gpu_world(2)
+    gang(w, "g", 2)
+    plan = w.decide()
+    refused = BindFailure.REFUSED
+    w.observe(*(BindFailed(b.uid, b.node, refused, "no") for b in binds_of(plan)))
+    again = w.decide(after_s=2.0)
+    assert given(again) == given(plan)
+
+
+def test_a_gang_that_waits_gives_back_what_a_plan_of_it_has_written():
+    w = gpu_world(2)
+    key = gang(w, "g", 2)
+    plan = w.decide()
+    written(w, plan)
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    assert w.decide().take_backs == (), "it starts again on what it has"
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    w.delete("g-1")
+    later = w.decide(after_s=5.0)
+    assert [one.claim for one in later.take_backs] == ["g-0-gpu"]
+    assert later.take_backs[0].version == "2"
+    assert w.why(key).members.bound == 0
+
+
+def test_a_claim_that_others_use_is_never_taken_back():
+    w = gpu_world(1)
+    key = gang(w, "g", 2)
+    plan = w.decide()
+    assert not plan.gangs
+    first = w.cluster.devices.claims["team", "g-0-gpu"]
+    w2 = gpu_world(1)
+    gang(w2, "one", 1)
+    allocation = binds_of(w2.decide())[0].gives[0].allocation
+    shared = replace(first, version="2", allocation=allocation, reserved_for=("uid-g-0", "other"))
+    w.observe(ObjectChanged(shared))
+    assert w.decide().take_backs == ()
+    assert w.why(key).members.waiting == 2
+
+
+def test_problems_of_claims_are_said_in_kube_schedulers_words():
+    w = gpu_world(1)
+    w.pod("a", claims=(PodClaim("gpu", None, own=True),))
+    w.pod("b", claims=(PodClaim("gpu", "nowhere", own=False),))
+    w.observe(ObjectChanged(claim("odd", spec(request(cls="absent")))))
+    w.pod("c", claims=(PodClaim("gpu", "odd", own=False),))
+    assert w.cycle() == {}
+    said = {}
+    for key in w.cluster.gangs:
+        said[str(key)] = w.why(key).sentence
+    assert 'pod "team/a": ResourceClaim not created yet' in said["team/a"]
+    assert 'could not find ResourceClaim "team/nowhere"' in said["team/b"]
+    assert "request r: device class absent does not exist" in said["team/c"]
+    w.observe(ObjectChanged(gpu_class(name="absent")))
+    assert list(w.cycle()) == ["c"]
+
+
+def test_a_thousand_members_that_wait_for_their_claims_are_one_class():
+    w = gpu_world(1)
+    key = w.object("g", 1000)
+    for index in range(1000):
+        w.pod(f"g-{index}", key, claims=(PodClaim("gpu", None, own=True),))
+    assert w.cycle() == {}
+    assert len(w.cluster.classes._matching) == 1
