@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from quorate.core.model import Node, Pod, PodShape, Taint, Toleration
 from quorate.core.model.devices import Capacity, Nodes, PodClaim
@@ -205,6 +206,16 @@ def test_a_device_in_use_is_not_given_again_but_to_admins():
     assert world.given(spec(request(admin=True))) == [["d0"]]
     world.tell(ObjectChanged(claim("theirs", version="2")))
     assert world.given(spec()) == [["d0"]]
+
+
+def test_two_shares_of_one_device_in_one_claim_count_both():
+    world = Nodes2(on("n0", device("d0", memory=Capacity("memory", "40Gi"), **SHARED)))
+    part = request(capacity=(("memory", "15Gi"),))
+    assert world.slots(spec(replace(part, name="a"), replace(part, name="b"))) == [1, 0]
+    pod_class, room = world.ask(spec(replace(part, name="a"), replace(part, name="b")))
+    row = world.cluster.nodes.rows["n0"]
+    assert room.taking.take(pod_class.id, pod_class.ask, [row], ["n0"])
+    assert not room.taking.take(pod_class.id, pod_class.ask, [row], ["n0"])
 
 
 def test_an_expression_that_is_broken_for_a_device_says_so_and_for_which_owner():

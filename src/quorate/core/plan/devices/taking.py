@@ -120,11 +120,12 @@ class Taking:
         return True
 
     def _share_id(self, device: DeviceId) -> str:
-        """Return an id for one more share of a device, unlike those that it has."""
+        """Return an id for one more share of a device, unlike those that it has; it has it then."""
         known = self._devices.shares(device).keys() | self._shares.get(device, {}).keys()
         number = len(known)
         while (made := share_id(device, number)) in known:
             number += 1
+        self._shares[device] = {**self._shares.get(device, {}), made: ()}
         return made
 
     def given(self, class_id: int, row: int, index: int) -> Given:
