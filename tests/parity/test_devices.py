@@ -1,7 +1,7 @@
-"""Claims of devices: filters, scores and sentences are kube-scheduler's, also after others took some.
+"""Claims of devices: filters, scores and sentences are kube-scheduler's, also of later pods.
 
-A case in which an expression is broken is compared by node: kube-scheduler gives the pod up, quorate
-leaves those nodes out (a named difference).
+A case in which an expression is broken is compared by node: kube-scheduler gives the pod up,
+quorate leaves those nodes out (a named difference).
 """
 
 import copy
@@ -91,7 +91,9 @@ def test_what_earlier_pods_took_is_missing_to_later_ones(oracle: Oracle, first: 
                 break
             judged = dict(verdicts(pod_class, room))
             mine = refusals(judged.get(RULE), cluster)
-            other = {n: v[RULE]["reasons"][0] for n, v in step["filter"].items() if RULE in (v or {})}
+            other = {
+                n: v[RULE]["reasons"][0] for n, v in step["filter"].items() if RULE in (v or {})
+            }
             if mine != other:
                 said.append(f"seed {seed}, {one['metadata']['name']}: {mine}, theirs {other}")
                 break

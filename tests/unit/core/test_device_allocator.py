@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from quorate.core.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model import Node, Pod, PodShape, Taint, Toleration
 from quorate.core.model.devices import Capacity, Nodes, PodClaim
 from quorate.core.plan.devices.expressions import Broken
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
-from quorate.core.changes import NodeChanged, ObjectChanged, PodChanged
 from tests.unit.core.devices import (
     DRIVER,
     TEAM,
@@ -79,7 +79,9 @@ class Nodes2:
 
 
 def two(**more):
-    return on("n0", device("d0", attributes={"model": "a"}), device("d1", attributes={"model": "b"}))
+    return on(
+        "n0", device("d0", attributes={"model": "a"}), device("d1", attributes={"model": "b"})
+    )
 
 
 TAINTED = {"taints": (Taint("bad", "NoSchedule"),)}
@@ -88,7 +90,11 @@ PART = Capacity("memory", "40Gi", default="10Gi", smallest="10Gi", step="10Gi")
 
 TABLE = {
     "the first device in order": ([two()], [spec()], [["d0"]]),
-    "one that a selector matches": ([two()], [spec(request(MODEL_A.replace('"a"', '"b"')))], [["d1"]]),
+    "one that a selector matches": (
+        [two()],
+        [spec(request(MODEL_A.replace('"a"', '"b"')))],
+        [["d1"]],
+    ),
     "by capacity": (
         [on("n0", device("d0", memory="40Gi"), device("d1", memory="80Gi"))],
         [spec(request(BIG))],
@@ -134,7 +140,11 @@ TABLE = {
         [spec(request(name="r0"), request(name="r1"), distinct=[MODEL])],
         [["d0", "d2"]],
     ),
-    "a taint keeps it away": ([on("n0", device("d0", **TAINTED), device("d1"))], [spec()], [["d1"]]),
+    "a taint keeps it away": (
+        [on("n0", device("d0", **TAINTED), device("d1"))],
+        [spec()],
+        [["d1"]],
+    ),
     "a tolerated taint does not": (
         [on("n0", device("d0", **TAINTED))],
         [spec(request(tolerations=(Toleration("bad", "Exists"),)))],
@@ -158,12 +168,18 @@ TABLE = {
     ),
     "shares of one device": (
         [on("n0", device("d0", memory=PART, **SHARED))],
-        [spec(request(capacity=(("memory", "15Gi"),))), spec(request(capacity=(("memory", "20Gi"),)))],
+        [
+            spec(request(capacity=(("memory", "15Gi"),))),
+            spec(request(capacity=(("memory", "20Gi"),))),
+        ],
         [["d0"], ["d0"]],
     ),
     "more shares than it has": (
         [on("n0", device("d0", memory=PART, **SHARED))],
-        [spec(request(capacity=(("memory", "25Gi"),))), spec(request(capacity=(("memory", "20Gi"),)))],
+        [
+            spec(request(capacity=(("memory", "25Gi"),))),
+            spec(request(capacity=(("memory", "20Gi"),))),
+        ],
         None,
     ),
     "a newer generation hides the older": (
@@ -182,7 +198,9 @@ TABLE = {
     "a device of another zone": ([reached_by(zone("b"), device("z0"))], [spec()], None),
     "each device has its nodes": (
         [
-            reached_by(None, device("x", nodes=Nodes("n1")), device("y", nodes=Nodes(everywhere=True)))
+            reached_by(
+                None, device("x", nodes=Nodes("n1")), device("y", nodes=Nodes(everywhere=True))
+            )
         ],
         [spec()],
         [["y"]],
@@ -236,8 +254,10 @@ def test_what_an_admin_uses_is_never_used_up():
 
 
 def test_nodes_with_equal_devices_are_judged_once():
-    world = Nodes2(*(on(n, device("d0", attributes={"uuid": n, "model": "a"})) for n in ("n0", "n1")))
+    world = Nodes2(
+        *(on(n, device("d0", attributes={"uuid": n, "model": "a"})) for n in ("n0", "n1"))
+    )
     pod_class, room = world.ask(spec(request(MODEL_A)))
-    index, found = room.taking.found(pod_class.ask, np.arange(2))
+    _, found = room.taking.found(pod_class.ask, np.arange(2))
     assert found[0] is found[1]
     assert room.slots(pod_class).tolist() == [1, 1]

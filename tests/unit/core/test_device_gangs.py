@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from quorate.core.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
 from quorate.core.model.devices import PodClaim
-from tests.unit.core.devices import claim, device, gpu_class, on, request, spec
+from quorate.core.plan.verify import verify_gang
+from tests.unit.core.devices import claim, device, gpu_class, on, request, spec, zone
 from tests.unit.core.world import World, binds_of
 
 
@@ -166,3 +167,21 @@ def test_a_thousand_members_that_wait_for_their_claims_are_one_class():
         w.pod(f"g-{index}", key, claims=(PodClaim("gpu", None, own=True),))
     assert w.cycle() == {}
     assert len(w.cluster.classes._matching) == 1
+
+
+def test_verification_finds_a_device_that_two_claims_have_and_a_claim_out_of_reach():
+    w = gpu_world(2)
+    gang(w, "g", 2)
+    plan = w.scheduler.decide(w.now_s)
+    first = binds_of(plan)[0].gives[0].allocation
+    assert verify_gang(plan.gangs[0], w.cluster) == []
+    w.observe(ObjectChanged(claim("thief", allocation=first)))
+    [twice] = verify_gang(plan.gangs[0], w.cluster)
+    assert twice == f"device {first.devices[0].device} would have several claims"
+    w.observe(ObjectGone("ResourceClaim", "team", "thief"))
+    elsewhere = replace(first, nodes=zone("nowhere").terms)
+    moved = replace(w.cluster.devices.claims["team", "g-0-gpu"], version="3", allocation=elsewhere)
+    w.observe(ObjectChanged(moved))
+    assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu is not available on node n0"]
+    w.observe(ObjectGone("ResourceClaim", "team", "g-0-gpu"))
+    assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu of pod g-0 has no devices"]

@@ -35,7 +35,8 @@ def gang(*binds: Bind) -> GangBinds:
 
 def claim(status: dict | None = None, **meta):
     return answer(
-        200, {"metadata": {"uid": "claim-uid", "resourceVersion": "5", **meta}, "status": status or {}}
+        200,
+        {"metadata": {"uid": "claim-uid", "resourceVersion": "5", **meta}, "status": status or {}},
     )
 
 
@@ -103,7 +104,9 @@ async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods()
 
 
 async def test_a_write_that_was_ours_already_is_not_written_again():
-    ours = {"allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-0"}]}}}
+    ours = {
+        "allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-0"}]}}
+    }
     async with writing(claim(ours), claim()) as (claims, bound, _, server):
         claims.submit(gang(BIND))
         await after(claims)

@@ -54,7 +54,12 @@ DEVICE = {
 
 def test_a_device_and_all_that_it_says():
     found = decode_slice(a_slice(nodeName="n0", devices=[DEVICE]))
-    assert (found.driver, found.pool, found.generation, found.slices) == ("d.example.com", "p", 2, 1)
+    assert (found.driver, found.pool, found.generation, found.slices) == (
+        "d.example.com",
+        "p",
+        2,
+        1,
+    )
     assert found.nodes == Nodes("n0")
     traits = found.devices[0].traits
     assert traits.attributes == (
@@ -85,14 +90,11 @@ def test_a_class_keeps_its_configuration_as_text():
             {
                 "selectors": [{"cel": {"expression": "true"}}],
                 "config": [{"opaque": {"driver": "d", "parameters": {"a": [1]}}}],
-                "extendedResourceName": "example.com/gpu",
             },
-            creationTimestamp="2026-01-01T00:00:00Z",
         )
     )
     assert found.selectors == ("true",)
     assert json.loads(found.config[0].text) == {"driver": "d", "parameters": {"a": [1]}}
-    assert found.extended_resource == "example.com/gpu"
 
 
 REQUESTS = [

@@ -13,7 +13,6 @@ import msgspec
 
 from quorate.core.model.devices import (
     Allocation,
-    ContainerDevices,
     DeviceClass,
     DeviceId,
     PodClaim,
@@ -35,7 +34,6 @@ from quorate.core.model.taints import Taint, Toleration
 
 __all__ = [
     "Allocation",
-    "ContainerDevices",
     "DeviceClass",
     "DeviceId",
     "GangKey",

@@ -14,9 +14,6 @@ import msgspec
 from quorate.core.model.selecting import SelectorTerm
 from quorate.core.model.taints import Taint, Toleration
 
-EXTENDED_PREFIX = "deviceclass.resource.kubernetes.io/"
-"""Before a device class's name, this is an extended resource that every class stands for."""
-
 
 class DeviceId(NamedTuple):
     """A device: its driver, pool and name."""
@@ -125,13 +122,11 @@ class DeviceConfig(NamedTuple):
 
 
 class DeviceClass(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
-    """A class of devices: CEL expressions, configuration, and an extended resource it backs."""
+    """A class of devices: CEL expressions that they match, and configuration for their driver."""
 
     name: str
-    created_s: float = 0.0
     selectors: tuple[str, ...] = ()
     config: tuple[DeviceConfig, ...] = ()
-    extended_resource: str = ""
 
 
 class DeviceChoice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -213,7 +208,6 @@ class Allocation(msgspec.Struct, frozen=True, omit_defaults=True):
 class ResourceClaim(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     """A claim. ``owner_uid`` is its controller's; ``reserved_for`` the uids that may use it.
 
-    ``made_for_extended`` marks one that a scheduler made for a pod's extended resources.
     ``binding_failed`` says which condition of a device failed after it was allocated;
     ``binding_pending`` that one is not true yet.
     """
@@ -225,10 +219,8 @@ class ResourceClaim(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     spec: ClaimSpec
     owner_uid: str = ""
     terminating: bool = False
-    finalizers: tuple[str, ...] = ()
     allocation: Allocation | None = None
     reserved_for: tuple[str, ...] = ()
-    made_for_extended: bool = False
     binding_failed: str = ""
     binding_pending: bool = False
 
@@ -243,15 +235,3 @@ class PodClaim(NamedTuple):
     name: str
     claim: str | None
     own: bool
-
-
-class ContainerDevices(NamedTuple):
-    """Extended resources that a container requests, each with its place among all its requests.
-
-    ``place`` counts init containers first; ``short_lived`` is an init container that ends.
-    """
-
-    place: int
-    name: str
-    short_lived: bool
-    requests: tuple[tuple[str, int, int], ...]

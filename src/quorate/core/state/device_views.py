@@ -92,9 +92,8 @@ class DeviceViews:
     def is_for_several(self, pool: PoolKey) -> bool:
         """Whether what one node takes of the pool is taken from others too."""
         slices = self._devices.by_pool.get(pool, {}).values()
-        return len({one.nodes.name if one.nodes else "" for one in slices}) != 1 or any(
-            one.nodes is None or not one.nodes.name for one in slices
-        )
+        names = {one.nodes.name if one.nodes else "" for one in slices}
+        return len(names) > 1 or "" in names
 
     def _start_anew(self) -> None:
         self.structure += 1

@@ -17,7 +17,7 @@ from quorate.core.model import (
     ResourceClaim,
     ResourceSlice,
 )
-from quorate.core.model.devices import EXTENDED_PREFIX, ClaimSpec, DeviceTraits
+from quorate.core.model.devices import ClaimSpec, DeviceTraits
 from quorate.core.quantity import exact
 from quorate.core.state.pools import PoolKey, Shares
 
@@ -55,12 +55,6 @@ class Devices:
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
         self._exclusive: Counter[DeviceId] = Counter()
         self._shares: dict[DeviceId, dict[str, Shares]] = {}
-        self._extended: dict[str, str] = {}
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether there is nothing of resource.k8s.io in the cluster."""
-        return not (self.slices or self.classes or self.claims)
 
     def number(self, traits: DeviceTraits) -> int:
         """Return the number of traits in ``self.traits``."""
@@ -161,19 +155,8 @@ class Devices:
             self._classes_changed()
 
     def _classes_changed(self) -> None:
-        """Find out which class stands for which extended resource: of several, the newest."""
         self.stirred = True
         self.classes_version += 1
-        self._extended = {}
-        for found in sorted(self.classes.values(), key=lambda c: (-c.created_s, c.name)):
-            self._extended[EXTENDED_PREFIX + found.name] = found.name
-            if found.extended_resource:
-                self._extended.setdefault(found.extended_resource, found.name)
-
-    def class_of_extended(self, resource: str) -> DeviceClass | None:
-        """Return the class that backs an extended resource."""
-        name = self._extended.get(resource)
-        return self.classes[name] if name is not None else None
 
     # Claims
 
@@ -283,6 +266,10 @@ class Devices:
     def is_used(self, device: DeviceId) -> bool:
         """Whether a claim has the device for itself."""
         return device in self._exclusive
+
+    def holders(self, device: DeviceId) -> int:
+        """Return how many claims have the device for themselves: more than one is wrong."""
+        return self._exclusive[device]
 
     def shares(self, device: DeviceId) -> dict[str, Shares]:
         """Return what each share of the device consumes, by share id."""

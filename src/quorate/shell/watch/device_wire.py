@@ -29,10 +29,7 @@ class Metadata(Struct, gc=False, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    finalizers: list[str] | None = None
-    annotations: dict[str, str] | None = None
     owner_references: list[OwnerRef] | None = None
 
 
@@ -167,12 +164,11 @@ class Config(Struct, gc=False):
     source: str = ""
 
 
-class ClassSpec(Struct, gc=False, rename="camel"):
+class ClassSpec(Struct, gc=False):
     """``spec`` of a DeviceClass."""
 
     selectors: list[Selector] | None = None
     config: list[Config] | None = None
-    extended_resource_name: str | None = None
 
 
 class WireClass(Struct, gc=False):

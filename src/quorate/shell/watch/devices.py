@@ -30,13 +30,12 @@ from quorate.core.model.devices import (
 )
 from quorate.core.quantity import QuantityError, exact
 from quorate.dialects.base import Malformed
-from quorate.dialects.fields import UNREADABLE, parse_time
+from quorate.dialects.fields import UNREADABLE
 from quorate.shell.watch import device_wire as wire
 from quorate.shell.watch.pod_neighbours import requirements
 from quorate.shell.watch.pod_shape import tolerations
 from quorate.shell.watch.pod_wire import EMPTY, NodeSelector, ShapeError, defect_text, is_set
 
-_EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 _SLICE = msgspec.json.Decoder(wire.WireSlice)
 _CLASS = msgspec.json.Decoder(wire.WireClass)
 _CLAIM = msgspec.json.Decoder(wire.WireClaim)
@@ -82,10 +81,8 @@ def decode_class(raw: bytes) -> DeviceClass:
         raise Malformed(str(error), name=name) from error
     return DeviceClass(
         name=name,
-        created_s=parse_time(found.metadata.creation_timestamp or "") or 0.0,
         selectors=selectors,
         config=tuple(DeviceConfig((), _opaque(one)) for one in spec.config or ()),
-        extended_resource=spec.extended_resource_name or "",
     )
 
 
@@ -112,10 +109,8 @@ def decode_claim(raw: bytes) -> ResourceClaim:
         spec=spec,
         owner_uid=owners[0] if owners else "",
         terminating=meta.deletion_timestamp is not None,
-        finalizers=tuple(meta.finalizers or ()),
         allocation=allocation,
         reserved_for=tuple(one.uid for one in status.reserved_for or ()),
-        made_for_extended=(meta.annotations or {}).get(_EXTENDED) == "true",
         binding_failed=failed,
         binding_pending=pending,
     )
