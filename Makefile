@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded controlplane oracle cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard controlplane oracle cluster record clean sim soak
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,7 +45,7 @@ format: $(STAMP) ## Format and sort imports
 test: $(STAMP) ## All checks and all tests, on the real control plane where Go is found
 	@$(MAKE) --no-print-directory check
 	@$(BIN)/python -m tools.controlplane build --if-possible
-	@$(BIN)/python -m tools.oracle build --if-possible
+	@$(BIN)/python -m tools.oracle build --tables --if-possible
 	@$(MAKE) --no-print-directory test-fast
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
 	@$(BIN)/pytest -v -n 0 tests/differential
@@ -78,6 +78,10 @@ bench-core: $(STAMP) ## Measure the core without I/O
 
 bench-embedded: $(STAMP) ## Measure the embedded cluster
 	@$(BIN)/python -m bench.embedded_bench
+
+bench-guard: $(STAMP) controlplane ## Measure what the admission guard costs (PAIRS=5)
+	@$(BIN)/python -m bench.guard_bench --pairs $(or $(PAIRS),5)
+	@$(BIN)/python -m bench.guard_collisions
 
 controlplane: $(STAMP) ## Build the real control plane once, into a cache outside the repo
 	@$(BIN)/python -m tools.controlplane build

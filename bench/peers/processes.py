@@ -8,9 +8,10 @@ import json
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench import peers
 from bench.cases import Dialect
@@ -57,14 +58,18 @@ PEERS = {
 }
 
 
-def start(peer: Peer, cluster: Cluster, folder: Path) -> Component:
+def start(
+    peer: Peer, cluster: Cluster, folder: Path, settings: Mapping[str, Any] | None = None
+) -> Component:
     """Start a scheduler and wait until it says that it is ready.
+
+    ``settings`` are merged over quorate's configuration.
 
     Raises ComponentError, with the end of its log, when it ends or takes too long.
     """
     port = free_port()
     if peer.name == "quorate":
-        command, ready = _quorate(cluster, folder, port)
+        command, ready = _quorate(cluster, folder, port, settings or {})
     else:
         command, ready = _kube_scheduler(peer, cluster, folder, port)
     component = Component(peer.name, command, folder)
@@ -76,13 +81,16 @@ def start(peer: Peer, cluster: Cluster, folder: Path) -> Component:
     return component
 
 
-def _quorate(cluster: Cluster, folder: Path, port: int) -> tuple[list[str], Callable[[], bool]]:
+def _quorate(
+    cluster: Cluster, folder: Path, port: int, settings: Mapping[str, Any]
+) -> tuple[list[str], Callable[[], bool]]:
     config = folder / "quorate.json"  # JSON is YAML
     fields = {
         "apiVersion": "quorate.dev/v1alpha1",
         "kind": "SchedulerConfiguration",
         "leaderElection": {"enabled": False},
         "healthAddress": f"127.0.0.1:{port}",
+        **settings,
     }
     config.write_text(json.dumps(fields, indent=2))
     command = [*QUORATE_COMMAND, "--kubeconfig", str(cluster.kubeconfig), "--config", str(config)]

@@ -1,6 +1,7 @@
 """A TCP relay in front of the API server that a test can cut, stall or silence."""
 
 import contextlib
+import itertools
 import selectors
 import socket
 import threading
@@ -9,10 +10,13 @@ _CHUNK = 1 << 16
 
 
 class Relay:
-    """Relays to ``target`` from ``port``, on loopback. A context manager."""
+    """Relays to ``target`` from ``port``, on loopback. A context manager.
 
-    def __init__(self, target: tuple[str, int]) -> None:
-        self._target = target
+    With ``more`` targets each new connection goes to the next one, as through a Service.
+    """
+
+    def __init__(self, target: tuple[str, int], *more: tuple[str, int]) -> None:
+        self._targets = itertools.cycle([target, *more])
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
@@ -66,7 +70,7 @@ class Relay:
             except OSError:
                 return
             try:
-                far = socket.create_connection(self._target)
+                far = socket.create_connection(next(self._targets))
             except OSError:
                 near.close()
                 continue

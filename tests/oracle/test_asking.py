@@ -54,6 +54,14 @@ def test_an_error_is_an_answer_and_names_the_case(oracle: Oracle):
     assert oracle.ask({"nodes": [node("a")], "pod": pod("p")})["feasible"] == ["a"]
 
 
+def test_a_panic_is_an_answer_and_the_process_goes_on(oracle: Oracle):
+    before = oracle.pid
+    with pytest.raises(OracleError, match="panic: runtime error"):
+        oracle.ask({"nodes": [None], "pod": pod("p")})
+    assert oracle.ask({"nodes": [node("a")], "pod": pod("p")})["feasible"] == ["a"]
+    assert oracle.pid == before
+
+
 def test_a_pod_is_admitted_as_the_api_server_does(oracle: Oracle):
     constraint = spread("web", hard=True, matchLabelKeys=["tier"])
     affinity = required_affinity("podAffinity", "web", ZONE)

@@ -14,6 +14,7 @@ from quorate.core.plan import attempts, cycle, plan
 from quorate.core.queue.queue import Queue
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, Where
+from quorate.core.state.holds import Holds
 from quorate.core.state.nodes import NodeTable
 from quorate.shell.app import App
 from quorate.shell.commit import binder
@@ -34,6 +35,7 @@ NODES = "only nodes that take pods are used"
 LOGGED = "no task fails unseen"
 TOLD = "every pod is bound or has a reason"
 STATUS = "status follows from live objects"
+HELD = "nothing is held for a finished gang"
 TRUTH = "the leader knows what is true"
 
 
@@ -186,6 +188,22 @@ def back_off_never_ends(patch):
     patch.setattr(Queue, "make_ready", not_those_that_back_off)
 
 
+def hold_never_ends(patch):
+    patch.setattr(Holds, "end_due", lambda self, now_s, holds=None: None)
+
+
+def hold_for_a_finished_gang(patch):
+    real = Holds.settle
+
+    def settle(self, which, gang, now_s, default_s):
+        if gang is not None and gang.started:
+            real(self, which, gang, now_s, default_s)
+        for hold in self.of(which):
+            hold.until_s = hold.until_s or now_s + default_s
+
+    patch.setattr(Holds, "settle", settle)
+
+
 def leader_binds_after_its_lease(patch):
     patch.setattr(Elector, "is_leader", lambda self, now_s: self._lead_until_s > 0)
 
@@ -247,6 +265,8 @@ MUTATIONS = {
         Mutation(foreign_pods_are_not_counted, (ROOM, TRUTH)),
         Mutation(wake_up_is_lost, (FITS,)),
         Mutation(back_off_never_ends, (FITS, PARTIAL)),
+        Mutation(hold_never_ends, (FITS,)),
+        Mutation(hold_for_a_finished_gang, (HELD,)),
         Mutation(leader_binds_after_its_lease, (LEASE,)),
         Mutation(nobody_asks_who_leads, (LEASE,)),
         Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),

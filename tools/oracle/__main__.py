@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from tools.controlplane.build import BuildError
@@ -11,6 +12,8 @@ from tools.controlplane.cluster import say
 from tools.controlplane.golang import GoError
 from tools.oracle.asking import Oracle, OracleError
 from tools.oracle.build import binary, build
+from tools.oracle.tables import upstream_tables
+from tools.oracle.tables.recording import TablesError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,19 +21,20 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.command == "build":
-            return _build(if_possible=options.if_possible)
+            return _build(if_possible=options.if_possible, tables=options.tables)
         return _ask(options.file, _gates(options.features))
-    except (GoError, BuildError, OracleError, OSError, ValueError) as error:
+    except (GoError, BuildError, OracleError, TablesError, OSError, ValueError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
 
 
-def _build(*, if_possible: bool) -> int:
+def _build(*, if_possible: bool, tables: bool) -> int:
     already_built = binary().is_file()
     try:
         path = build(say)
+        count = len(upstream_tables()) if tables else 0
     except GoError as error:
         if not if_possible or os.environ.get("CI"):
             raise
@@ -38,6 +42,8 @@ def _build(*, if_possible: bool) -> int:
         return 0
     if already_built:
         print(f"Built already: {path}")
+    if tables:
+        print(f"{count} cases of the scheduler's own table tests")
     return 0
 
 
@@ -45,8 +51,10 @@ def _ask(file: str, features: dict[str, bool]) -> int:
     text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     cases = [json.loads(line) for line in text.splitlines() if line.strip()]
     with Oracle(features=features) as oracle:
+        start_s = time.monotonic()
         for answer in oracle.ask_all(cases):
             print(json.dumps(answer))
+        print(f"{len(cases)} cases in {time.monotonic() - start_s:.2f} s", file=sys.stderr)
     return 0
 
 
@@ -63,6 +71,11 @@ def _parser() -> argparse.ArgumentParser:
         "--if-possible",
         action="store_true",
         help="where Go cannot be had, say so and go on (but not in CI)",
+    )
+    building.add_argument(
+        "--tables",
+        action="store_true",
+        help="also run the scheduler's own table tests and keep their cases",
     )
     asking = commands.add_parser("ask", help="print the answers to the cases of a file")
     asking.add_argument("file")

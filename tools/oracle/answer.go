@@ -40,7 +40,8 @@ type answer struct {
 
 // preempting is the outcome of PostFilter.
 type preempting struct {
-	Node       string               `json:"node,omitempty"`
+	Node       string               `json:"node,omitempty"`    // the first of Best
+	Best       []string             `json:"best,omitempty"`    // the nodes that might be chosen: ties are open
 	Victims    []string             `json:"victims,omitempty"` // namespace/name
 	Verdict    verdict              `json:"verdict"`
 	Candidates map[string]candidate `json:"candidates,omitempty"` // every node that preemption could free

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from tools.controlplane.cluster import say
 from tools.controlplane.process import die_with_parent
 from tools.oracle.build import build
 
@@ -60,7 +61,7 @@ class Oracle:
 
     def __enter__(self) -> Self:
         if self._path is None:
-            self._path = build(print)
+            self._path = build(say)
         self._folder = tempfile.TemporaryDirectory(prefix="quorate-oracle-")
         self._log = Path(self._folder.name) / "stderr"
         return self

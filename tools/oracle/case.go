@@ -25,8 +25,11 @@ type question struct {
 	Pods      []*v1.Pod         `json:"pods"`    // with spec.nodeName; finished ones are left out
 	Objects   []json.RawMessage `json:"objects"` // of any other kind in readable()
 	Nominated []nominated       `json:"nominated"`
-	Profile   json.RawMessage   `json:"profile"`  // one of KubeSchedulerConfiguration; null: default
-	ScoreAll  bool              `json:"scoreAll"` // score every node, also where the pod does not fit
+	Profile   json.RawMessage   `json:"profile"` // one of KubeSchedulerConfiguration; null: default
+	// ScoreAll scores every node, ScoreNodes these, also where the pod does not fit. An answer has
+	// then no best node.
+	ScoreAll   bool     `json:"scoreAll"`
+	ScoreNodes []string `json:"scoreNodes"`
 
 	Pod      *v1.Pod   `json:"pod"`      // the pending one, or
 	Sequence []member  `json:"sequence"` // several, one after the other, or

@@ -35,12 +35,12 @@ func answerCase(worlds *worlds, line []byte) (interface{}, error) {
 	if q.Pod == nil {
 		return nil, errors.New("case: neither pod nor sequence nor admit")
 	}
-	result, _, err := p.judge(q.Pod, q.ScoreAll)
+	result, _, err := p.judge(q.Pod, q)
 	return result, err
 }
 
 // judge asks everything about one pending pod. The state is that of the framework's own run.
-func (p *place) judge(pod *v1.Pod, scoreAll bool) (*answer, fwk.CycleState, error) {
+func (p *place) judge(pod *v1.Pod, q *question) (*answer, fwk.CycleState, error) {
 	if err := p.add(pod); err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +50,7 @@ func (p *place) judge(pod *v1.Pod, scoreAll bool) (*answer, fwk.CycleState, erro
 	p.judgeEachPlugin(pod, result)
 	// Filters write into the state, so the framework gets one of its own.
 	state := framework.NewCycleState()
-	p.judgeAsFramework(pod, state, result, scoreAll)
+	p.judgeAsFramework(pod, state, result, p.toScore(q))
 	result.Writes = p.writes
 	return result, state, nil
 }
@@ -106,7 +106,7 @@ func (p *place) judgeEachPlugin(pod *v1.Pod, result *answer) {
 }
 
 // judgeAsFramework does what Scheduler.schedulePod does, on all nodes instead of a sample.
-func (p *place) judgeAsFramework(pod *v1.Pod, state fwk.CycleState, result *answer, scoreAll bool) {
+func (p *place) judgeAsFramework(pod *v1.Pod, state fwk.CycleState, result *answer, toScore []fwk.NodeInfo) {
 	ctx := context.Background()
 	result.First = map[string]verdict{}
 	if len(p.lister.all) == 0 {
@@ -127,24 +127,42 @@ func (p *place) judgeAsFramework(pod *v1.Pod, state fwk.CycleState, result *answ
 	}
 	if len(feasible.nodes) == 0 {
 		p.postFilter(ctx, pod, state, diagnosis, result)
-		if !scoreAll {
+		if toScore == nil {
 			return
 		}
 	}
 	for _, node := range feasible.nodes {
 		result.Feasible = append(result.Feasible, node.Node().Name)
 	}
-	toScore := feasible.nodes
-	if scoreAll {
-		toScore = p.lister.all
+	asScheduler := toScore == nil
+	if asScheduler {
+		toScore = feasible.nodes
 	}
 	if err := p.score(ctx, pod, state, toScore, result); err != nil && len(feasible.nodes) > 1 {
 		result.Reason, result.Message = v1.PodReasonSchedulerError, err.Error()
 		return
 	}
-	if !scoreAll { // totals of all nodes are not those that the scheduler compares
+	if asScheduler { // totals of other nodes are not those that the scheduler compares
 		result.Best = p.best(pod, result)
 	}
+}
+
+// toScore lists the nodes to be scored; nil leaves it to the filters.
+func (p *place) toScore(q *question) []fwk.NodeInfo {
+	if q.ScoreAll {
+		return p.lister.all
+	}
+	if q.ScoreNodes == nil {
+		return nil
+	}
+	wanted := sets.New(q.ScoreNodes...)
+	chosen := []fwk.NodeInfo{}
+	for _, node := range p.lister.all {
+		if wanted.Has(node.Node().Name) {
+			chosen = append(chosen, node)
+		}
+	}
+	return chosen
 }
 
 type feasibleNodes struct {

@@ -10,9 +10,9 @@ import (
 // and devices of those before are reserved, as they are until the binding is written.
 func (p *place) playSequence(q *question) (*sequenceAnswer, error) {
 	ctx := context.Background()
-	played := &sequenceAnswer{}
+	played := &sequenceAnswer{Steps: []*answer{}}
 	for _, one := range q.Sequence {
-		result, state, err := p.judge(one.Pod, q.ScoreAll)
+		result, state, err := p.judge(one.Pod, q)
 		if err != nil {
 			return nil, err
 		}

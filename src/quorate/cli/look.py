@@ -25,6 +25,7 @@ from quorate.shell.config import Config, ConfigError, load
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import KubeConfigError, load_credentials
 from quorate.shell.survey import Leader, SurveyError, add_owners, leader, survey
+from quorate.shell.told import with_told
 
 _ALIKE_MAX = 3
 
@@ -104,11 +105,9 @@ def _look(access: Access, choose: Choose, show: Show) -> int:
         config = load(access.config_file) if access.config_file else Config.default()
         with Progress(clock) as progress:
             seen = asyncio.run(_survey(access, config, choose, clock, progress))
-            progress.say(f"explaining {len(seen.keys):,} gangs")
-            found = explanations(seen)
     except (ConfigError, KubeConfigError, SurveyError) as error:
         return output.error(str(error))
-    return show(seen, found)
+    return show(seen, seen.found)
 
 
 async def _survey(
@@ -130,7 +129,12 @@ async def _survey(
         await add_owners(client, scheduler, keys, clock.now_s())
         election = config.leader_election
         holder: Awaitable[Leader] = leader(client, election.namespace, election.name)
-        return Seen(scheduler, keys, await holder, clock.now_s(), where)
+        leads, now_s = await holder, clock.now_s()
+        progress.say(f"explaining {len(keys):,} gangs")
+        found = explanations(scheduler, keys, now_s)
+        if leads.holder != "":  # what a leader that is no more held, nobody holds
+            found = await with_told(client, scheduler, found, now_s)
+        return Seen(scheduler, keys, leads, now_s, where, found)
 
 
 def named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:

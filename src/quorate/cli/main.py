@@ -26,6 +26,7 @@ from quorate.cli.options import (
     DataFolder,
     DataOutput,
     Form,
+    GuardCa,
     Kubeconfig,
     Namespace,
     NoAgents,
@@ -267,6 +268,7 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
     epilog=_examples(
         "quorate manifests | kubectl apply -f -",
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
+        "quorate manifests --guard-ca guard.crt | kubectl apply -f -",
     ),
 )
 def print_manifests(
@@ -291,12 +293,18 @@ def print_manifests(
             rich_help_panel=SELECTION,
         ),
     ] = None,
+    guard_ca: GuardCa = None,
     output: DataOutput = "yaml",
 ) -> None:
     """Print all that a cluster needs to run quorate, for kubectl apply."""
     raise typer.Exit(
         defaults.manifests(
-            namespace=namespace, image=image, replicas=replicas, only=only or (), output=output
+            namespace=namespace,
+            image=image,
+            replicas=replicas,
+            only=only or (),
+            guard_ca=guard_ca,
+            output=output,
         )
     )
 

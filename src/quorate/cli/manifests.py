@@ -6,25 +6,48 @@ package data in ``quorate/deploy``; their comments stay, for whoever reads what 
 
 from __future__ import annotations
 
+import base64
 import re
+import ssl
 import sys
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 from string import Template
 
 from quorate import __version__
 
 PARTS = ("crds", "rbac", "flowschema", "deployment")
 """In the order in which they have to be applied: the namespace comes with ``rbac``."""
+GUARD_PART = "guard"
+"""Printed last, and only with the guard's certificate authority."""
+GUARD_CA_BYTES_MAX = 1 << 18
 
 DEFAULT_NAMESPACE = "quorate-system"
 DEFAULT_IMAGE = f"quorate:{__version__}"
 DEFAULT_REPLICAS = 2
 REPLICAS_MAX = 10
 
+# What the guard adds to the Deployment, at the end of a line of it each.
+_GUARD = {
+    "guard_files": """
+      certFile: /etc/quorate-guard/tls.crt
+      keyFile: /etc/quorate-guard/tls.key""",
+    "guard_port": """
+            - name: guard
+              containerPort: 10272""",
+    "guard_mount": """
+            - {name: guard, mountPath: /etc/quorate-guard, readOnly: true}""",
+    "guard_volume": """
+        - name: guard
+          secret:
+            secretName: quorate-guard""",
+}
+
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 class ManifestsError(ValueError):
@@ -36,20 +59,28 @@ def render(
     image: str = DEFAULT_IMAGE,
     replicas: int = DEFAULT_REPLICAS,
     parts: Sequence[str] = (),
+    guard_ca: bytes = b"",
 ) -> str:
     """Return the manifests of these parts, all when empty, in the order to apply them in.
 
+    With ``guard_ca``, the PEM certificate that the guard's own can be verified by, the admission
+    guard is on and its part is there too.
+
     Raises ManifestsError for a value that would not make valid manifests.
     """
-    _check(namespace, image, replicas, parts)
+    known = (*PARTS, GUARD_PART) if guard_ca else PARTS
+    _check(namespace, image, replicas, parts, known)
     values = {
         "namespace": namespace,
         "image": image,
         "replicas": str(replicas),
         # A rolling update and a few pods that fail or terminate need room beside the replicas.
         "critical_pods": str(2 * replicas + 4),
+        "guard_enabled": "true" if guard_ca else "false",
+        "guard_ca": base64.b64encode(guard_ca).decode(),
+        **(_GUARD if guard_ca else dict.fromkeys(_GUARD, "")),
     }
-    texts = [_template(part).substitute(values) for part in PARTS if part in (parts or PARTS)]
+    texts = [_template(part).substitute(values) for part in known if part in (parts or known)]
     return "---\n".join(texts)
 
 
@@ -59,15 +90,16 @@ def manifests(
     image: str = DEFAULT_IMAGE,
     replicas: int = DEFAULT_REPLICAS,
     only: Sequence[str] = (),
+    guard_ca: Path | None = None,
     output: str = "yaml",
 ) -> int:
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
-    ``only`` is the repeatable option ``--only``: names of PARTS. ``output`` is ``yaml``, with the
-    comments of the templates, or ``json``, one List.
+    ``only`` is the repeatable option ``--only``: names of PARTS. ``guard_ca`` is a file of PEM
+    certificates. ``output`` is ``yaml``, with the comments of the templates, or ``json``, one List.
     """
     try:
-        text = render(namespace, image, replicas, only)
+        text = render(namespace, image, replicas, only, _guard_ca(guard_ca) if guard_ca else b"")
     except ManifestsError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 2
@@ -89,7 +121,25 @@ def _template(part: str) -> Template:
     return Template((folder / f"{part}.yaml").read_text(encoding="utf-8"))
 
 
-def _check(namespace: str, image: str, replicas: int, parts: Sequence[str]) -> None:
+def _guard_ca(path: Path) -> bytes:
+    """Read certificates, and nothing else: a key in the same file must not be published."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(GUARD_CA_BYTES_MAX)
+        ssl.create_default_context(cadata=data.decode("ascii"))
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        reason = getattr(error, "strerror", None) or error
+        raise ManifestsError(
+            f"--guard-ca {path}: no PEM certificates can be read: {reason}. Name the certificate"
+            " that the guard's own can be verified by; docs/guard.md says how to make it."
+        ) from error
+    certificates = _CERTIFICATE.findall(data)
+    return b"\n".join(certificates) + b"\n"
+
+
+def _check(
+    namespace: str, image: str, replicas: int, parts: Sequence[str], known: Sequence[str]
+) -> None:
     if not _DNS_LABEL.fullmatch(namespace):
         raise ManifestsError(
             f"--namespace {namespace!r} is no name for a namespace. Use at most 63 lower-case"
@@ -105,8 +155,12 @@ def _check(namespace: str, image: str, replicas: int, parts: Sequence[str]) -> N
             f"--replicas {replicas} is out of range. Use 1 to {REPLICAS_MAX}: one leads, the"
             f" others wait; {DEFAULT_REPLICAS} is enough."
         )
-    unknown = [part for part in parts if part not in PARTS]
+    if GUARD_PART in parts and GUARD_PART not in known:
+        raise ManifestsError(
+            "--only guard needs --guard-ca: the API server has to verify the guard's certificate."
+        )
+    unknown = [part for part in parts if part not in known]
     if unknown:
         raise ManifestsError(
-            f"--only {unknown[0]!r} is no part of the manifests. The parts are {', '.join(PARTS)}."
+            f"--only {unknown[0]!r} is no part of the manifests. The parts are {', '.join(known)}."
         )

@@ -120,6 +120,18 @@ NoControllers = Annotated[
     typer.Option("--no-controllers", help="No controllers: for a kube-controller-manager."),
 ]
 
+# Of ``quorate manifests``
+
+GuardCa = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Turn the admission guard on; FILE verifies its certificate (docs/guard.md).",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+
 # Of ``quorate record`` and ``quorate replay``
 
 ProcessId = Annotated[

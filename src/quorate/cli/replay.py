@@ -242,8 +242,9 @@ def _why(run: Replay, name: str) -> int:
     if not keys:
         typer.echo(f"no gang and no pod of ours is named {name} after decision {run.decision}")
         return 1
-    seen = Seen(run.scheduler, keys, Leader(None), run.now_s, namespace)
+    found = explanations(run.scheduler, keys, run.now_s)
+    seen = Seen(run.scheduler, keys, Leader(None), run.now_s, namespace, found)
     console = output.console()
-    for one in explanations(seen):
+    for one in found:
         console.print(why_text.text_of(one, seen, wide=True), soft_wrap=True)
     return 0

@@ -16,7 +16,7 @@ from quorate.shell.survey import Leader
 class Seen(NamedTuple):
     """What was found: the core, the keys looked for, who leads, when, and in which namespace.
 
-    ``namespace`` is empty when all were looked in.
+    ``namespace`` is empty when all were looked in. ``found`` explains the gangs of ``keys``.
     """
 
     scheduler: Scheduler
@@ -24,16 +24,17 @@ class Seen(NamedTuple):
     leader: Leader
     now_s: float
     namespace: str
+    found: list[Explanation]
 
     def gang(self, key: GangKey) -> GangEntry:
         """Return the core's entry of a gang."""
         return self.scheduler.cluster.gangs[key]
 
 
-def explanations(seen: Seen) -> list[Explanation]:
+def explanations(scheduler: Scheduler, keys: list[GangKey], now_s: float) -> list[Explanation]:
     """Return why the gangs that were looked for stand where they stand."""
-    explainer = seen.scheduler.explainer(seen.now_s)
-    return [found for key in seen.keys if (found := explainer.explain(key)) is not None]
+    explainer = scheduler.explainer(now_s)
+    return [found for key in keys if (found := explainer.explain(key)) is not None]
 
 
 def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import uvloop
 
 from quorate.cli import output
 from quorate.shell import app, logs
+from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import Config, ConfigError, load
-from quorate.shell.health import HealthError
 from quorate.shell.kube.credentials import KubeConfigError, load_credentials
 
 
@@ -23,7 +23,7 @@ def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) 
         config = load(config_file) if config_file else Config.default()
         logs.set_up(config.log_level, config.log_format)
         uvloop.run(_serve(kubeconfig, context, config))
-    except (ConfigError, KubeConfigError, HealthError) as error:
+    except (ConfigError, KubeConfigError, ServeError) as error:
         return output.error(str(error))
     except app.LeaseLostError as error:
         typer.echo(f"Error: {error}", err=True)

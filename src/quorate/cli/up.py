@@ -31,10 +31,10 @@ from quorate.embedded.server.http import ListenError
 from quorate.embedded.shapes.shape_file import ShapeError, load, nodes_of, presets
 from quorate.embedded.store.durable import DataError
 from quorate.shell import app, logs
+from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import Config, ConfigError
 from quorate.shell.config import load as load_config
-from quorate.shell.health import HealthError
 from quorate.shell.kube.credentials import KubeConfigError, load_credentials
 
 _GC_THRESHOLDS = (100_000, 50, 100)
@@ -74,7 +74,7 @@ def up(wishes: Wishes) -> int:
     except (UpError, ListenError, DataError, ShapeError) as error:
         typer.echo(f"Error: {error}", err=True)
         return 2
-    except (ConfigError, KubeConfigError, HealthError) as error:
+    except (ConfigError, KubeConfigError, ServeError) as error:
         typer.echo(f"Error: {error}", err=True)
         return 2
     except OSError as error:

@@ -129,6 +129,16 @@ class BindFailed(Change, frozen=True):
     message: str = ""
 
 
+class BindingAdmitted(Change, frozen=True):
+    """The guard let a Binding of another scheduler through: the pod is on its way to ``node``.
+
+    An empty ``node`` takes that back: the pod has not been seen there in time.
+    """
+
+    uid: str
+    node: str
+
+
 AnyChange = (
     NodeChanged
     | NodeGone
@@ -142,4 +152,5 @@ AnyChange = (
     | ObjectGone
     | PodBound
     | BindFailed
+    | BindingAdmitted
 )

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner, Pod
-from quorate.core.plan.diagnosis import Diagnosis, available, diagnose
+from quorate.core.plan.diagnosis import Diagnosis, available, diagnose, would_fit
+from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
@@ -27,6 +28,7 @@ from quorate.core.reasons import (
 )
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
+from quorate.core.state.holds import Hold
 
 _GATES_MAX = 5
 """How many names a sentence lists; a pod may have as many gates as fit into an object."""
@@ -71,8 +73,12 @@ class Explainer:
                 reason = Reason.MIN_RESOURCES_SHORT
                 sentence, remedy = self._short_words(short)
             else:
-                diagnosis = diagnose(gang, self._cluster, self._room, self._policy)
+                room, withheld = self._room_for(gang)
+                diagnosis = diagnose(gang, self._cluster, room, self._policy)
                 reason, sentence, remedy = self._room_words(gang, diagnosis)
+                if withheld and not diagnosis.fits and self._would_fit(gang):
+                    reason, remedy = Reason.ROOM_HELD, "free or add room, or wait"
+                    sentence = self._fit_words(gang, diagnosis) + withheld_words(withheld)
         elif reason is Reason.NONE:
             reason, sentence = self._settled_words(gang)
         else:
@@ -87,6 +93,7 @@ class Explainer:
             nodes=self._room.snapshot.nodes_alive,
             blockers=diagnosis.blockers if diagnosis else (),
             warnings=_warnings(gang),
+            held=held_for(self._cluster.holds.of(key)),
         )
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:
@@ -120,12 +127,24 @@ class Explainer:
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
         """Return who makes the gang's members, where the number that they make would tell more."""
         gang = self._cluster.gangs.get(key)
+        if to_ask := self._cluster.holds.owners_to_ask(key):
+            return tuple(to_ask)  # a started gang: whether they replace what it has lost
         if gang is None or gang.started or gang.exist >= gang.min_count:
             return ()
         return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
 
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
-        return shortage(gang, self._room, self._cluster.resources)
+        return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
+
+    def _room_for(self, gang: GangEntry) -> tuple[Room, list[Hold]]:
+        """Return the room that the gang may use, and what is withheld from it."""
+        if not self._cluster.holds:
+            return self._room, []
+        withheld = withheld_from(gang, self._cluster.holds)[-1]
+        return without(self._room, withheld), withheld
+
+    def _would_fit(self, gang: GangEntry) -> bool:
+        return would_fit(gang, self._cluster, self._room, self._policy)
 
     # Words
 
@@ -338,10 +357,11 @@ def _members(gang: GangEntry) -> Members:
 
 
 def _warnings(gang: GangEntry) -> tuple[str, ...]:
+    of_object = (gang.spec.warning,) if gang.spec is not None and gang.spec.warning else ()
     said = dict.fromkeys(e.pod.warning for e in gang.members.values() if e.pod.warning)
     refused = sorted(
         f"node {entry.pod.node} refused pod {entry.pod.name}: {entry.pod.refusal}"
         for entry in gang.members.values()
         if entry.where is Where.REFUSED
     )
-    return (*said, *refused)
+    return (*of_object, *said, *refused)

@@ -47,6 +47,8 @@ class Invariant(StrEnum):
     """Every pod of ours is in one gang; one that waits is in one queue, or held for a reason."""
     ASSUMED_HAS_ATTEMPT = "assumed-has-attempt"
     """A pod is assumed if and only if an attempt waits for the outcome of its bind."""
+    HELD_SLOTS = "held-slots"
+    """Room is held for lost members of gangs that go on, on nodes that exist, for their time."""
     WAITS_WITH_REASON = "waits-with-reason"
     """Of every gang that waits it can be said why."""
 
@@ -197,6 +199,7 @@ def check_gang(
     yield from _check_part(gang, now_s)
     if problem := _misqueued(scheduler, gang, now_s):
         yield Violation(Invariant.POD_IN_ONE_PLACE, str(gang.key), problem)
+    yield from _check_holds(scheduler.cluster, gang, now_s)
     if not gang.members:
         return
     first = next(iter(gang.members.values()))
@@ -267,6 +270,26 @@ def _check_part(gang: GangEntry, now_s: float) -> Iterator[Violation]:
     yield Violation(Invariant.GANG_NOT_IN_PART, str(gang.key), text, tolerated_s)
 
 
+def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Violation]:
+    """Check what is held for a gang of which there is no news that a decision has to see yet."""
+    holds, missing = cluster.holds.of(gang.key), cluster.holds.missing(gang.key)
+    if not holds or gang.key in cluster.touched:
+        return
+    problems = []
+    if len(holds) > missing:
+        problems.append(f"{len(holds)} are held, and {missing} members are missing")
+    if not gang.started:
+        problems.append("room is held, and the gang is not started")
+    if homeless := [hold.node for hold in holds if hold.node not in cluster.nodes.rows]:
+        problems.append(f"room is held on {homeless[0]}, which is no node")
+    for problem in problems:
+        yield Violation(Invariant.HELD_SLOTS, str(gang.key), problem)
+    late_s = now_s - min(hold.until_s for hold in holds)
+    if late_s > 0.0:
+        text = f"room is held {late_s:.0f} s after its time"
+        yield Violation(Invariant.HELD_SLOTS, str(gang.key), text, LATE_TOLERATED_S)
+
+
 def _misqueued(scheduler: Scheduler, gang: GangEntry, now_s: float) -> str:
     key, queue = gang.key, scheduler._queue
     if key in scheduler.cluster.touched:
@@ -298,6 +321,9 @@ def _check_sums(cluster: Cluster) -> Iterator[Violation]:
     if waiting != cluster.waiting:
         text = f"{cluster.waiting} pods are counted as waiting, and {waiting} wait"
         yield Violation(Invariant.GANG_COUNTS, "cluster", text)
+    for key in {hold.key for hold in cluster.holds} - cluster.gangs.keys() - cluster.touched:
+        text = "room is held for it, and it does not exist"
+        yield Violation(Invariant.HELD_SLOTS, str(key), text)
 
 
 def _check_reasons(scheduler: Scheduler, now_s: float) -> Iterator[Violation]:

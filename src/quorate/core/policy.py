@@ -28,6 +28,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What a dead leader left half done is finished within this time, or undone."""
     avoid_s: float = 300.0
     """A node whose kubelet refused a pod gets no other pod of that gang for so long."""
+    hold_s: float = 300.0
+    """So long the room of a lost member of a started gang is held for its replacement; 0: never."""
     backoff_s: float = 1.0
     backoff_s_max: float = 60.0
     binds_per_plan_max: int = 100_000

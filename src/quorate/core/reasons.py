@@ -37,6 +37,8 @@ class Reason(StrEnum):
     REQUEST_TOO_LARGE = "RequestTooLarge"
     MIN_RESOURCES_SHORT = "MinResourcesShort"
     NOT_ENOUGH_ROOM = "NotEnoughRoom"
+    ROOM_HELD = "RoomHeld"
+    """There would be room, but it is held for replacements in other gangs."""
     BACKING_OFF = "BackingOff"
 
     @property
@@ -58,6 +60,7 @@ _NODES_WOULD_HELP = {
     Reason.REQUEST_TOO_LARGE,
     Reason.MIN_RESOURCES_SHORT,
     Reason.NOT_ENOUGH_ROOM,
+    Reason.ROOM_HELD,
 }
 _MISCONFIGURATION = {
     Reason.OWNER_MAKES_TOO_FEW,
@@ -129,7 +132,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of why a gang stands where it stands.
 
     ``sentence`` is the one that condition, Event and command line share; ``remedy`` says what a
-    person can do; ``warnings`` are true whatever the reason (two dialects on one pod).
+    person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
+    says what room is held for replacements of lost members, and until when.
     """
 
     key: GangKey
@@ -141,6 +145,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 0
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[str, ...] = ()
+    held: str = ""
 
 
 class GangView(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.devices.giving import take_backs
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
+from quorate.core.plan.held_room import end_taken, end_unusable
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Eviction, GangBinds, Plan, TakeBack
 from quorate.core.plan.room import Room
@@ -43,6 +44,8 @@ class Scheduler:
         self._masks = AttributeMasks()
         self._attempts = Attempts(policy, identity)
         self._apis = apis or {}
+        self._held_on_version = -1
+        """Version of the nodes' attributes by which it was last asked if holds can be used."""
 
     def observe(self, changes: Iterable[Change]) -> None:
         """Take news in. Nothing is decided yet."""
@@ -80,19 +83,21 @@ class Scheduler:
                 queue.block(gang.key, members_of(gang, cluster))
                 if gang.avoid:
                     queue.alarms[gang.key] = min(gang.avoid.values())
-        touched |= cluster.take_news()[0]
+        touched |= cluster.take_news()[0] | cluster.holds.take_changed()
         return Plan(
             gangs=tuple(gangs),
             evictions=tuple(evictions),
             take_backs=tuple(idle),
             touched=tuple(sorted(touched)),
-            wake_at_s=now_s if queue.ready else self._wake_at_s(),
+            wake_at_s=now_s if queue.ready or cluster.holds.ended_on else self._wake_at_s(),
         )
 
     def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
         """Wake whom the news can help; return who differs, and evictions of attempts that ended."""
         cluster, queue = self.cluster, self._queue
         touched, grown, nodes_differ = cluster.take_news()
+        grown |= self._settle_holds(touched, now_s)
+        touched |= cluster.holds.take_changed()
         changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
         self._note_refusals(changed, now_s)
         for gang in changed:
@@ -111,6 +116,20 @@ class Scheduler:
         if nodes_differ:
             touched.update(queue.blocked)
         return touched, evictions
+
+    def _settle_holds(self, touched: set[GangKey], now_s: float) -> set[int]:
+        """Give new holds their time and end what is over; return rows that are held no more."""
+        cluster, holds = self.cluster, self.cluster.holds
+        for key in touched:
+            holds.settle(key, cluster.gangs.get(key), now_s, self.policy.hold_s)
+        if holds:
+            holds.end_due(now_s)
+            end_taken(cluster)
+            if holds.changed or self._held_on_version != cluster.nodes.attributes_version:
+                self._held_on_version = cluster.nodes.attributes_version
+                end_unusable(cluster, self._room())
+        rows = cluster.nodes.rows
+        return {rows[node] for node in holds.take_ended_on() if node in rows}
 
     def verified(self, plan: Plan) -> tuple[Plan, list[str]]:
         """Return the plan without the gangs that fail verification, and what was wrong with them.
@@ -183,5 +202,6 @@ class Scheduler:
 
     def _wake_at_s(self) -> float | None:
         due = [*self._queue.backing_off.values(), *self._queue.alarms.values()]
-        attempt_s = self._attempts.wake_at_s()
-        return min(due if attempt_s is None else [*due, attempt_s], default=None)
+        for soon_s in (self._attempts.wake_at_s(), self.cluster.holds.wake_at_s()):
+            due += [] if soon_s is None else [soon_s]
+        return min(due, default=None)

@@ -10,7 +10,7 @@ import msgspec
 
 from quorate.core.model import Membership
 from quorate.core.reasons import Reason
-from quorate.dialects import labels, native, near_misses, sigs, volcano, x_k8s
+from quorate.dialects import hold_time, labels, native, near_misses, sigs, volcano, x_k8s
 from quorate.dialects.base import Dialect, Malformed, PodFacts, Resource, StatusPatch
 
 DIALECTS: tuple[Dialect, ...] = (labels, x_k8s, sigs, volcano, native)
@@ -28,13 +28,14 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
     """The gang of a pod, and what its author should know.
 
     ``defect`` holds the pod back, with ``defect_reason`` (a value of ``Reason``); ``warning`` does
-    not.
+    not. ``hold_s`` is how long room is held for the pod's replacement, where it says so.
     """
 
     membership: Membership | None = None
     warning: str = ""
     defect: str = ""
     defect_reason: str = ""
+    hold_s: float | None = None
 
 
 ORDINARY = Resolution()
@@ -64,7 +65,10 @@ def resolve(facts: PodFacts) -> Resolution:
             others.append((dialect, named))
     if winner is None or found is None:
         return _without_gang(facts)
-    return Resolution(found, warning=_two_dialects(winner, found, others) if others else "")
+    hold_s, warning = hold_time.read(facts.annotations)
+    if others:
+        warning = _two_dialects(winner, found, others)
+    return Resolution(found, warning=warning, hold_s=hold_s)
 
 
 def _two_dialects(

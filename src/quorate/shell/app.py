@@ -23,12 +23,14 @@ from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
+from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.claims import Claims
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.config import Config
-from quorate.shell.health import HealthError, HealthServer
+from quorate.shell.guard import GuardServer
+from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leader import Elector, LeaseTimes
@@ -110,14 +112,11 @@ class App:
             clock=steady,
         )
         self._claims = Claims(
-            self._binds,
-            bind=self._binder.submit,
-            on_change=self._on_change,
-            may_write=self._may_write,
-            clock=steady,
+            self._binds, self._binder.submit, self._on_change, may_write=self._may_write, clock=steady
         )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
+        self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
         self._reporter = Reporter(
             self._reads,
             self.scheduler,
@@ -132,19 +131,23 @@ class App:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
 
-        Raises HealthError: the health address cannot be used. Raises LeaseLostError.
+        Raises ServeError: an address cannot be used. Raises LeaseLostError.
         """
         health = HealthServer(
             self._config.health_host,
             self._config.health_port,
             registry=self.metrics.registry,
-            unready_reason=self._unready_reason,
+            unready_reason=self._feed.unready_reason,
         )
         await health.start()
         log.info("started", identity=self._identity, health_port=health.port)
         try:
+            await self._guard.start(
+                lambda: self._feed.is_fresh and self._may_write(), self._on_change
+            )
             await self.schedule(stop)
         finally:
+            await self._guard.close()
             await health.close()
         log.info("stopped")
 
@@ -236,6 +239,7 @@ class App:
             self._news.clear()
             changes, self._inbox = self._inbox, []
             self._note(changes)
+            self._guard.observe(changes)
             self._self_check.news(changes)
             self.recorder.observed(changes)
             self.scheduler.observe(changes)
@@ -352,16 +356,6 @@ class App:
 
     # Health
 
-    def _unready_reason(self) -> str | None:
-        if self._feed.is_synced:
-            return None
-        missing = [
-            f"{path} ({reflector.last_error})" if reflector.last_error else path
-            for path, reflector in self._feed.reflectors.items()
-            if not reflector.is_synced
-        ]
-        return f"not listed yet: {', '.join(missing)}"
-
     async def _watch_numbers(self) -> None:
         """Copy counters that others keep into metrics, and say when a watch is in trouble."""
         troubles: dict[str, str] = {}
@@ -379,8 +373,11 @@ class App:
             for kind in {"Pod", "Node", "PodGroup", *kinds}:
                 self.metrics.quarantined.labels(kind).set(kinds.count(kind))
             self.metrics.recorder_bytes.set(self.recorder.size_bytes)
+            since_s: list[float] = []
             if self._may_write():
                 self._self_check.look()
+                since_s = [hold.since_s for hold in self.scheduler.cluster.holds if hold.since_s]
+            self.metrics.show_holds(since_s, self._steady.now_s())
 
 
 class LeaseLostError(Exception):
@@ -395,6 +392,6 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
 
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
     app = App(config, connect, SystemClock(), identity)
-    expected = LeaseLostError, HealthError
+    expected = LeaseLostError, ServeError
     async with written_when_asked(app.recorder, config.recorder.path, expected):
         await app.run(stop)

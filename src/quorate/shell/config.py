@@ -15,7 +15,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from quorate.core.policy import Policy
+from quorate.core.policy import DEFAULT_SCHEDULER_NAMES, Policy
+from quorate.dialects.hold_time import HOLD_S_MAX
+from quorate.shell.config_profiles import profiles
 from quorate.shell.config_yaml import (
     BadValueError,
     ConfigError,
@@ -36,7 +38,15 @@ API_VERSION = "quorate.dev/v1alpha1"
 KIND = "SchedulerConfiguration"
 FILE_BYTES_MAX = 1 << 20
 
-__all__ = ["Config", "ConfigError", "LeaderElection", "RecorderConfig", "load", "parse"]
+__all__ = [
+    "Config",
+    "ConfigError",
+    "GuardConfig",
+    "LeaderElection",
+    "RecorderConfig",
+    "load",
+    "parse",
+]
 
 
 class LeaderElection(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,12 +68,24 @@ class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
 
 
+class GuardConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The admission guard's port. With ``client_ca_file`` only clients that it signed may ask."""
+
+    enabled: bool = False
+    host: str = "0.0.0.0"
+    port: int = 10272
+    cert_file: str = ""
+    key_file: str = ""
+    client_ca_file: str = ""
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """All that an operator can choose. ``policy`` is the core's part."""
 
     policy: Policy = Policy()
     leader_election: LeaderElection = LeaderElection()
     recorder: RecorderConfig = RecorderConfig()
+    guard: GuardConfig = GuardConfig()
     health_host: str = "0.0.0.0"
     health_port: int = 10271
     bind_concurrency: int = 64
@@ -115,11 +137,24 @@ def _build(values: dict[str, Any]) -> Config:
     values.pop("api_version", None)
     values.pop("kind", None)
     policy = {name: values.pop(name) for name in Policy.__struct_fields__ if name in values}
+    # A profile's scheduler name is ours without being named twice.
+    named = policy.get("scheduler_names", DEFAULT_SCHEDULER_NAMES)
+    profiled = [scheduler for scheduler, _ in policy.get("profiles", ())]
+    policy["scheduler_names"] = tuple(dict.fromkeys((*named, *profiled)))
     if "health_address" in values:
         values["health_host"], values["health_port"] = values.pop("health_address")
     election = LeaderElection(**values.pop("leader_election", {}))
     recorder = RecorderConfig(**values.pop("recorder", {}))
-    return Config(policy=Policy(**policy), leader_election=election, recorder=recorder, **values)
+    guard = values.pop("guard", {})
+    if "address" in guard:
+        guard["host"], guard["port"] = guard.pop("address")
+    return Config(
+        policy=Policy(**policy),
+        leader_election=election,
+        recorder=recorder,
+        guard=GuardConfig(**guard),
+        **values,
+    )
 
 
 def _check_together(config: Config, reader: Reader) -> None:
@@ -131,6 +166,12 @@ def _check_together(config: Config, reader: Reader) -> None:
         f"the longest back-off, {policy.backoff_s_max:g} s, is below the first,"
         f" {policy.backoff_s:g} s",
         "Raise backoffMaxSeconds or lower backoffSeconds.",
+    )
+    reader.expect(
+        not config.guard.enabled or bool(config.guard.cert_file and config.guard.key_file),
+        ("guard.enabled", "guard.certFile", "guard.keyFile"),
+        "the guard serves HTTPS and has no certificate with a key",
+        "Set guard.certFile and guard.keyFile; docs/guard.md says how to make them.",
     )
     if not election.enabled:
         return
@@ -214,6 +255,14 @@ _RECORDER = {
     "path": Field("path", text(_absolute_path)),
 }
 
+_GUARD = {
+    "enabled": Field("enabled", boolean),
+    "address": Field("address", text(_address)),
+    "certFile": Field("cert_file", text(_absolute_path)),
+    "keyFile": Field("key_file", text(_absolute_path)),
+    "clientCAFile": Field("client_ca_file", text(_absolute_path)),
+}
+
 _PACKING = {"mostAllocated": "most-allocated", "leastAllocated": "least-allocated"}
 
 _TOP = {
@@ -221,11 +270,14 @@ _TOP = {
     "kind": Field("kind", constant(KIND), required=KIND),
     "schedulerNames": Field("scheduler_names", texts(_dns_name)),
     "packing": Field("packing", choice(_PACKING)),
+    "profiles": Field("profiles", profiles(_dns_name)),
     "attemptTimeoutSeconds": Field("attempt_timeout_s", number(1, _ATTEMPT_TIMEOUT_S_MAX)),
+    "holdSlotSeconds": Field("hold_s", number(0, HOLD_S_MAX)),
     "backoffSeconds": Field("backoff_s", number(0.01, _DAY_S)),
     "backoffMaxSeconds": Field("backoff_s_max", number(0.01, _DAY_S)),
     "leaderElection": Field("leader_election", section(_ELECTION)),
     "recorder": Field("recorder", section(_RECORDER)),
+    "guard": Field("guard", section(_GUARD)),
     "healthAddress": Field("health_address", text(_address)),
     "bindConcurrency": Field("bind_concurrency", whole_number(1, _BIND_CONCURRENCY_MAX)),
     "logLevel": Field("log_level", choice({n: n for n in ("debug", "info", "warning", "error")})),

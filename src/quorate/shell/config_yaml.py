@@ -233,6 +233,24 @@ def texts(convert: Callable[[str], object]) -> ReadValue:
     return read
 
 
+def items(read_one: ReadValue) -> ReadValue:
+    """Make a reader of a list, each item by ``read_one``; problems name the item by its number."""
+
+    def read(reader: Reader, node: yaml.Node, path: str) -> list[Any]:
+        if not isinstance(node, yaml.SequenceNode):
+            raise BadValueError(f"{_describe(node)} is not a list", "Begin each item with a dash.")
+        return [read_one(reader, item, f"{path}[{i}]") for i, item in enumerate(node.value)]
+
+    return read
+
+
+def name(value: str) -> str:
+    """Return a name of a resource or label as it is, if it may be one. Raises BadValueError."""
+    if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_./]{0,300}[A-Za-z0-9])?", value):
+        raise BadValueError("is no name of a resource or label", "Write one such as cpu.")
+    return value
+
+
 def choice(values: Mapping[str, str]) -> ReadValue:
     """Make a reader of one word out of several."""
 

@@ -6,26 +6,23 @@ for one request and for a few seconds, their number is bounded, and the newest c
 a kubelet is heard while somebody holds many.
 """
 
-import asyncio
 import errno
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-_TEXT: Final = "text/plain; charset=utf-8"
+from quorate.shell.bounded_http import BoundedServer, ServeError, text_answer
+
 _PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 CONNECTIONS_MAX: Final = 64
 CONNECTION_S_MAX: Final = 15.0
 """From its first byte to the last of its answer; Prometheus itself gives up after 10 s."""
-_HEAD_LINE_BYTES_MAX: Final = 4096
-_HEAD_LINES_MAX: Final = 64
-_BODY_S_MAX: Final = 1.0  # how long a body that nobody asked for is read, and thrown away
 
 
-class HealthError(Exception):
+class HealthError(ServeError):
     """The pages cannot be served; the one line says why and what to do."""
 
 
@@ -59,7 +56,10 @@ class HealthServer:
         Raises HealthError: the address cannot be used.
         """
         # A plain server, without a router: three paths do not need one.
-        runner = web.ServerRunner(_BoundedServer(self._answer, self._connection_s_max))
+        server = BoundedServer(
+            self._answer, connections_max=CONNECTIONS_MAX, connection_s_max=self._connection_s_max
+        )
+        runner = web.ServerRunner(server)
         await runner.setup()
         try:
             await web.TCPSite(runner, self._host, self._port).start()
@@ -80,16 +80,16 @@ class HealthServer:
             answer = self._page(request)
         except Exception:  # aiohttp would say so to a logger that we silence
             logging.getLogger(__name__).exception("the page %s failed", request.path)
-            answer = _text(500, "this page failed; the log says why\n")
+            answer = text_answer(500, "this page failed; the log says why\n")
         answer.headers["Server"] = "quorate"
         answer.force_close()
         return answer
 
     def _page(self, request: web.BaseRequest) -> web.Response:
         if request.path not in _PATHS:
-            return _text(404, "not found: only /healthz, /readyz and /metrics are here\n")
+            return text_answer(404, "not found: only /healthz, /readyz and /metrics are here\n")
         if request.method not in {"GET", "HEAD"}:
-            answer = _text(405, "only GET is allowed\n")
+            answer = text_answer(405, "only GET is allowed\n")
             answer.headers["Allow"] = "GET, HEAD"
             return answer
         if request.path == "/metrics":
@@ -98,7 +98,7 @@ class HealthServer:
             )
         # That this loop answers at all is what health means here.
         reason = self._unready_reason() if request.path == "/readyz" else None
-        return _text(200, "ok\n") if reason is None else _text(503, f"{reason}\n")
+        return text_answer(200, "ok\n") if reason is None else text_answer(503, f"{reason}\n")
 
     def _explain(self, error: OSError) -> str:
         where = f"{self._host or '*'}:{self._port}"
@@ -111,52 +111,3 @@ class HealthServer:
         return (
             f"cannot serve health and metrics on {where}: {reason}; configure another host or port"
         )
-
-
-class _BoundedServer(web.Server):
-    """Ends connections that last too long, and the oldest when there are too many."""
-
-    def __init__(
-        self, answer: Callable[[web.BaseRequest], Awaitable[web.Response]], connection_s_max: float
-    ) -> None:
-        super().__init__(
-            answer,
-            access_log=None,
-            logger=_silent(),
-            max_line_size=_HEAD_LINE_BYTES_MAX,
-            max_field_size=_HEAD_LINE_BYTES_MAX,
-            max_headers=_HEAD_LINES_MAX,
-            lingering_time=_BODY_S_MAX,
-            auto_decompress=False,
-        )
-        self._connection_s_max = connection_s_max
-        self._open: dict[web.RequestHandler, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
-        loop = asyncio.get_running_loop()
-        end = loop.call_later(self._connection_s_max, transport.abort)
-        self._open[handler] = transport, end
-        if len(self._open) > CONNECTIONS_MAX:
-            oldest, end = self._open.pop(next(iter(self._open)))
-            end.cancel()
-            oldest.abort()
-
-    def connection_lost(
-        self, handler: web.RequestHandler, exc: BaseException | None = None
-    ) -> None:
-        if handler in self._open:
-            _, end = self._open.pop(handler)
-            end.cancel()
-        super().connection_lost(handler, exc)
-
-
-def _silent() -> logging.Logger:
-    """Return a logger of nothing: a stranger's broken requests must not fill our log."""
-    logger = logging.getLogger(f"{__name__}.requests")
-    logger.disabled = True
-    return logger
-
-
-def _text(status: int, text: str) -> web.Response:
-    return web.Response(status=status, body=text.encode(), headers={"Content-Type": _TEXT})

@@ -21,9 +21,13 @@ from quorate.simulate.network import Connection, Link
 from quorate.simulate.world import EPOCH_S, SYSTEM, World
 
 ATTEMPT_S = 5.0
+HOLD_S = 8.0
+"""Short: when a run comes to rest nothing is held any more, so all that fits has to be placed."""
 _BURIAL_TURNS_MAX = 100
 CONFIG = Config(
-    policy=Policy(attempt_timeout_s=ATTEMPT_S, backoff_s=0.5, backoff_s_max=4.0, avoid_s=8.0),
+    policy=Policy(
+        attempt_timeout_s=ATTEMPT_S, hold_s=HOLD_S, backoff_s=0.5, backoff_s_max=4.0, avoid_s=8.0
+    ),
     leader_election=LeaderElection(
         namespace=SYSTEM, lease_duration_s=4, renew_deadline_s=2.5, retry_period_s=1.0
     ),

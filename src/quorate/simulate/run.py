@@ -12,6 +12,7 @@ from quorate.core.plan.plan import Plan
 from quorate.simulate.chaos import Chaos
 from quorate.simulate.checks import Checks, Violation
 from quorate.simulate.fleet import Fleet
+from quorate.simulate.holding import Holding
 from quorate.simulate.logs import LOG
 from quorate.simulate.loop import VirtualLoop
 from quorate.simulate.network import Link
@@ -46,6 +47,7 @@ class Run:
     def __init__(self, seed: int, loop: VirtualLoop) -> None:
         self.world = World(seed, loop)
         self.checks = Checks(self.world.history, loop.time)
+        self.holding = Holding(self.world.history, self.checks)
         self.fleet = Fleet(self.world, self._planned, self._failed)
         self.workload = Workload(self.world)
         self.chaos = Chaos(self.world, self.fleet, self.workload)
@@ -113,6 +115,7 @@ class Run:
             )
             name = leader.link.name if leader is not None and can_act else ""
             self.checks.on_tick(_TICK_S, name)
+            self.holding.on_tick(_TICK_S, leader if can_act else None)
 
     def trace(self, say: Callable[[str], object]) -> None:
         """Write down what happens from now on."""

@@ -68,7 +68,7 @@ class Nodes2:
         if found is None or isinstance(found, Broken):
             return found
         assert room.taking.take(pod_class.id, pod_class.ask, [row], [node])
-        given = room.taking.given(pod_class.id, row, 0)
+        given = room.taking.hand_out(pod_class.id, row)
         return [[one.device.name for one in allocation.devices] for _, allocation in given]
 
     def slots(self, what):
@@ -218,7 +218,7 @@ def test_a_device_in_use_is_not_given_again_but_to_admins():
     first, room = world.ask(spec())
     row = world.cluster.nodes.rows["n0"]
     assert room.taking.take(first.id, first.ask, [row], ["n0"])
-    [(_, allocation)] = room.taking.given(first.id, row, 0)
+    [(_, allocation)] = room.taking.hand_out(first.id, row)
     world.tell(ObjectChanged(claim("theirs", allocation=allocation)))
     assert world.given(spec()) == [["d1"]]
     assert world.given(spec(request(admin=True))) == [["d0"]]

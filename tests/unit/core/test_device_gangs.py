@@ -5,6 +5,9 @@ from msgspec.structs import replace
 from quorate.core.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
 from quorate.core.model.devices import PodClaim
 from quorate.core.plan.verify import verify_gang
+from quorate.core.policy import Policy
+from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.scheduler import Scheduler
 from tests.unit.core.devices import claim, device, gpu_class, on, request, spec, zone
 from tests.unit.core.world import World, binds_of
 
@@ -80,6 +83,26 @@ def test_what_one_gang_was_given_is_not_given_to_the_next_one_of_the_cycle_or_la
     assert w.cycle() == {}
     w.observe(ObjectGone("ResourceClaim", "team", "a-0-gpu"))
     assert sorted(w.cycle()) == ["b-0", "b-1"]
+
+
+def test_gangs_of_one_cycle_on_one_node_get_different_devices():
+    w = gpu_world(4)
+    gang(w, "a", 2)
+    gang(w, "b", 2)
+    plan = w.decide()
+    assert len(plan.gangs) == 2
+    assert len(set(given(plan))) == 4
+
+
+def test_a_pod_of_no_gang_gets_its_device_under_a_profile_of_kube_schedulers():
+    w = gpu_world(0, 1)
+    w.scheduler = Scheduler(Policy(profiles=(("quorate", KUBE_SCHEDULER),)))
+    w.node("n0")
+    w.node("n1")
+    w.observe(ObjectChanged(gpu_class()), ObjectChanged(on("n1", device("d0"))))
+    w.observe(ObjectChanged(claim("c", owner="uid-p")))
+    w.pod("p", claims=(PodClaim("gpu", "c", own=True),))
+    assert given(w.decide()) == ["gpu.example.com/n1/d0"]
 
 
 def test_members_with_one_kind_of_claim_are_one_class_whatever_their_claims_are_called():

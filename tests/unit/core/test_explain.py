@@ -191,6 +191,15 @@ PODS = {
     ),
 }
 
+
+def held_room(w):
+    """A started gang has lost one of its two members."""
+    w.gang("a", 2, cpu=3)
+    w.cycle()
+    w.delete("a-1")
+    w.gang("job", 1, cpu=4)
+
+
 NOWHERE = {"shape": {"node_selector": pairs({"zone": "nowhere"})}}
 ROOM = {
     "no node matches": Case(
@@ -227,6 +236,12 @@ ROOM = {
         Reason.NOT_ENOUGH_ROOM,
         "4 members must start together and 3 fit: 0/2 nodes are available: 2 Insufficient cpu.",
         "free or add room: node n0 lacks 1 cpu",
+    ),
+    "held": Case(
+        held_room,
+        Reason.ROOM_HELD,
+        "1 member must start now and 0 fit: node n0 holds room for gang team/a until 00:21:40 UTC",
+        "free or add room, or wait",
     ),
     "extras": Case(
         lambda w: (w.gang("job", 2, pods=4, cpu=3), w.cycle()),

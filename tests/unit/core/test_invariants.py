@@ -16,6 +16,7 @@ from quorate.core.invariants import (
 )
 from quorate.core.model import HostPort
 from quorate.core.state.gangs import Attempt, Where
+from quorate.core.state.holds import Hold, Placed
 from tests.unit.core.world import LABELS, World, key
 
 STARTED, UNDER_WAY, BLOCKED, HELD = key("done"), key("starts"), key("large"), key("few", LABELS)
@@ -75,6 +76,18 @@ def swap_waiting(w):
     mine["uid-large-0"] = alike["uid-large-0"]
 
 
+def hold_of(w, which=STARTED, node="n0", until_s=1e9):
+    one = entry(w, "done-0")
+    hold = Hold(Placed(which, node, Where.BOUND, True, one.pod_class), one.pod)
+    hold.until_s = until_s
+    return hold
+
+
+def hold_for(w, which, node="n0", until_s=1e9):
+    w.cluster.holds._of[which] = [hold_of(w, which, node, until_s)]
+    w.cluster.holds._missing[which] = 1
+
+
 def wait_for_a_waiting_pod(w):
     attempt = gang(w, BLOCKED).attempt = Attempt("q-9", w.now_s + 60.0, 1)
     attempt.open.add("uid-large-0")
@@ -124,6 +137,26 @@ BROKEN = {
     "a gang that does not fit is in no queue": (
         drop_from_queue,
         {(Invariant.POD_IN_ONE_PLACE, "team/large")},
+    ),
+    "more is held than was lost": (
+        lambda w: w.cluster.holds._of.setdefault(STARTED, []).append(hold_of(w)),
+        {(Invariant.HELD_SLOTS, "team/done")},
+    ),
+    "room is held for a gang that never started": (
+        lambda w: hold_for(w, BLOCKED),
+        {(Invariant.HELD_SLOTS, "team/large")},
+    ),
+    "room is held for a gang that is not there": (
+        lambda w: hold_for(w, key("gone")),
+        {(Invariant.HELD_SLOTS, "team/gone")},
+    ),
+    "room is held on a node that is not there": (
+        lambda w: hold_for(w, STARTED, "n9"),
+        {(Invariant.HELD_SLOTS, "team/done")},
+    ),
+    "room is held for ever": (
+        lambda w: hold_for(w, STARTED, until_s=w.now_s - 1.0),
+        {(Invariant.HELD_SLOTS, "team/done")},
     ),
     "a gang is in two queues": (
         lambda w: w.scheduler._queue.ready.add(BLOCKED),
@@ -254,8 +287,8 @@ def test_a_started_gang_that_lost_a_member_is_not_in_part(w):
     w.delete("done-0")
     w.decide()
     assert gang(w, STARTED).bound == 1
-    late = {violation.object for violation in found(w, after_s=1000.0)}
-    assert "team/done" not in late
+    late = {violation.invariant for violation in found(w, after_s=1000.0)}
+    assert Invariant.GANG_NOT_IN_PART not in late
 
 
 def test_large_gangs_are_checked_in_sum_only(w):

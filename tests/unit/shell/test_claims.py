@@ -50,8 +50,8 @@ async def writing(*steps, may_write=lambda: True):
     ):
         claims = Claims(
             client,
-            bind=bound.append,
-            on_change=outcomes.append,
+            bound.append,
+            outcomes.append,
             may_write=may_write,
             clock=ManualClock(),
         )

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from quorate.core.policy import Policy
-from quorate.shell.config import Config, ConfigError, LeaderElection, RecorderConfig, load, parse
+from quorate.shell.config import (
+    Config,
+    ConfigError,
+    GuardConfig,
+    LeaderElection,
+    RecorderConfig,
+    load,
+    parse,
+)
 
 HEAD = "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
 
@@ -28,6 +36,7 @@ def test_every_field_is_read():
         "schedulerNames: [quorate, default-scheduler]\n"
         "packing: leastAllocated\n"
         "attemptTimeoutSeconds: 30.5\n"
+        "holdSlotSeconds: 0\n"
         "backoffSeconds: 2\n"
         "backoffMaxSeconds: 20\n"
         "leaderElection:\n"
@@ -38,6 +47,12 @@ def test_every_field_is_read():
         "  renewDeadlineSeconds: 20\n"
         "  retryPeriodSeconds: 4\n"
         "recorder: {enabled: false, maxBytes: 1048576, path: /tmp/a}\n"
+        "guard:\n"
+        "  enabled: true\n"
+        "  address: 127.0.0.1:7\n"
+        "  certFile: /c/tls.crt\n"
+        "  keyFile: /c/tls.key\n"
+        "  clientCAFile: /c/ca.crt\n"
         "healthAddress: '[::1]:0'\n"
         "bindConcurrency: 8\n"
         "logLevel: debug\n"
@@ -48,6 +63,7 @@ def test_every_field_is_read():
             scheduler_names=("quorate", "default-scheduler"),
             packing="least-allocated",
             attempt_timeout_s=30.5,
+            hold_s=0,
             backoff_s=2,
             backoff_s_max=20,
         ),
@@ -60,6 +76,14 @@ def test_every_field_is_read():
             retry_period_s=4,
         ),
         recorder=RecorderConfig(enabled=False, bytes_max=1 << 20, path="/tmp/a"),
+        guard=GuardConfig(
+            enabled=True,
+            host="127.0.0.1",
+            port=7,
+            cert_file="/c/tls.crt",
+            key_file="/c/tls.key",
+            client_ca_file="/c/ca.crt",
+        ),
         health_host="::1",
         health_port=0,
         bind_concurrency=8,
@@ -88,6 +112,8 @@ def test_anchors_are_followed():
         ("attemptTimeoutSeconds: 901", 3, "attemptTimeoutSeconds", "out of range|1 to 900"),
         ("attemptTimeoutSeconds: 0", 3, "attemptTimeoutSeconds", "out of range"),
         ("attemptTimeoutSeconds: 1:30", 3, "attemptTimeoutSeconds", "not a plain number"),
+        ("holdSlotSeconds: -1", 3, "holdSlotSeconds", "out of range|0 to 86400"),
+        ("holdSlotSeconds: 5m", 3, "holdSlotSeconds", '"5m"|without a unit'),
         ("backoffSeconds: .nan", 3, "backoffSeconds", "not a plain number"),
         ("backoffSeconds: 010", 3, "backoffSeconds", "not a plain number"),
         ("backoffSeconds: true", 3, "backoffSeconds", "not a plain number"),
@@ -103,6 +129,14 @@ def test_anchors_are_followed():
         ("healthAddress: 10271", 3, "healthAddress", "no address with a port|Write host:port"),
         ("healthAddress: a:70000", 3, "healthAddress", "no address with a port"),
         ("healthAddress: ::1:80", 3, "healthAddress", "[::]:10271"),
+        (
+            "guard: {enabled: true, certFile: /c}",
+            3,
+            "guard.enabled",
+            "no certificate with a key|Set guard.certFile and guard.keyFile",
+        ),
+        ("guard: {keyFile: tls.key}", 3, "guard.keyFile", "no absolute path"),
+        ("guard: {address: x}", 3, "guard.address", "no address with a port"),
         ("leaderElection: 3", 3, "leaderElection", "holds no fields|such as enabled"),
         ("leaderElection:\n  enabled: yes", 4, "leaderElection.enabled", "Write true or false."),
         (

@@ -150,6 +150,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
+    ``hold_s`` is how long room is held for its replacement; None means its gang's or the default.
     """
 
     uid: str
@@ -174,6 +175,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     started: bool = False
     refusal: str = ""
     claims: tuple[PodClaim, ...] = ()
+    hold_s: float | None = None
 
     @property
     def finished(self) -> bool:
@@ -207,7 +209,7 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an object of an API says of its gang.
 
     ``timeout_s`` bounds one attempt; None means the default. ``defect`` says why the object cannot
-    be used as it is.
+    be used as it is, ``warning`` what is odd about it. ``hold_s`` is as in ``Pod``.
     """
 
     key: GangKey
@@ -219,3 +221,5 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     queue: str = ""
     owner: Owner | None = None
     defect: str = ""
+    hold_s: float | None = None
+    warning: str = ""

@@ -6,21 +6,27 @@ fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from quorate.core.model import SpreadConstraint
 from quorate.core.plan.devices.giving import assume_devices
+from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang
+from quorate.core.plan.gang import Demand, DoesNotFit, place_gang
+from quorate.core.plan.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.plan.min_resources import shortage
+from quorate.core.plan.pack import constrain_one_another
 from quorate.core.plan.plan import Bind
 from quorate.core.plan.room import Room
+from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import PodClass
+from quorate.core.state.encoding import Ints, PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
+from quorate.core.state.holds import Hold
 
 Members = dict[PodClass, list[PodEntry]]
 
@@ -63,61 +69,140 @@ def demand_of(gang: GangEntry, members: Members) -> Demand:
 class Cycle:
     """The state of one cycle: the room that is left, and which demands were met with no room.
 
-    ``hopeless`` holds demands that did not fit: room only shrinks within a cycle, so another gang
-    that asks for the same need not be tried.
+    ``hopeless`` holds demands that did not fit, with the number of holds that were withheld: room
+    only shrinks within a cycle, so another gang that asks for the same need not be tried. What is
+    withheld from gangs without holds of their own differs by priority alone, so its number says
+    what it is. Both are forgotten when a hold ends.
     """
 
     cluster: Cluster
     policy: Policy
     masks: AttributeMasks
     room: Room
-    hopeless: set[Demand] = field(default_factory=set)
+    hopeless: set[tuple[Demand, int]] = field(default_factory=set)
+    singles: Singles = field(default_factory=Singles)
+    _rooms: dict[int, Room] = field(default_factory=dict)
+    """The room without what is withheld, by its number of holds; for gangs without own holds."""
 
     def place(self, gang: GangEntry) -> tuple[Bind, ...]:
         """Place the gang and assume it; no binds when it does not fit whole."""
+        holds = self.cluster.holds
+        if not holds:
+            return self._place(gang, ())
+        binds = self._place_on_held(gang)
+        for withheld in withheld_from(gang, holds):
+            if gang.waits:
+                binds += self._place(gang, withheld)
+        return binds
+
+    def _place_on_held(self, gang: GangEntry) -> tuple[Bind, ...]:
+        """Place replacements where room is held for their likes."""
+        own = [hold for hold in self.cluster.holds.of(gang.key) if hold.node not in gang.avoid]
+        if not own:
+            return ()
+        others = withheld_from(gang, self.cluster.holds)[0]
+        room = without(self.room, others)
+        held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
+        members = members_of(gang, self.cluster)
+        placed = []
+        for pod_class, entries in members.items():
+            if pod_class.base not in held:
+                continue
+            slots = np.minimum(held[pod_class.base], room.slots(pod_class))
+            if constrain_one_another(pod_class, room):
+                slots = slots.clip(max=1)
+            pods = fill(pod_class, len(entries), slots, room, self.policy.packing)
+            room.take(pod_class, pods)
+            held[pod_class.base] = held[pod_class.base] - pods
+            placed.append((pod_class, pods))
+        return self._assume(members, placed)
+
+    def _place(self, gang: GangEntry, withheld: Sequence[Hold]) -> tuple[Bind, ...]:
         members = members_of(gang, self.cluster)
         demand = demand_of(gang, members)
-        if demand in self.hopeless:
+        has_own = bool(self.cluster.holds.of(gang.key))
+        if not has_own and (demand, len(withheld)) in self.hopeless:
             return ()
+        room = self._without(withheld, is_common=not has_own)
         if gang.avoid:
-            return self._place_elsewhere(gang, demand, members)
-        gang.is_short = not gang.started and bool(shortage(gang, self.room, self.cluster.resources))
-        if gang.is_short:
-            return ()
-        found = place_gang(demand, self.room, self.policy.packing, self.policy.search_steps_max)
-        if isinstance(found, DoesNotFit):
-            if not any(pod_class.shape.affinity for pod_class in members):
-                self.hopeless.add(demand)  # else a pod placed later in this cycle could help
-            return ()
-        self.room = found.room
-        return self._assume(members, found)
-
-    def _place_elsewhere(
-        self, gang: GangEntry, demand: Demand, members: Members
-    ) -> tuple[Bind, ...]:
-        """Place a gang on other nodes than those whose kubelets refused it."""
-        rows = self.cluster.nodes.rows
-        avoided = [rows[node] for node in gang.avoid if node in rows]
-        room = self.room.copy()
-        room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
+            room = self._without_avoided(room, gang)
+        elif gang.key.is_single and not withheld and not demand.classes[0][0].profile.packs_gangs:
+            return self._place_single(members, demand)
+        else:
+            gang.is_short = not gang.started and bool(shortage(gang, room, self.cluster.resources))
+            if gang.is_short:
+                return ()
         found = place_gang(demand, room, self.policy.packing, self.policy.search_steps_max)
         if isinstance(found, DoesNotFit):
+            if not (has_own or gang.avoid):
+                self._give_up(demand, withheld)
             return ()
-        found.room.free[avoided] = self.room.free[avoided]
-        self.room = found.room
-        return self._assume(members, found)
+        return self._assume(members, found.pods, found.room if room is self.room else None)
 
-    def _assume(self, members: Members, placement: Placement) -> tuple[Bind, ...]:
+    def _give_up(self, demand: Demand, withheld: Sequence[Hold]) -> None:
+        """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
+        if not any(pod_class.shape.affinity for pod_class, _ in demand.classes):
+            self.hopeless.add((demand, len(withheld)))
+
+    def _place_single(self, members: Members, demand: Demand) -> tuple[Bind, ...]:
+        """Place a pod of no gang where kube-scheduler would."""
+        ((pod_class, (entry,)),) = members.items()
+        row = self.singles.best(pod_class, self.room)
+        if row is None:
+            self._give_up(demand, ())
+            return ()
+        rows = np.array([row])
+        self.room.take_at(pod_class, rows, np.ones(1, np.int64))
+        self.cluster.assume([entry], [row])
+        [given] = assume_devices(pod_class, [entry], [row], self.room, self.cluster)
+        self.room.settle()
+        self._rooms.clear()
+        self.singles.changed(rows, self.room)
+        return (Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node, given),)
+
+    def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
+        if not is_common:
+            return without(self.room, withheld)
+        room = self._rooms.get(len(withheld))
+        if room is None:
+            room = self._rooms[len(withheld)] = without(self.room, withheld)
+        return room
+
+    def _without_avoided(self, room: Room, gang: GangEntry) -> Room:
+        """Return the room of other nodes than those whose kubelets refused the gang."""
+        rows = self.cluster.nodes.rows
+        avoided = [rows[node] for node in gang.avoid if node in rows]
+        room = room.copy()
+        room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
+        return room
+
+    def _assume(
+        self,
+        members: Members,
+        placed: Sequence[tuple[PodClass, Ints]],
+        after: Room | None = None,
+    ) -> tuple[Bind, ...]:
+        """Assume that pods are placed; ``after`` is the room that is left, where it is known."""
+        if after is None:
+            after = self.room.copy()
+            for pod_class, pods in placed:
+                after.take(pod_class, pods)
+        self.room = after
+        self._rooms.clear()
         binds: list[Bind] = []
-        for pod_class, pods in placement.pods:
+        held_before = len(self.cluster.holds)
+        for pod_class, pods in placed:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
             gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
+            self.singles.changed(used, self.room)
             binds += [
                 Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node, given)
                 for entry, given in zip(entries, gives, strict=True)
             ]
         self.room.settle()
+        if held_before and (end_taken(self.cluster) or len(self.cluster.holds) < held_before):
+            self.hopeless.clear()
         return tuple(binds)

@@ -69,6 +69,13 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
     )
 
 
+def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> bool:
+    """Return whether all waiting members of the gang have room. Changes nothing."""
+    demand = demand_of(gang, members_of(gang, cluster))
+    found = place_gang(demand, room, policy.packing, policy.search_steps_max)
+    return isinstance(found, Placement) and found.placed >= demand.pods
+
+
 def _blocker(pod_class: PodClass, pod: str, pods: int, fit: int, room: Room) -> Blocker:
     return Blocker(
         pod=pod,

@@ -8,7 +8,7 @@ import numpy as np
 
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import packing as utilisation_of
-from quorate.core.plan.scores import standing_score, total_score
+from quorate.core.plan.scores import standing_score
 from quorate.core.state.encoding import Ints, PodClass
 
 Packing = Literal["most-allocated", "least-allocated"]
@@ -27,8 +27,6 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
     if not count:
         return pods
     if not pod_class.profile.packs_gangs:
-        if count == 1:
-            return _best(pod_class, slots, room)
         packing = "least-allocated" if pod_class.profile.fit.type == _LEAST else "most-allocated"
     attributes = standing_score(pod_class, room, slots > 0).astype(np.float64)
     free, allocatable = room.free[rows], room.snapshot.allocatable[rows]
@@ -41,17 +39,6 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
         pods[rows] = _spread(attributes[rows] - full_with_one, slope, slots[rows], count)
     assert int(pods.sum()) == count, "every pod that has a slot gets one"
     assert bool((pods <= slots).all()), "no node takes more than it has slots for"
-    return pods
-
-
-def _best(pod_class: PodClass, slots: Ints, room: Room) -> Ints:
-    """Give one pod to a node with the highest total of kube-scheduler's scores, the first such."""
-    pods = np.zeros(len(slots), np.int64)
-    rows = np.flatnonzero(slots)
-    best = 0
-    if len(rows) > 1:
-        best = int(np.argmax(total_score(pod_class, room, slots > 0)[rows]))
-    pods[rows[best]] = 1
     return pods
 
 

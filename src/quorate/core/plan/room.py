@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import AttributeMasks, pod_slots
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
 
-Amounts = npt.NDArray[np.float64]
+Sums = npt.NDArray[np.float64]
 
 
 class Room:
@@ -28,10 +29,10 @@ class Room:
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
-        self._placed: list[tuple[dict[Key, int], Ints]] = []
+        self._placed: list[tuple[dict[Key, int], Ints, Ints]] = []
         """What was placed, and is not yet in the cluster's own columns."""
-        self._in_sum: Amounts | None = None
         self._taking: Taking | None = None
+        self._in_sum: Sums | None = None
 
     def copy(self) -> Room:
         """Return a room of its own to try something in."""
@@ -64,7 +65,15 @@ class Room:
             self._taking = Taking(snapshot.devices, snapshot.device_views, self.masks.outcomes)
         return self._taking
 
-    def in_sum(self) -> Amounts:
+    def amounts(self, rows: Ints | None = None) -> Amounts:
+        """Return the room of these rows (None: of all) as scores of allocation look at it."""
+        resources = self.snapshot.table.resources
+        size = self.snapshot.allocatable
+        if rows is None:
+            return Amounts(self.free, size, self.scored, resources)
+        return Amounts(self.free[rows], size[rows], self.scored[rows], resources)
+
+    def in_sum(self) -> Sums:
         """Return float64[r]: the free room of all nodes that are not cordoned, added up."""
         if self._in_sum is None:
             usable = self.snapshot.alive & ~self.snapshot.unschedulable
@@ -73,31 +82,44 @@ class Room:
 
     def take(self, pod_class: PodClass, pods: Ints) -> None:
         """Count ``pods`` (int64[n]) more pods of the class."""
-        self._in_sum = None
         rows = np.flatnonzero(pods)
-        for column, amount in pod_class.demands:
-            self.free[rows, column] -= amount * pods[rows]
-        self.scored[rows] += np.outer(pods[rows], pod_class.shape.scored)
-        if pod_class.shape.host_ports:
-            self.ports_taken.append((pod_class, rows))
+        self.take_at(pod_class, rows, pods[rows])
+
+    def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
+        self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
-            on = np.repeat(rows, pods[rows]).tolist()
+            on = np.repeat(rows, pods).tolist()
             names = [self.snapshot.node(row).name for row in on]
             self.taking.take(pod_class.id, pod_class.ask, on, names)
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
-            self._placed.append((effects, pods))
+            self._placed.append((effects, rows, pods))
             for key in effects.keys() & self._counts.keys():
-                self._counts[key] = self._counts[key] + effects[key] * pods
+                counts = self._counts[key] = self._counts[key].copy()
+                counts[rows] += effects[key] * pods
+
+    def withhold(self, pod_class: PodClass, pods: Ints) -> None:
+        """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
+        rows = np.flatnonzero(pods)
+        self._take_amounts(pod_class, rows, pods[rows])
+
+    def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        self._in_sum = None
+        for column, amount in pod_class.demands:
+            self.free[rows, column] -= amount * pods
+        self.scored[rows] += np.outer(pods, pod_class.shape.scored)
+        if pod_class.shape.host_ports:
+            self.ports_taken.append((pod_class, rows))
 
     def counts(self, key: Key) -> Ints:
         """Return int64[n]: what a column of ``Neighbours`` counts, with what was placed here."""
         found = self._counts.get(key)
         if found is None:
             found = self.snapshot.neighbours.column(key)[: len(self.free)].copy()
-            for effects, pods in self._placed:
+            for effects, rows, pods in self._placed:
                 if key in effects:
-                    found += effects[key] * pods
+                    found[rows] += effects[key] * pods
             self._counts[key] = found
         return found
 
@@ -116,7 +138,7 @@ class Room:
     def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
         """Return the columns of terms that match such a pod and that pods on nodes carry."""
         found = set(self.snapshot.neighbours.terms(pod_class.matched, column))
-        for effects, _ in self._placed:
+        for effects, _, _ in self._placed:
             found.update(
                 key for key in effects if key.column is column and key.selector in pod_class.matched
             )

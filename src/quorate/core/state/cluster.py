@@ -11,25 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
-from quorate.core.model import (
-    DeviceClass,
-    GangKey,
-    Namespace,
-    Owner,
-    Pod,
-    ResourceClaim,
-    ResourceSlice,
-)
+from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state.device_asks import Asks
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.holds import Holds, placed
+from quorate.core.state.looked_up import LookedUp
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
+
+_ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
+"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
 
 
 class Cluster:
@@ -53,6 +50,7 @@ class Cluster:
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
+        self.holds = Holds()
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -62,6 +60,7 @@ class Cluster:
         """Pods of ours that could be placed now, in all gangs together."""
         self._with_min_resources: set[GangKey] = set()
         self._on_node: dict[str, set[str]] = {}
+        looked_up = LookedUp(self.neighbours, self.spread_defaults, self.devices)
         self._handlers: dict[type[Change], Callable[..., None]] = {
             changes.NodeChanged: self._node_changed,
             changes.NodeGone: self._node_gone,
@@ -71,10 +70,11 @@ class Cluster:
             changes.GangGone: self._gang_gone,
             changes.DialectServed: self._dialect_served,
             changes.OwnerChanged: self._owner_changed,
-            changes.ObjectChanged: self._object_changed,
-            changes.ObjectGone: self._object_gone,
+            changes.ObjectChanged: looked_up.changed,
+            changes.ObjectGone: looked_up.gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
+            changes.BindingAdmitted: self._binding_admitted,
         }
 
     def apply(self, change: Change) -> None:
@@ -130,6 +130,7 @@ class Cluster:
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
+        self.holds.note_assumed(gang, entries)
 
     # Nodes
 
@@ -151,6 +152,7 @@ class Cluster:
             return
         self.nodes_differ = True
         self.grown.discard(row)
+        self.holds.node_gone(change.name)
         for uid in self._on_node.get(change.name, ()):
             entry = self.pods[uid]
             self.neighbours.release(
@@ -171,7 +173,9 @@ class Cluster:
             self.devices.note_user(pod, None)
             entry.gang = self._gang_for(pod)
             self._enter(entry, self._place_of(pod, None), pod.node)
+            self.holds.note(None, entry)
         elif entry.pod != pod:
+            was = placed(entry)
             where, node = self._place_of(pod, entry), pod.node or entry.node
             was_refused = entry.where is Where.REFUSED
             self._leave(entry)
@@ -182,12 +186,13 @@ class Cluster:
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, where, node if where in (Where.BOUND, Where.ASSUMED) else "")
+            self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry)
                 self._settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
+            self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
@@ -218,7 +223,9 @@ class Cluster:
         entry = self.pods.get(change.uid)
         if entry is None:
             return
+        was = placed(entry)
         self._leave(entry)
+        self.holds.note(was, entry, gone=True)
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
@@ -273,9 +280,10 @@ class Cluster:
                 del self._on_node[entry.node]
 
     def _move(self, entry: PodEntry, where: Where, node: str) -> None:
-        row_before = entry.row
+        row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
+        self.holds.note(was, entry)
         if row_before >= 0 and entry.row != row_before:
             self.grown.add(row_before)
 
@@ -300,6 +308,8 @@ class Cluster:
     def _gang_changed(self, change: changes.GangChanged) -> None:
         gang = self._gang(change.spec.key)
         if gang.spec != change.spec:
+            if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
+                self.holds.end_all_of(gang.key)
             gang.set_spec(change.spec)
             if change.spec.min_resources:
                 self._with_min_resources.add(gang.key)
@@ -332,6 +342,7 @@ class Cluster:
 
     def _owner_changed(self, change: changes.OwnerChanged) -> None:
         key = change.namespace, change.owner
+        self.touched |= self.holds.owner_said(*key, change.replicas)
         if key in self.owners and self.owners[key] == change.replicas:
             return
         self.owners[key] = change.replicas
@@ -340,23 +351,6 @@ class Cluster:
             for gang in self.gangs.values()
             if gang.key.namespace == change.namespace and gang.waits
         )
-
-    # Objects that rules look up
-
-    def _object_changed(self, change: changes.ObjectChanged) -> None:
-        found = change.object
-        if isinstance(found, Namespace):
-            self.neighbours.put_namespace(found)
-        elif isinstance(found, ResourceSlice | DeviceClass | ResourceClaim):
-            self.devices.put(found)
-        else:
-            self.spread_defaults.put(found)
-
-    def _object_gone(self, change: changes.ObjectGone) -> None:
-        if change.kind == "Namespace":
-            self.neighbours.remove_namespace(change.name)
-        elif not self.devices.remove(change.kind, change.namespace, change.name):
-            self.spread_defaults.remove(change.kind, change.namespace, change.name)
 
     # Outcomes of our binds
 
@@ -383,6 +377,12 @@ class Cluster:
                 entry.gang.last_failure = change.message
             self._move(entry, self._place_of(entry.pod, None), "")
         self._settle(entry.gang, change.uid)
+
+    def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
+        """Count another scheduler's pod where it is about to be bound, or no more."""
+        entry = self.pods.get(change.uid)
+        if entry is not None and entry.where is Where.FOREIGN:
+            self._move(entry, Where.FOREIGN, change.node)
 
     def _settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""

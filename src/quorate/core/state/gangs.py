@@ -33,7 +33,7 @@ class Where(IntEnum):
     ENDED = 6
     """Finished without ever having had a node."""
     FOREIGN = 7
-    """Another scheduler's, without a node."""
+    """Another scheduler's, without a node; the guard may have let it through to one."""
     REFUSED = 8
     """Its node's kubelet refused it: it never ran and never will, so it counts for nothing."""
 

@@ -93,9 +93,9 @@ class Claims:
     def __init__(
         self,
         client: KubeClient,
-        *,
         bind: Callable[[GangBinds], None],
         on_change: Callable[[BindFailed], None],
+        *,
         may_write: Callable[[], bool],
         clock: Clock,
     ) -> None:

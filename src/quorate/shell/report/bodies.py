@@ -6,6 +6,8 @@ them keep working.
 
 from __future__ import annotations
 
+from typing import cast
+
 from quorate.core.model import Pod
 from quorate.core.reasons import Reason
 from quorate.dialects.fields import format_micro_time, format_time
@@ -67,6 +69,18 @@ def event(
             "uid": pod.uid,
         },
     }
+
+
+def about(
+    event: dict[str, object], regarding: dict[str, str] | None, annotations: dict[str, str]
+) -> dict[str, object]:
+    """Return an Event with annotations, about another object of its namespace (None: its pod)."""
+    meta = {**cast(dict[str, object], event["metadata"]), "annotations": annotations}
+    if regarding is None:
+        return {**event, "metadata": meta}
+    suffix = str(meta["name"]).rpartition(".")[2]
+    meta["name"] = f"{regarding['name'][: _NAME_CHARS_MAX - len(suffix) - 1]}.{suffix}"
+    return {**event, "metadata": meta, "regarding": regarding}
 
 
 def clipped(note: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Count
+from collections.abc import Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -12,6 +13,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from quorate.core.guard import Answer
 from quorate.core.invariants import Invariant
 from quorate.core.reasons import GangState, Reason
 
@@ -71,6 +73,17 @@ class Metrics:
         self.invariant_checks = self._counter(
             "invariant_checks", "Nodes, gangs and pods that the self-check looked at.", []
         )
+        self.held_slots = self._gauge(
+            "held_slots", "Rooms of lost members of gangs, held for their replacements.", []
+        )
+        self.oldest_held_slot_s = self._gauge(
+            "oldest_held_slot_seconds", "For how long the oldest of them is held; 0: none is.", []
+        )
+        self.guard_reviews = self._counter(
+            "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
+        )
+        for answer in Answer:
+            self.guard_reviews.labels(str(answer))
         self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
         self.show_gangs(Count(), Count())  # each series is there from the start
 
@@ -84,6 +97,11 @@ class Metrics:
             self.waiting.labels(str(reason)).set(reasons[reason])
             if reason.is_misconfiguration:
                 self.misconfigured.labels(str(reason)).set(reasons[reason])
+
+    def show_holds(self, since_s: Sequence[float], now_s: float) -> None:
+        """Set the gauges of held slots, by the times at which each began."""
+        self.held_slots.set(len(since_s))
+        self.oldest_held_slot_s.set(max(0.0, now_s - min(since_s, default=now_s)))
 
     def _gauge(self, name: str, text: str, labels: list[str]) -> Gauge:
         return Gauge(f"quorate_{name}", text, labels, registry=self.registry)

@@ -23,6 +23,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
 from quorate.shell.report import bodies
+from quorate.shell.report.held import HeldNotes
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.writes import Writes
@@ -69,6 +70,7 @@ class Reporter:
         self._said: dict[str, tuple[str, str]] = {}
         """The reason and sentence that each pod (by uid) carries."""
         self._warned: dict[GangKey, set[str]] = {}
+        self._held = HeldNotes()
 
     def touch(self, keys: Iterable[GangKey]) -> None:
         """Report these gangs when they have come to rest."""
@@ -90,7 +92,7 @@ class Reporter:
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
         if pod.warning:
-            self._warn(key_of(pod), pod)
+            self._warn(key_of(pod), pod, pod.warning)
 
     def gone(self, uid: str) -> None:
         """Forget a deleted pod."""
@@ -99,17 +101,18 @@ class Reporter:
 
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
         """Queue an Event about a pod; it is made when it is sent, which is after the binds."""
-        make = partial(
+        make = self._event(pod, kind=kind, reason=reason, action=action, note=note)
+        self.writes.put((reason, pod.uid), partial(self._send_event, pod, make), urgent=False)
+
+    def _event(self, pod: Pod, **words: str) -> Callable[[], dict[str, object]]:
+        """Return what makes an Event of now, later."""
+        return partial(
             bodies.event,
             pod,
-            kind=kind,
-            reason=reason,
-            action=action,
-            note=note,
             instance=self._instance,
             now_s=self._clock.wall_s(),
+            **words,
         )
-        self.writes.put((reason, pod.uid), partial(self._send_event, pod, make), urgent=False)
 
     async def _send_event(self, pod: Pod, make: Callable[[], dict[str, object]]) -> None:
         await self._client.post(_EVENTS_PATH.format(pod.namespace), make())
@@ -169,14 +172,19 @@ class Reporter:
                 self._reported_at_s[key] = self._clock.monotonic_s()
                 self._last[key] = explanation.state, explanation.reason
                 self._tell_pods(gang, explainer, explanation)
+                self._tell_held(gang, explanation)
                 self._write_status(gang, explainer, explanation)
             if not gang.members:
                 self._forget(key)  # nobody waits: it counts in no metric
         self._show_gangs()
 
     def _waits_for_owner(self, explainer: Explainer, key: GangKey) -> bool:
-        """Ask who makes the missing members; the sentence waits for the answer."""
-        return any([self._lookup.ask(key.namespace, owner) for owner in explainer.owners(key)])
+        """Ask who makes the missing members; the sentence waits for the answer.
+
+        Of a gang that has lost members an answer is needed that was given since.
+        """
+        waits = any([self._lookup.ask(key.namespace, owner) for owner in explainer.owners(key)])
+        return waits or bool(self._scheduler.cluster.holds.owners_to_ask(key))
 
     def _claims_empty(self, gang: GangEntry) -> bool:
         """Whether an object without pods is ours: Volcano's clients wait for its first phase."""
@@ -192,6 +200,21 @@ class Reporter:
     def _forget(self, key: GangKey) -> None:
         self._settle(key)
         self._warned.pop(key, None)
+        self._held.forget(key)
+
+    def _tell_held(self, gang: GangEntry, explanation: Explanation) -> None:
+        """Write an Event when what is held for a gang differs from what was said last."""
+        note = self._held.news(gang, explanation.held, self._scheduler.cluster.holds)
+        if note is None:
+            return
+        words = {"kind": "Normal", "reason": note.reason, "action": "Holding", "note": note.note}
+        make = self._event(note.pod, **words)
+        send = partial(
+            self._send_event,
+            note.pod,
+            lambda: bodies.about(make(), note.regarding, note.annotations),
+        )
+        self.writes.put((note.reason, gang.key), send, urgent=False)
 
     def _tell_pods(self, gang: GangEntry, explainer: Explainer, explanation: Explanation) -> None:
         """Write the condition and the Event of each waiting member whose sentence is new."""
@@ -199,8 +222,8 @@ class Reporter:
         starting = explanation.reason in (Reason.NONE, Reason.STARTING)
         for entry in gang.members.values():
             pod = entry.pod
-            if pod.warning:
-                self._warn(gang.key, pod)
+            for warning in {pod.warning, gang.spec.warning if gang.spec else ""} - {""}:
+                self._warn(gang.key, pod, warning)
             if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
                 self._said.pop(pod.uid, None)
                 continue
@@ -224,14 +247,12 @@ class Reporter:
         self._said.pop(uid, None)
         self.touch((key,))
 
-    def _warn(self, key: GangKey, pod: Pod) -> None:
+    def _warn(self, key: GangKey, pod: Pod, warning: str) -> None:
         """Say once for each gang what is odd about a pod but holds nothing back."""
         warned = self._warned.setdefault(key, set())
-        if pod.warning not in warned and len(warned) < _WARNINGS_MAX:
-            warned.add(pod.warning)
-            self.event(
-                pod, kind="Warning", reason="GangLabels", action="Scheduling", note=pod.warning
-            )
+        if warning not in warned and len(warned) < _WARNINGS_MAX:
+            warned.add(warning)
+            self.event(pod, kind="Warning", reason="GangLabels", action="Scheduling", note=warning)
 
     def _write_status(
         self, gang: GangEntry, explainer: Explainer, explanation: Explanation

@@ -79,6 +79,23 @@ class Feed:
         """Whether everything was listed: before that, nothing may be decided."""
         return all(reflector.is_synced for reflector in self.reflectors.values())
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether everything was listed, and no watch is in trouble as far as we know."""
+        return all(
+            reflector.is_synced and (reflector.is_absent or reflector.last_error is None)
+            for reflector in self.reflectors.values()
+        )
+
+    def unready_reason(self) -> str | None:
+        """Say what is not listed yet, and why; None when everything is."""
+        missing = [
+            f"{path} ({reflector.last_error})" if reflector.last_error else path
+            for path, reflector in self.reflectors.items()
+            if not reflector.is_synced
+        ]
+        return f"not listed yet: {', '.join(missing)}" if missing else None
+
     async def run(self) -> None:
         """Watch until cancelled; what a watcher raises ends all of them."""
         async with asyncio.TaskGroup() as group:

@@ -143,9 +143,6 @@ def _selecting(raw: bytes) -> tuple[_Metadata, LabelSelector | None]:
 
 LOOKUPS: tuple[Lookup, ...] = (
     Lookup(Resource("", "v1", "namespaces", "Namespace"), Namespace, _namespace),
-    Lookup(_devices("deviceclasses", "DeviceClass"), DeviceClass, decode_class, optional=True),
-    Lookup(_devices("resourceslices", "ResourceSlice"), ResourceSlice, decode_slice, optional=True),
-    Lookup(_devices("resourceclaims", "ResourceClaim"), ResourceClaim, decode_claim, optional=True),
     Lookup(Resource("", "v1", "services", "Service"), Service, _service),
     Lookup(
         Resource("", "v1", "replicationcontrollers", "ReplicationController"),
@@ -154,4 +151,7 @@ LOOKUPS: tuple[Lookup, ...] = (
     ),
     Lookup(Resource("apps", "v1", "replicasets", "ReplicaSet"), ReplicaSet, _replica_set),
     Lookup(Resource("apps", "v1", "statefulsets", "StatefulSet"), StatefulSet, _stateful_set),
+    Lookup(_devices("deviceclasses", "DeviceClass"), DeviceClass, decode_class, optional=True),
+    Lookup(_devices("resourceslices", "ResourceSlice"), ResourceSlice, decode_slice, optional=True),
+    Lookup(_devices("resourceclaims", "ResourceClaim"), ResourceClaim, decode_claim, optional=True),
 )

@@ -25,6 +25,7 @@ from quorate.core.model import GangKey
 from quorate.dialects import DIALECTS, Dialect
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.hold_time import with_hold_time
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS, Lookup
 from quorate.shell.watch.nodes import decode_node
@@ -95,7 +96,7 @@ def _gang_kind(dialect: Dialect, resource: Resource) -> WatchedKind:
     name, decode = dialect.NAME, dialect.decode
 
     def changed(raw: bytes) -> AnyChange:
-        return GangChanged(decode(raw))
+        return GangChanged(with_hold_time(decode(raw), raw))
 
     def gone(raw: bytes) -> AnyChange:
         who = identity(raw)

@@ -123,6 +123,7 @@ class PodDecoder:
             attempt=annotations.get(ATTEMPT, ""),
             attempt_size=_attempt_size(annotations),
             started=STARTED in annotations,
+            hold_s=said.hold_s,
             refusal=_refusal(status) if node and status is not None else "",
             claims=pod_claims(spec, status) if is_set(spec.resource_claims) else (),
         )

@@ -7,7 +7,6 @@ In: members that were placed, and what the room gave their claims. Out: ``Give``
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from quorate.core.plan.plan import Give, TakeBack
@@ -28,12 +27,10 @@ def assume_devices(
     if pod_class.ask is None:
         return [()] * len(entries)
     devices = cluster.devices
-    placed: Counter[int] = Counter()
     gives = []
     for entry, row in zip(entries, rows, strict=True):
         pod = entry.pod
-        given = dict(room.taking.given(pod_class.id, row, placed[row]))
-        placed[row] += 1
+        given = dict(room.taking.hand_out(pod_class.id, row))
         mine = []
         needed = [one.claim for one in pod.claims if one.claim]
         for place, name in enumerate(needed):

@@ -128,9 +128,12 @@ class Taking:
         self._shares[device] = {**self._shares.get(device, {}), made: ()}
         return made
 
-    def given(self, class_id: int, row: int, index: int) -> Given:
-        """Return what the pod with this index, of those of the class on the row, got here."""
-        return self._given[class_id, row][index]
+    def hand_out(self, class_id: int, row: int) -> Given:
+        """Return what the first pod of the class on the row got that was not handed out yet."""
+        first, *rest = self._given.pop((class_id, row))
+        if rest:
+            self._given[class_id, row] = tuple(rest)
+        return first
 
     def _use(self, given: Allocation) -> None:
         used = []

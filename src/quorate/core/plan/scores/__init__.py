@@ -10,6 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
+from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import (
     dynamic_resources,
@@ -23,7 +24,7 @@ from quorate.core.plan.scores import (
 )
 from quorate.core.state.encoding import Ints, Mask, PodClass
 
-STANDING = {
+STANDING: dict[str, ModuleType] = {
     "TaintToleration": taint_toleration,
     "NodeAffinity": node_affinity,
     "PodTopologySpread": pod_topology_spread,
@@ -32,7 +33,7 @@ STANDING = {
     "ImageLocality": image_locality,
 }
 """Scores that do not depend on what is allocated."""
-ALLOCATION = {
+ALLOCATION: dict[str, ModuleType] = {
     "NodeResourcesFit": node_resources_fit,
     "NodeResourcesBalancedAllocation": node_resources_balanced_allocation,
 }
@@ -40,29 +41,35 @@ ALLOCATION = {
 
 def standing_score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
     """Return int64[n]: the weighted sum of the scores that allocation does not change."""
-    return _sum(STANDING, pod_class, room, feasible)
-
-
-def total_score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
-    """Return int64[n]: kube-scheduler's total for one more pod; only for the feasible nodes."""
-    return _sum(STANDING | ALLOCATION, pod_class, room, feasible)
-
-
-def scores(pod_class: PodClass, room: Room, feasible: Mask) -> dict[str, Ints]:
-    """Return each score, int64[n] from 0 to 100 on the feasible nodes, before its weight."""
-    found = {}
-    for name, rule in (STANDING | ALLOCATION).items():
-        score = rule.score(pod_class, room, feasible)
-        if score is not None:
-            found[name] = score
-    return found
-
-
-def _sum(rules: dict[str, ModuleType], pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
     total = np.zeros(len(room.free), np.int64)
-    for name, rule in rules.items():
+    for name, rule in STANDING.items():
         weight = pod_class.profile.weight(name)
         score = rule.score(pod_class, room, feasible) if weight else None
         if score is not None:
             total += weight * score
     return total
+
+
+def allocation_score(pod_class: PodClass, amounts: Amounts) -> Ints:
+    """Return int64[m]: the weighted sum of kube-scheduler's two scores of allocation."""
+    total = np.zeros(len(amounts.free), np.int64)
+    for name, rule in ALLOCATION.items():
+        weight = pod_class.profile.weight(name)
+        score = rule.score(pod_class, amounts) if weight else None
+        if score is not None:
+            total += weight * score
+    return total
+
+
+def scores(pod_class: PodClass, room: Room, feasible: Mask) -> dict[str, Ints]:
+    """Return each score, int64[n] from 0 to 100 on the feasible nodes, before its weight."""
+    found = {}
+    for name, rule in STANDING.items():
+        score = rule.score(pod_class, room, feasible)
+        if score is not None:
+            found[name] = score
+    for name, allocation in ALLOCATION.items():
+        score = allocation.score(pod_class, room.amounts())
+        if score is not None:
+            found[name] = score
+    return found

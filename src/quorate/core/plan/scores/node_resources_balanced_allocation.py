@@ -5,26 +5,21 @@ Source: kube-scheduler 1.36, noderesources/balanced_allocation.go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.state.encoding import Ints, Mask, PodClass
-
-if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+from quorate.core.plan.amounts import Amounts
+from quorate.core.state.encoding import Ints, PodClass
 
 Fractions = npt.NDArray[np.float64]
 
 
-def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
-    """Return int64[n] from 0 to 100: 75, more where the pod makes use more even, else less.
+def score(pod_class: PodClass, amounts: Amounts) -> Ints | None:
+    """Return int64[m] from 0 to 100: 75, more where the pod makes use more even, else less.
 
     None: the pod asks for none of the resources.
     """
-    del feasible  # not normalised
-    columns = room.snapshot.table.resources.columns
+    columns = amounts.resources.columns
     asked = dict(pod_class.demands)
     names = [name for name, _ in pod_class.profile.balanced if name in columns]
     if not any(asked.get(columns[name]) for name in names):
@@ -35,8 +30,8 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
         amount = asked.get(column, 0)
         if not amount and name not in ("cpu", "memory", "ephemeral-storage"):
             continue
-        size = room.snapshot.allocatable[:, column]
-        used = size - room.free[:, column]
+        size = amounts.allocatable[:, column]
+        used = size - amounts.free[:, column]
         with_pod.append(_fraction(used + amount, size))
         without.append(_fraction(used, size))
     change = _evenness(with_pod) - _evenness(without)

@@ -7,30 +7,26 @@ and resource_allocation.go. All divisions are of integers.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.plan.amounts import Amounts
 from quorate.core.profile import FitStrategy
-from quorate.core.state.encoding import CPU, MEMORY, Ints, Mask, PodClass
-
-if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+from quorate.core.state.encoding import CPU, MEMORY, Ints, PodClass
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
-def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
-    """Return int64[n] from 0 to 100, with one pod of the class counted in."""
-    del feasible  # not normalised
+def score(pod_class: PodClass, amounts: Amounts) -> Ints:
+    """Return int64[m] from 0 to 100, with one pod of the class counted in."""
     strategy = pod_class.profile.fit
-    total = np.zeros(len(room.free), np.int64)
-    weights = np.zeros(len(room.free), np.int64)
+    total = np.zeros(len(amounts.free), np.int64)
+    weights = np.zeros(len(amounts.free), np.int64)
     for name, weight in strategy.resources:
-        amounts = requested(name, pod_class, room)
-        if amounts is None:
+        found = requested(name, pod_class, amounts)
+        if found is None:
             continue
-        asked, size = amounts
+        asked, size = found
         part = _score_one(strategy, asked, size)
         # A curve's zero does not count; elsewhere only what the node has does.
         counts = (part > 0) if strategy.type == "RequestedToCapacityRatio" else (size > 0)
@@ -39,24 +35,24 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     return _mean(strategy, total, weights)
 
 
-def requested(name: str, pod_class: PodClass, room: Room) -> tuple[Ints, Ints] | None:
-    """Return int64[n] twice: what would be requested of a resource, and what there is of it.
+def requested(name: str, pod_class: PodClass, amounts: Amounts) -> tuple[Ints, Ints] | None:
+    """Return int64[m] twice: what would be requested of a resource, and what there is of it.
 
     None: an extended resource that the pod does not ask for, which is not scored.
     """
-    column = room.snapshot.table.resources.columns.get(name)
+    column = amounts.resources.columns.get(name)
     if column is None:
         return None
-    size = room.snapshot.allocatable[:, column]
+    size = amounts.allocatable[:, column]
     if column in (CPU, MEMORY):
         shape = pod_class.shape
         pending = shape.scored_pending or shape.scored
         index = 0 if column == CPU else 1
-        return room.scored[:, index] + pending[index], size
+        return amounts.scored[:, index] + pending[index], size
     amount = dict(pod_class.demands).get(column, 0)
     if not amount and name not in _NATIVE:
         return None
-    return size - room.free[:, column] + amount, size
+    return size - amounts.free[:, column] + amount, size
 
 
 def _score_one(strategy: FitStrategy, asked: Ints, size: Ints) -> Ints:

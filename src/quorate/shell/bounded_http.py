@@ -1,0 +1,88 @@
+"""An HTTP server that strangers can take little from. In: an answer for each request.
+
+Used by ``health`` and ``guard``. Heads are small, connections are few and do not last, and the
+newest come first, so that a new one is heard while somebody holds many.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from aiohttp import web
+
+_HEAD_LINE_BYTES_MAX: Final = 4096
+_HEAD_LINES_MAX: Final = 64
+_BODY_S_MAX: Final = 1.0  # how long a body that nobody asked for is read, and thrown away
+
+
+class ServeError(Exception):
+    """Something that we serve cannot be served; the one line says why and what to do."""
+
+
+class BoundedServer(web.Server):
+    """Ends connections that last too long, and the oldest when there are too many."""
+
+    def __init__(
+        self,
+        answer: Callable[[web.BaseRequest], Awaitable[web.Response]],
+        *,
+        connections_max: int,
+        connection_s_max: float,
+    ) -> None:
+        """``connection_s_max`` runs from a connection's start, or from its last ``prolong``."""
+        super().__init__(
+            answer,
+            access_log=None,
+            logger=_silent(),
+            max_line_size=_HEAD_LINE_BYTES_MAX,
+            max_field_size=_HEAD_LINE_BYTES_MAX,
+            max_headers=_HEAD_LINES_MAX,
+            lingering_time=_BODY_S_MAX,
+            keepalive_timeout=connection_s_max,
+            auto_decompress=False,
+        )
+        self._connections_max = connections_max
+        self._connection_s_max = connection_s_max
+        self._open: dict[web.RequestHandler, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Begin to count a connection's time; end the oldest one if there are too many."""
+        super().connection_made(handler, transport)
+        self._open[handler] = transport, self._end_of(transport)
+        if len(self._open) > self._connections_max:
+            oldest, end = self._open.pop(next(iter(self._open)))
+            end.cancel()
+            oldest.abort()
+
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
+        """Forget a connection."""
+        if handler in self._open:
+            _, end = self._open.pop(handler)
+            end.cancel()
+        super().connection_lost(handler, exc)
+
+    def prolong(self, handler: web.RequestHandler) -> None:
+        """Count a connection's time anew, as if it had just been made: it was of use."""
+        if handler in self._open:
+            transport, end = self._open.pop(handler)
+            end.cancel()
+            self._open[handler] = transport, self._end_of(transport)
+
+    def _end_of(self, transport: asyncio.Transport) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(self._connection_s_max, transport.abort)
+
+
+def text_answer(status: int, text: str) -> web.Response:
+    """Return a page of plain text."""
+    content_type = "text/plain; charset=utf-8"
+    return web.Response(status=status, body=text.encode(), headers={"Content-Type": content_type})
+
+
+def _silent() -> logging.Logger:
+    """Return a logger of nothing: a stranger's broken requests must not fill our log."""
+    logger = logging.getLogger(f"{__name__}.requests")
+    logger.disabled = True
+    return logger

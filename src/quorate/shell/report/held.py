@@ -1,0 +1,73 @@
+"""Events about held slots: one when what is held for a gang differs, not one for each member.
+
+In: a gang and its explanation. Out: what to say, and where it can be found again by ``quorate why``
+(``shell.told``). Called by ``reporter``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quorate.core.model import GangKey, Pod
+from quorate.core.state.gangs import GangEntry
+from quorate.core.state.holds import Holds
+from quorate.dialects import by_name
+from quorate.dialects.fields import format_time
+from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
+
+HELD, RELEASED = "SlotHeld", "SlotReleased"
+
+
+class HeldNote(NamedTuple):
+    """An Event to write. ``pod`` is a member; ``regarding`` the gang's object, if it has one."""
+
+    pod: Pod
+    reason: str
+    note: str
+    annotations: dict[str, str]
+    regarding: dict[str, str] | None
+
+
+class HeldNotes:
+    """Remembers what was said of each gang."""
+
+    def __init__(self) -> None:
+        self._said: dict[GangKey, str] = {}
+
+    def news(self, gang: GangEntry, held: str, holds: Holds) -> HeldNote | None:
+        """Return what is to be said now; ``held`` is the explanation's sentence."""
+        before = self._said.get(gang.key, "")
+        member = next((entry.pod for entry in gang.members.values() if entry.node), None)
+        if held == before or member is None:
+            return None
+        if not held:
+            del self._said[gang.key]
+            note = "no room is held for replacements any more"
+            return HeldNote(member, RELEASED, note, _annotations(gang.key), _object_of(gang))
+        self._said[gang.key] = held
+        annotations = _annotations(gang.key)
+        until_s = max(hold.until_s for hold in holds.of(gang.key))
+        annotations[HELD_UNTIL] = format_time(until_s)
+        return HeldNote(member, HELD, held, annotations, _object_of(gang))
+
+    def forget(self, key: GangKey) -> None:
+        """Forget a gang that is gone."""
+        self._said.pop(key, None)
+
+
+def _annotations(key: GangKey) -> dict[str, str]:
+    return {HELD_FOR: f"{key.dialect}/{key.name}"}
+
+
+def _object_of(gang: GangEntry) -> dict[str, str] | None:
+    dialect = by_name(gang.key.dialect)
+    resource = dialect.RESOURCE if dialect is not None else None
+    if resource is None or gang.spec is None or not gang.spec.uid:
+        return None
+    return {
+        "apiVersion": f"{resource.group}/{resource.version}",
+        "kind": resource.kind,
+        "namespace": gang.key.namespace,
+        "name": gang.key.name,
+        "uid": gang.spec.uid,
+    }
