@@ -260,6 +260,11 @@ class Explainer:
             return Reason.STARTING, "there is room; the next cycle places it", ""
         nodes = self._room.snapshot.nodes_alive
         prefix = self._fit_words(gang, found)
+        if found.claim_problem is not None:
+            blocker = found.claim_problem
+            words = available(nodes, blocker.ruled_out)
+            words = f"{prefix}no node takes pod {blocker.pod}: {words}"
+            return Reason.CLAIM_NOT_USABLE, words, "mend the claim, or wait for it to be made"
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
             words = (

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     POD_INVALID = "PodInvalid"
     RULE_NOT_SUPPORTED = "RuleNotSupported"
 
+    CLAIM_NOT_USABLE = "ClaimNotUsable"
     NO_NODE_MATCHES = "NoNodeMatches"
     REQUEST_TOO_LARGE = "RequestTooLarge"
     MIN_RESOURCES_SHORT = "MinResourcesShort"

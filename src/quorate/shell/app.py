@@ -112,7 +112,11 @@ class App:
             clock=steady,
         )
         self._claims = Claims(
-            self._binds, self._binder.submit, self._on_change, may_write=self._may_write, clock=steady
+            self._binds,
+            self._binder.submit,
+            self._on_change,
+            may_write=self._may_write,
+            clock=steady,
         )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
@@ -353,8 +357,6 @@ class App:
             "pods": len(cluster.pods),
             "gangs": len(cluster.gangs),
         }
-
-    # Health
 
     async def _watch_numbers(self) -> None:
         """Copy counters that others keep into metrics, and say when a watch is in trouble."""

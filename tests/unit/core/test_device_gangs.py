@@ -2,14 +2,22 @@
 
 from msgspec.structs import replace
 
-from quorate.core.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
+from quorate.core.changes import (
+    BindFailed,
+    BindFailure,
+    GangChanged,
+    ObjectChanged,
+    ObjectGone,
+    PodChanged,
+)
 from quorate.core.model.devices import PodClaim
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
 from quorate.core.profile import KUBE_SCHEDULER
 from quorate.core.scheduler import Scheduler
+from quorate.shell.report.checkpoint import capture, restore
 from tests.unit.core.devices import claim, device, gpu_class, on, request, spec, zone
-from tests.unit.core.world import World, binds_of
+from tests.unit.core.world import World, binds_of, key
 
 
 def gpu_world(*counts: int) -> World:
@@ -174,8 +182,8 @@ def test_problems_of_claims_are_said_in_kube_schedulers_words():
     w.pod("c", claims=(PodClaim("gpu", "odd", own=False),))
     assert w.cycle() == {}
     said = {}
-    for key in w.cluster.gangs:
-        said[str(key)] = w.why(key).sentence
+    for which in w.cluster.gangs:
+        said[str(which)] = w.why(which).sentence
     assert 'pod "team/a": ResourceClaim not created yet' in said["team/a"]
     assert 'could not find ResourceClaim "team/nowhere"' in said["team/b"]
     assert "request r: device class absent does not exist" in said["team/c"]
@@ -208,3 +216,23 @@ def test_verification_finds_a_device_that_two_claims_have_and_a_claim_out_of_rea
     assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu is not available on node n0"]
     w.observe(ObjectGone("ResourceClaim", "team", "g-0-gpu"))
     assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu of pod g-0 has no devices"]
+
+
+def test_a_checkpoint_holds_what_devices_are_and_who_has_them():
+    w = gpu_world(2, 2)
+    gang(w, "a", 2)
+    plan = w.decide()
+    written(w, plan)
+    gang(w, "b", 1)
+    w.decide()
+    gang(w, "c", 3)
+    state = capture(w.scheduler)
+    again = Scheduler(w.scheduler.policy)
+    restore(again, state)
+    gang(w, "d", 1)
+    news = [ObjectChanged(w.cluster.devices.claims["team", "d-0-gpu"])]
+    news += [GangChanged(w.specs[key("d")]), PodChanged(w.pods["d-0"])]
+    again.observe(news)
+    expected, found = w.decide(), again.decide(w.now_s)
+    assert [b.name for b in binds_of(expected)] == ["d-0"]
+    assert found.gangs == expected.gangs

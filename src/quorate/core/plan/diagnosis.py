@@ -36,6 +36,8 @@ class Diagnosis:
     """A class that no node would take even if all were empty of pods, for what nodes are."""
     too_large: tuple[Blocker, str] | None
     """A class that asks for more than any matching node has, and that lack in words."""
+    claim_problem: Blocker | None = None
+    """A class whose claims cannot be looked at, whatever the nodes are."""
 
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
@@ -46,7 +48,7 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
     fit = found.placed if isinstance(found, Placement) else found.fit
     after = room.copy()
     blockers = []
-    no_node_matches = too_large = None
+    no_node_matches = too_large = claim_problem = None
     for pod_class, count in demand.classes:
         class_fit = int(pack(pod_class, count, after, policy.packing).sum())
         if class_fit >= count:
@@ -54,6 +56,9 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         named = min(entry.pod.name for entry in members[pod_class])
         blocker = _blocker(pod_class, named, count, class_fit, after)
         blockers.append(blocker)
+        if pod_class.ask is not None and pod_class.ask.problem:
+            claim_problem = claim_problem or blocker
+            continue
         matching = _matching(pod_class, room)
         if not matching.any():
             no_node_matches = no_node_matches or (blocker if room.snapshot.nodes_alive else None)
@@ -66,6 +71,7 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         blockers=tuple(blockers),
         no_node_matches=no_node_matches,
         too_large=too_large,
+        claim_problem=claim_problem,
     )
 
 

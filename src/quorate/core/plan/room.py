@@ -61,8 +61,9 @@ class Room:
     def taking(self) -> Taking:
         """The devices that are left for claims."""
         if self._taking is None:
-            snapshot = self.snapshot
-            self._taking = Taking(snapshot.devices, snapshot.device_views, self.masks.outcomes)
+            of = self.snapshot
+            outcomes = self.masks.outcomes
+            self._taking = Taking(of.devices, of.device_views, of.table, outcomes)
         return self._taking
 
     def amounts(self, rows: Ints | None = None) -> Amounts:

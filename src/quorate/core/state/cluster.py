@@ -44,7 +44,7 @@ class Cluster:
         self.neighbours = Neighbours(self.nodes.capacity)
         self.spread_defaults = SpreadDefaults()
         self.devices = Devices()
-        self.device_views = DeviceViews(self.devices, self.nodes)
+        self.device_views = DeviceViews()
         self.asks = Asks(self.devices)
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
@@ -60,7 +60,7 @@ class Cluster:
         """Pods of ours that could be placed now, in all gangs together."""
         self._with_min_resources: set[GangKey] = set()
         self._on_node: dict[str, set[str]] = {}
-        looked_up = LookedUp(self.neighbours, self.spread_defaults, self.devices)
+        self._looked_up = LookedUp(self.neighbours, self.spread_defaults, self.devices)
         self._handlers: dict[type[Change], Callable[..., None]] = {
             changes.NodeChanged: self._node_changed,
             changes.NodeGone: self._node_gone,
@@ -70,8 +70,8 @@ class Cluster:
             changes.GangGone: self._gang_gone,
             changes.DialectServed: self._dialect_served,
             changes.OwnerChanged: self._owner_changed,
-            changes.ObjectChanged: looked_up.changed,
-            changes.ObjectGone: looked_up.gone,
+            changes.ObjectChanged: self._object_changed,
+            changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
             changes.BindingAdmitted: self._binding_admitted,
@@ -351,6 +351,12 @@ class Cluster:
             for gang in self.gangs.values()
             if gang.key.namespace == change.namespace and gang.waits
         )
+
+    def _object_changed(self, change: changes.ObjectChanged) -> None:
+        self._looked_up.changed(change)
+
+    def _object_gone(self, change: changes.ObjectGone) -> None:
+        self._looked_up.gone(change)
 
     # Outcomes of our binds
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from quorate.core.model import DeviceId, Node, ResourceSlice
-from quorate.core.state.devices import Devices, in_sum
+from quorate.core.state.devices import Consumed, Devices, in_sum
 from quorate.core.state.encoding import Codes, grown
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.pools import Kind, Pool, PoolKey, Shares, gather
@@ -38,11 +38,14 @@ class Kinds:
 
 
 class DeviceViews:
-    """``of_row`` is int32[>= rows], the row's view; ``codes`` int32[>= views], its kind's code."""
+    """``of_row`` is int32[>= rows], the row's view; ``codes`` int32[>= views], its kind's code.
 
-    def __init__(self, devices: Devices, nodes: NodeTable) -> None:
-        self._devices = devices
-        self._nodes = nodes
+    All of it follows from devices and nodes, so that no checkpoint has to hold it.
+    """
+
+    def __init__(self) -> None:
+        self._devices = Devices()
+        self._nodes: NodeTable | None = None
         self._nodes_version = -1
         self.kinds = Kinds()
         self.views: list[tuple[Pool, ...]] = []
@@ -50,24 +53,21 @@ class DeviceViews:
         """Which views contain a pool."""
         self.of_row: Codes = np.zeros(0, np.int32)
         self.codes: Codes = np.zeros(0, np.int32)
-        self.structure = 0
-        """Grows when a node sees other pools than before."""
         self._seen: list[Node | None] = []
         self._own: dict[str, int] = {}
         self._common: dict[_Reach, int] = {}
         self._reach_of: dict[tuple[str | None, ...], _Reach] = {}
         self._told_apart_by: tuple[bool, tuple[str, ...]] = (False, ())
 
-    def refresh(self) -> None:
-        """Bring views and codes up to date."""
-        devices = self._devices
-        if len(self.kinds.values) > KINDS_MAX:
+    def refresh(self, devices: Devices, nodes: NodeTable) -> None:
+        """Bring views and codes up to date with devices and nodes."""
+        is_other = devices is not self._devices or nodes is not self._nodes
+        if is_other or len(self.kinds.values) > KINDS_MAX:
+            self._devices, self._nodes = devices, nodes
             self.kinds, devices.all_stale = Kinds(), True
         if devices.all_stale:
             self._start_anew()
-        stale_views: set[int] = set()
-        for row in self._stale_rows():
-            stale_views.add(self._see(row))
+        stale_views = {self._see(row, nodes.nodes[row]) for row in self._stale_rows(nodes)}
         devices.stale_nodes.clear()
         for pool in devices.stale_pools:
             stale_views |= self.views_of.get(pool, set())
@@ -79,7 +79,7 @@ class DeviceViews:
         self,
         view: int,
         is_used: Callable[[DeviceId], bool],
-        shares: Callable[[DeviceId], dict[str, Shares]],
+        shares: Callable[[DeviceId], dict[str, Consumed]],
     ) -> Kind:
         """Return the kind of a view when these devices are in use."""
 
@@ -96,17 +96,16 @@ class DeviceViews:
         return len(names) > 1 or "" in names
 
     def _start_anew(self) -> None:
-        self.structure += 1
         self.views, self._seen = [], []
         self.views_of, self._own, self._common, self._reach_of = {}, {}, {}, {}
         self._nodes_version = -1
         self._devices.all_stale = False
         self._told_apart_by = _told_apart_by(self._devices.of_several)
 
-    def _stale_rows(self) -> list[int]:
+    def _stale_rows(self, table: NodeTable) -> list[int]:
         """Return the rows whose node, or whose node's slices, are not those that were seen."""
-        table, devices = self._nodes, self._devices
-        stale = {table.rows[name] for name in devices.stale_nodes if name in table.rows}
+        names = self._devices.stale_nodes
+        stale = {table.rows[name] for name in names if name in table.rows}
         if self._nodes_version == table.attributes_version:
             return sorted(stale)
         self._nodes_version = table.attributes_version
@@ -120,10 +119,9 @@ class DeviceViews:
             self._seen[row] = node
         return sorted(stale)
 
-    def _see(self, row: int) -> int:
+    def _see(self, row: int, node: Node | None) -> int:
         """Find out which pools the node at a row sees; return its view."""
-        self.structure += 1
-        node, devices = self._nodes.nodes[row], self._devices
+        devices = self._devices
         name, labels = (node.name, dict(node.labels)) if node is not None else ("", {})
         own = devices.of_node.get(name, {})
         reach = self._reach(name, labels) if node is not None else ()

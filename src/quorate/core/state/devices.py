@@ -22,7 +22,9 @@ from quorate.core.quantity import exact
 from quorate.core.state.pools import PoolKey, Shares
 
 ClaimKey = tuple[str, str]
-_NO_SHARES: dict[str, Shares] = {}
+Consumed = tuple[tuple[str, str], ...]
+"""What one share of a device takes of its capacity: names and quantities."""
+_NO_SHARES: dict[str, Consumed] = {}
 
 
 class Devices:
@@ -54,7 +56,7 @@ class Devices:
         self._stirred_claims: set[ClaimKey] = set()
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
         self._exclusive: Counter[DeviceId] = Counter()
-        self._shares: dict[DeviceId, dict[str, Shares]] = {}
+        self._shares: dict[DeviceId, dict[str, Consumed]] = {}
 
     def number(self, traits: DeviceTraits) -> int:
         """Return the number of traits in ``self.traits``."""
@@ -257,7 +259,7 @@ class Devices:
             shares = self._shares.setdefault(device, {})
             share_id = given.share_id or str(index)
             if sign > 0:
-                shares[share_id] = tuple((name, exact(text)) for name, text in given.consumed)
+                shares[share_id] = given.consumed
             else:
                 shares.pop(share_id, None)
             if not shares:
@@ -271,7 +273,7 @@ class Devices:
         """Return how many claims have the device for themselves: more than one is wrong."""
         return self._exclusive[device]
 
-    def shares(self, device: DeviceId) -> dict[str, Shares]:
+    def shares(self, device: DeviceId) -> dict[str, Consumed]:
         """Return what each share of the device consumes, by share id."""
         return self._shares.get(device, _NO_SHARES)
 
@@ -281,12 +283,12 @@ def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]
     return [(one.device, bool(one.admin), one.share_id) for one in given]
 
 
-def in_sum(shares: dict[str, Shares]) -> Shares | None:
+def in_sum(shares: dict[str, Consumed]) -> Shares | None:
     """Return what all shares of a device consume; None when there is none."""
     if not shares:
         return None
     total: dict[str, Fraction] = {}
     for consumed in shares.values():
-        for name, amount in consumed:
-            total[name] = total.get(name, Fraction(0)) + amount
+        for name, text in consumed:
+            total[name] = total.get(name, Fraction(0)) + exact(text)
     return tuple(sorted(total.items()))

@@ -15,12 +15,11 @@ from quorate.core.plan.devices.allocator import Found
 from quorate.core.plan.devices.expressions import Broken
 from quorate.core.plan.devices.outcomes import Asked, Outcomes
 from quorate.core.plan.devices.results import allocation, share_id
-from quorate.core.quantity import exact
 from quorate.core.state.device_asks import Ask, HeldClaim
 from quorate.core.state.device_views import DeviceViews
-from quorate.core.state.devices import ClaimKey, Devices
+from quorate.core.state.devices import ClaimKey, Consumed, Devices
 from quorate.core.state.encoding import Codes, Ints
-from quorate.core.state.pools import Shares
+from quorate.core.state.nodes import NodeTable
 
 Given = tuple[tuple[int, Allocation], ...]
 """The allocations of one pod, each with the place of its claim among the pod's."""
@@ -29,14 +28,16 @@ Given = tuple[tuple[int, Allocation], ...]
 class Taking:
     """Devices of a room. Nothing here changes the cluster."""
 
-    def __init__(self, devices: Devices, views: DeviceViews, outcomes: Outcomes) -> None:
-        views.refresh()
+    def __init__(
+        self, devices: Devices, views: DeviceViews, nodes: NodeTable, outcomes: Outcomes
+    ) -> None:
+        views.refresh(devices, nodes)
         self._devices = devices
         self._views = views
         self._outcomes = outcomes
         self._codes: Codes = views.codes.copy()
         self._used: set[DeviceId] = set()
-        self._shares: dict[DeviceId, dict[str, Shares]] = {}
+        self._shares: dict[DeviceId, dict[str, Consumed]] = {}
         self._shared: dict[ClaimKey, Allocation] = {}
         self._given: dict[tuple[int, int], tuple[Given, ...]] = {}
 
@@ -143,9 +144,8 @@ class Taking:
             if not one.share_id:
                 used.append(one.device)
                 continue
-            consumed = tuple((name, exact(text)) for name, text in one.consumed)
             shares = self._shares.get(one.device, {})
-            self._shares[one.device] = {**shares, one.share_id: consumed}
+            self._shares[one.device] = {**shares, one.share_id: one.consumed}
         self._used.update(used)
 
     def _recode(self, mine: list[tuple[int, Allocation]]) -> None:
@@ -155,7 +155,7 @@ class Taking:
         def is_used(device: DeviceId) -> bool:
             return device in self._used or devices.is_used(device)
 
-        def shares(device: DeviceId) -> dict[str, Shares]:
+        def shares(device: DeviceId) -> dict[str, Consumed]:
             here = self._shares.get(device)
             return {**devices.shares(device), **here} if here else devices.shares(device)
 
