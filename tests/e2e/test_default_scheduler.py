@@ -1,4 +1,4 @@
-"""quorate is the cluster's only scheduler: ordinary workloads run, spread as kube-scheduler would."""
+"""quorate is the only scheduler: ordinary workloads run, spread as kube-scheduler would."""
 
 from collections import Counter
 

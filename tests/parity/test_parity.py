@@ -17,6 +17,8 @@ from quorate.core.profile import KUBE_SCHEDULER
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
 from tools.parity.checking import check_seeds, differs
+from tools.parity.named import NAMED, Named
+from tools.parity.ours import answer
 
 T = TypeVar("T")
 CASES = int(os.environ.get("QUORATE_PARITY_CASES", "20000"))
@@ -70,3 +72,9 @@ def test_the_cases_meet_every_rule_and_every_score(oracle: Oracle) -> None:
 def test_a_rule_that_were_missing_would_be_noticed(oracle: Oracle, rule: str) -> None:
     without = replace(KUBE_SCHEDULER, disabled=(rule,))
     assert check_seeds(oracle, range(1, 101), without).different
+
+
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
+def test_a_deliberate_difference_is_still_one(oracle: Oracle, named: Named) -> None:
+    assert tuple(oracle.ask(named.case)["feasible"]) == named.their_feasible
+    assert tuple(answer(named.case).feasible) == named.our_feasible

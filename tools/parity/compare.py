@@ -23,6 +23,7 @@ def differences(ours: Answer, theirs: Theirs) -> list[str]:
     if not found:
         found += _of_scores(ours, theirs)
         found += _of_sentence(ours, theirs)
+        found += _of_choice(ours, theirs)
     return found
 
 
@@ -65,6 +66,14 @@ def _of_scores(ours: Answer, theirs: Theirs) -> list[str]:
             if mine.get(rule, 0) != said.get(rule, 0)
         ]
     return found
+
+
+def _of_choice(ours: Answer, theirs: Theirs) -> list[str]:
+    """Compare the node that is chosen; of several with the same total, kube-scheduler takes any."""
+    best = theirs.get("best")
+    if best is None or ours.chosen in (*best, *(() if best else ("",))):
+        return []
+    return [f"choice: ours {ours.chosen!r}, kube-scheduler's best are {best}"]
 
 
 def _of_sentence(ours: Answer, theirs: Theirs) -> list[str]:

@@ -16,6 +16,7 @@ from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import scores
+from quorate.core.plan.single import Singles
 from quorate.core.profile import KUBE_SCHEDULER, Profile
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
@@ -38,6 +39,8 @@ class Answer(msgspec.Struct):
     feasible: list[str]
     scores: dict[str, dict[str, int]]
     sentence: str
+    chosen: str = ""
+    """The node that the pod would get."""
     held: str = ""
     """Why the pod is not looked at by filters at all."""
 
@@ -62,12 +65,14 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         for name, row in rows.items():
             if verdict.codes[row]:
                 filters[name][rule] = _of_node(verdict, row)
+    best = Singles().best(pod_class, room)
     scored = room.snapshot.alive if case.get("scoreAll") else feasible
     return Answer(
         filters=filters,
         feasible=sorted(name for name, row in rows.items() if feasible[row]),
         scores=_scores(pod_class, room, scored, rows),
         sentence=nodes_ruled_out(pod_class, room) if not feasible.any() else "",
+        chosen=room.snapshot.node(best).name if best is not None else "",
     )
 
 
