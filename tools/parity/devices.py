@@ -65,6 +65,11 @@ def draw_device_case(choice: Choice) -> Object:
         if choice.chance(20):
             features = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
             one["status"]["declaredFeatures"] = [choice.pick(features)]
+    if choice.chance(15):
+        pod["spec"] |= {"hostNetwork": True, "hostUsers": False}
+    if choice.chance(10):
+        rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
+        pod["spec"]["containers"][0]["restartPolicyRules"] = [rule]
     case["objects"] = [*case["objects"], *slices, *classes, *claims, *own]
     return case
 
