@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard controlplane oracle cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard bench-reliability controlplane oracle cluster record clean sim soak
 
 help: ## Show this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## Create .venv with quorate and its test extras
 
@@ -50,7 +50,7 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
 	@$(BIN)/pytest -v -n 0 tests/differential
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/oracle
-	@$(BIN)/pytest -q -n 2 tests/simulation -k "not breaks_a_promise"  # make soak: see docs/simulation.md
+	@$(BIN)/pytest -q -n 2 tests/simulation
 	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
 
 test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster
@@ -82,6 +82,9 @@ bench-embedded: $(STAMP) ## Measure the embedded cluster
 bench-guard: $(STAMP) controlplane ## Measure what the admission guard costs (PAIRS=5)
 	@$(BIN)/python -m bench.guard_bench --pairs $(or $(PAIRS),5)
 	@$(BIN)/python -m bench.guard_collisions
+
+bench-reliability: $(STAMP) controlplane ## Measure how it fails: kills, fail-over, recovery, refusals (RUNS=3)
+	@$(BIN)/python -m bench.reliability_bench --runs $(or $(RUNS),3) $(ARGS)
 
 controlplane: $(STAMP) ## Build the real control plane once, into a cache outside the repo
 	@$(BIN)/python -m tools.controlplane build

@@ -35,9 +35,21 @@ _SEEN = ("nodes", "pods", "namespaces")
 
 def _asked() -> Iterable[Right]:
     yield from (Right(verb, "", one) for one in _SEEN for verb in ("list", "watch"))
-    for verb in ("list", "watch"):
-        yield from (Right(verb, "", one) for one in ("services", "replicationcontrollers"))
-        yield from (Right(verb, "apps", one) for one in ("replicasets", "statefulsets"))
+    yield from (
+        Right(verb, group, one)
+        for group, one in (
+            ("", "replicationcontrollers"),
+            ("", "services"),
+            ("apps", "replicasets"),
+            ("apps", "statefulsets"),
+        )
+        for verb in ("list", "watch")
+    )
+    volumes = ("persistentvolumeclaims", "persistentvolumes")
+    yield from (Right(verb, "", one) for one in volumes for verb in ("list", "watch", "patch"))
+    of_storage = ("csidrivers", "csinodes", "csistoragecapacities", "storageclasses")
+    for one in (*of_storage, "volumeattachments"):
+        yield from (Right(verb, "storage.k8s.io", one) for verb in ("list", "watch"))
     devices = ("deviceclasses", "resourceslices", "resourceclaims")
     for one in devices:
         yield from (Right(verb, "resource.k8s.io", one) for verb in ("list", "watch"))

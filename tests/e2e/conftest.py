@@ -5,14 +5,17 @@ Each test has nodes and namespaces of its own and leaves none behind.
 """
 
 import itertools
-import json
+import os
+import random
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import skip_or_fail
-from tests.e2e.running import Quorate, install_beside, manifests, uninstall
+from tests.e2e.proxy import Relay
+from tests.e2e.running import Quorate, Replicas, manifests
 from tests.e2e.world import World, wait_for
 from tools.controlplane import Access, ApiError, Cluster
 from tools.controlplane.versions import missing_binaries
@@ -23,9 +26,10 @@ VOLCANO_CRDS = ("podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what the embedded cluster does not have: it calls no webhooks."""
+    """Leave out what the embedded cluster has not: webhooks, kube-scheduler, volumes, devices."""
     embedded = config.getoption("--cluster") == "embedded"
-    return True if embedded and collection_path.name == "test_guard.py" else None
+    left_out = ("test_guard.py", "test_chaos_rivals.py", "test_devices.py", "test_volumes.py")
+    return True if embedded and collection_path.name in left_out else None
 
 
 @pytest.fixture(scope="session")
@@ -64,35 +68,10 @@ def world(cluster, quorate) -> Iterator[World]:
 
 
 @pytest.fixture
-def beside(cluster, tmp_path) -> Iterator[Callable[..., Quorate]]:
-    """Start schedulers of the test's own: own names, own ServiceAccount, own lease.
-
-    All that one test starts are replicas: they share their lease, and the scheduler name that is
-    in ``beside.scheduler_name``. ``config`` is merged over the suite's.
-    """
-    namespace = f"beside{next(_numbers)}"
-    install_beside(cluster, namespace)
-    running: list[Quorate] = []
-
-    def start(config: dict | None = None, *, wait_ready=True, relay_port=0, through="") -> Quorate:
-        election = {"leaseDurationSeconds": 90, "renewDeadlineSeconds": 75}
-        election |= {"retryPeriodSeconds": 1, **(config or {}).get("leaderElection", {})}
-        own = {"schedulerNames": [namespace], **(config or {})}
-        own["leaderElection"] = {**election, "namespace": namespace}
-        made = Quorate(cluster, tmp_path, own, namespace, relay_port)
-        if through:  # the URL of a proxy without TLS
-            kubeconfig = json.loads(made.kubeconfig.read_text())
-            kubeconfig["clusters"][0]["cluster"] = {"server": through}
-            made.kubeconfig.write_text(json.dumps(kubeconfig))
-        running.append(made)
-        return made.start(wait_ready=wait_ready)
-
-    start.scheduler_name = namespace
-    yield start
-    for one in running:
-        one.stop()
-    uninstall(cluster, namespace)
-    assert not [one.complaints() for one in running if one.complaints()]
+def beside(cluster, tmp_path) -> Iterator[Replicas]:
+    """Start schedulers of the test's own; all of one test's are replicas of one another."""
+    with Replicas(cluster, tmp_path, f"beside{next(_numbers)}") as replicas:
+        yield replicas
 
 
 @pytest.fixture
@@ -101,6 +80,22 @@ def apart(cluster, beside) -> Iterator[World]:
     made = World(cluster, None, f"t{next(_numbers)}", scheduler=beside.scheduler_name)
     yield made
     made.remove()
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    """The test's randomness; its seed is printed, and can be given."""
+    seed = int(os.environ.get("QUORATE_CHAOS_SEED") or int.from_bytes(os.urandom(4)))
+    print(f"QUORATE_CHAOS_SEED={seed}")
+    return random.Random(seed)
+
+
+@pytest.fixture
+def relays(cluster) -> Iterator[Callable[[], Relay]]:
+    """Make relays in front of the API server."""
+    with ExitStack() as stack:
+        port = int(cluster.server.rpartition(":")[2])
+        yield lambda: stack.enter_context(Relay(("127.0.0.1", port)))
 
 
 @pytest.fixture(scope="module")

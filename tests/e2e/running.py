@@ -1,6 +1,8 @@
 """A running ``quorate run``, and how to install one more beside the suite's own."""
 
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -139,6 +141,26 @@ class Quorate:
         self.process.kill()
         self.process.wait()
 
+    def pause(self) -> None:
+        """Freeze it, as a machine that swaps or a debugger would."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+
+    def identity(self) -> str:
+        """Return what its attempts' ids begin with."""
+        started = re.search(r'"identity": ?"[^"]*_([^"_]+)"', self.log())
+        assert started, "it has started"
+        return started[1]
+
+    def violations(self) -> float:
+        """Return how many defects its own checks have found."""
+        name = "quorate_invariant_violations_total{"
+        lines = (one for one in self.page("/metrics").splitlines() if one.startswith(name))
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
     def stop(self) -> int:
         """Ask it to stop; return its exit code."""
         if self.process is None:
@@ -158,3 +180,45 @@ class Quorate:
         log = self.log()
         defects = ("Traceback", "failed verification", "a bind worker failed", "was never awaited")
         return log[-8000:] if any(defect in log for defect in defects) else ""
+
+
+class Replicas:
+    """Starts schedulers beside all others: own names, own ServiceAccount, own lease.
+
+    All that it starts share them, and the scheduler name ``scheduler_name``. A context manager;
+    at its end none of them may have complained.
+    """
+
+    def __init__(self, cluster: Access, folder: Path, name: str) -> None:
+        self.scheduler_name = name
+        self._cluster = cluster
+        self._folder = folder
+        self._running: list[Quorate] = []
+        install_beside(cluster, name)
+
+    def __call__(
+        self, config: dict | None = None, *, wait_ready=True, relay_port=0, through=""
+    ) -> Quorate:
+        """Start one; ``config`` is merged over the suite's, ``through`` is a proxy without TLS."""
+        election = {"leaseDurationSeconds": 90, "renewDeadlineSeconds": 75}
+        election |= {"retryPeriodSeconds": 1, **(config or {}).get("leaderElection", {})}
+        own = {"schedulerNames": [self.scheduler_name], **(config or {})}
+        own["leaderElection"] = {**election, "namespace": self.scheduler_name}
+        made = Quorate(self._cluster, self._folder, own, self.scheduler_name, relay_port)
+        if through:
+            kubeconfig = json.loads(made.kubeconfig.read_text())
+            kubeconfig["clusters"][0]["cluster"] = {"server": through}
+            made.kubeconfig.write_text(json.dumps(kubeconfig))
+        self._running.append(made)
+        return made.start(wait_ready=wait_ready)
+
+    def __enter__(self) -> "Replicas":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for one in self._running:
+            one.resume()  # what is frozen cannot stop
+            one.stop()
+        uninstall(self._cluster, self.scheduler_name)
+        if not any(error):
+            assert not [one.complaints() for one in self._running if one.complaints()]

@@ -2,10 +2,10 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.chaos import clear_lease
 from tests.e2e.conftest import install_volcano, remove_volcano
 from tests.e2e.proxy import Relay
 from tests.e2e.running import Quorate
@@ -112,9 +112,8 @@ def whole_pods_created(world) -> bool:
 
 
 @pytest.fixture
-def relay(cluster) -> Iterator[Relay]:
-    with Relay(("127.0.0.1", int(cluster.server.rpartition(":")[2]))) as running:
-        yield running
+def relay(relays) -> Relay:
+    return relays()
 
 
 def test_watches_that_are_cut_are_resumed_without_a_new_list(apart, beside, relay):
@@ -126,8 +125,8 @@ def test_watches_that_are_cut_are_resumed_without_a_new_list(apart, beside, rela
     apart.create_pods([first, second])
     apart.wait_condition("2 of 3 members exist")
     for _ in range(3):
-        assert relay.cut() > 3
-        time.sleep(0.2)
+        wait_for(lambda: relay.open > 3, "its watches are connected")
+        relay.cut()
     apart.create_pod(third)
     apart.wait_bound(3)
     wait_for(lambda: scheduler.metric("quorate_watch_reconnects", **path) >= 3, "reconnects")
@@ -226,12 +225,6 @@ def test_a_restart_adopts_gangs_that_run_and_replaces_a_member_alone(apart, besi
     after = apart.where()
     assert {n: after[n] for n in ("g-0", "g-2")} == {n: before[n] for n in ("g-0", "g-2")}
     assert not apart.events("GangRolledBack")
-
-
-def clear_lease(world) -> None:
-    """Spare the test the crashed leader's long lease, as its expiry would."""
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{world.scheduler}/leases/quorate"
-    world.cluster.api("DELETE", path)
 
 
 def test_a_scheduler_that_is_stopped_leaves_nothing_behind(apart, beside):

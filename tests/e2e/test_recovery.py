@@ -78,7 +78,9 @@ def test_the_replacement_of_a_refused_pod_goes_elsewhere(world):
 
 def test_a_gang_that_kubelets_keep_in_part_is_undone(world):
     world.nodes(1, allocatable={"cpu": "2"})
-    world.create_pods(world.gang("g", 2, group={"scheduleTimeoutSeconds": 2}))
+    slowly = {"quorate.dev/start-after": "60s"}  # a kubelet refuses what has not run yet
+    group = {"scheduleTimeoutSeconds": 2}
+    world.create_pods(world.gang("g", 2, group=group, annotations=slowly))
     world.wait_bound(2)
     refuse(world, "g-1")
     world.wait_event("GangRolledBack", "1 of 2 members were bound")

@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from tests.e2e import provisioner
 from tests.e2e.recording import Recording
 from tests.e2e.running import Quorate, install_beside, uninstall
 from tests.e2e.shapes import SHAPES
@@ -84,6 +85,7 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     a_gang_of_an_old_definition_has_its_status(life)
     each_owner_is_asked_how_many_it_makes(life)
     an_attempt_is_undone(life)
+    claims_are_bound_late(life)
     life.create_pod(pod("large", scheduler=NAMESPACE, requests={"cpu": "100000"}))
     life.wait_condition("Insufficient cpu")
 
@@ -160,6 +162,20 @@ def an_attempt_is_undone(life):
     life.create_pods(gang_pods("undone", 2, scheduler=NAMESPACE))
     life.wait_event("GangRolledBack", "1 of 2 members were bound")
     wait_for(lambda: len(life.pods("gang=undone")) == 1, "the bound member is gone")
+
+
+def claims_are_bound_late(life):
+    """A claim is told its node; of a claim with a volume at hand, the volume is told its claim."""
+    with provisioner.storage_classes(life.cluster, "life") as (made_late, local):
+        life.cluster.api("POST", provisioner.VOLUMES, provisioner.volume("life-pv", local, None))
+        pods = [pod(name, scheduler=NAMESPACE) for name in ("told", "given")]
+        claims = provisioner.with_claims(pods, made_late)
+        claims[1]["spec"]["storageClassName"] = local
+        life.apply(*claims)
+        life.create_pods(pods)
+        wait_for(lambda: provisioner.selected(life) == ["data-told"], "a claim is told its node")
+        path = f"{provisioner.VOLUMES}/life-pv"
+        wait_for(lambda: life.cluster.api("GET", path)["spec"].get("claimRef"), "a volume is kept")
 
 
 def the_token_is_nowhere(life, running):

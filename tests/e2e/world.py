@@ -228,7 +228,7 @@ class World:
         self.cluster.delete_all_nodes()
 
     def _delete_pods(self, path: str) -> bool:
-        self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0")
+        self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0", timeout_s=120)
         return not self.cluster.api("GET", path)["items"]
 
 

@@ -3,6 +3,7 @@
 import random
 from itertools import product
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ from quorate.core.model import (
 from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.room import Room
-from quorate.core.plan.scores import attribute_score
+from quorate.core.plan.scores import standing_score
 from quorate.core.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.cluster import Cluster
@@ -148,6 +149,12 @@ def odd_toleration(chance):
         value=chance.choice(["", "v"]),
         effect=chance.choice(["", *EFFECTS]),
     )
+
+
+def plain_shape(chance):
+    """A shape that looks at no other pod: tests/property/test_joint_placement.py has those."""
+    nobody = {"affinity": (), "anti_affinity": (), "preferred_affinity": (), "spread": ()}
+    return msgspec.structs.replace(random_shape(chance), **nobody)
 
 
 def odd_shape(chance):
@@ -286,10 +293,8 @@ def placed_of(nodes, others, shapes, min_count, packing):
 def test_a_gang_is_placed_exactly_when_it_fits(seed, pods, count, classes, packing):
     chance = random.Random(seed)
     nodes = [random_node(chance, f"n{index}") for index in range(count)]
-    others = {
-        n.name: [random_shape(chance) for _ in range(chance.choice([0, 0, 1]))] for n in nodes
-    }
-    kinds = [random_shape(chance) for _ in range(classes)]
+    others = {n.name: [plain_shape(chance) for _ in range(chance.choice([0, 0, 1]))] for n in nodes}
+    kinds = [plain_shape(chance) for _ in range(classes)]
     shapes = [chance.choice(kinds) for _ in range(pods)]
     min_count = chance.randint(1, pods)
     binds = placed_of(nodes, others, shapes, min_count, packing)
@@ -344,7 +349,7 @@ def filled(seed, count, packing):
     pod_class = cluster.classes.of(odd_shape(chance))
     room = Room(cluster.snapshot(), AttributeMasks())
     slots = room.slots(pod_class)
-    attributes = attribute_score(pod_class, room.snapshot, slots > 0)
+    attributes = standing_score(pod_class, room, slots > 0)
     got = fill(pod_class, count, slots, room, packing)
 
     def score(row, pods):

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import pytest
 
 from quorate.core.changes import BindFailed, BindFailure, PodBound
+from quorate.core.journal import Journal
 from quorate.core.plan import attempts, cycle, plan
 from quorate.core.queue.queue import Queue
+from quorate.core.scheduler import Scheduler
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, Where
 from quorate.core.state.holds import Holds
@@ -105,7 +107,7 @@ def deadline_is_forgotten(patch):
 
 
 def half_bound_gang_is_not_taken_up(patch):
-    patch.setattr(attempts.Attempts, "resume", lambda self, gang, now_s: None)
+    patch.setattr(attempts.Attempts, "resume", lambda self, gang, before, now_s: None)
 
 
 def started_gang_is_rolled_back(patch):
@@ -236,6 +238,44 @@ def a_cut_watch_goes_on_too_late(patch):
     patch.setattr(Reflector, "_remember_version", skip)
 
 
+def journal_is_not_asked(patch):
+    patch.setattr(attempts.Attempts, "_had_started", lambda self, gang, attempts, before: False)
+
+
+def journal_says_that_all_was_settled(patch):
+    patch.setattr(attempts.Attempts, "_had_started", lambda self, gang, attempts, before: True)
+
+
+def journal_leaves_out_what_is_open(patch):
+    real = attempts.Attempts.journal
+
+    def journal(self):
+        return Journal(real(self).by, real(self).made)
+
+    patch.setattr(attempts.Attempts, "journal", journal)
+
+
+def sealing_binds_are_sent_whatever_happened_since(patch):
+    patch.setattr(Scheduler, "may_seal", lambda self, gang: True)
+
+
+def min_that_is_edited_undoes_what_was_sealed(patch):
+    def by_min_alone(self, pod):
+        return self.quorum_is_known and self.bound - self.evicting >= self.min_count
+
+    patch.setattr(GangEntry, "_is_quorate_with", by_min_alone)
+
+
+def gang_without_its_object_is_not_taken_up(patch):
+    real = attempts.Attempts.resume
+
+    def resume(self, gang, before, now_s):
+        if gang.quorum_is_known:
+            real(self, gang, before, now_s)
+
+    patch.setattr(attempts.Attempts, "resume", resume)
+
+
 def _fields(struct):
     return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
@@ -271,6 +311,12 @@ MUTATIONS = {
         Mutation(nobody_asks_who_leads, (LEASE,)),
         Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),
         Mutation(a_new_list_forgets_nothing, (FITS, TRUTH, WAITING_ONLY)),
+        Mutation(journal_is_not_asked, (STARTED,)),
+        Mutation(journal_says_that_all_was_settled, (PARTIAL,)),
+        Mutation(journal_leaves_out_what_is_open, (PARTIAL,)),
+        Mutation(sealing_binds_are_sent_whatever_happened_since, (PARTIAL,)),
+        Mutation(min_that_is_edited_undoes_what_was_sealed, (STARTED,)),
+        Mutation(gang_without_its_object_is_not_taken_up, (PARTIAL,)),
         Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL)),
     )
 }

@@ -107,19 +107,26 @@ class Access:
         allocatable: Mapping[str, str] | None = None,
         labels: nodes.Labels | None = None,
         taints: Sequence[Mapping[str, str]] = (),
+        annotations: Mapping[str, str] = nodes.ANNOTATION,
         prefix: str = "node-",
     ) -> list[str]:
         """Create nodes that are ready, and give their names.
 
         ``names`` is a list, or a count: then they are ``prefix`` with 0, 1, ... ``allocatable`` is
         merged over ``nodes.ALLOCATABLE``; ``labels`` may be a function of the node's index.
+        Without ``annotations`` nobody plays the nodes' kubelets.
         """
         if isinstance(names, int):
             names = [f"{prefix}{i}" for i in range(names)]
         chosen = list(names)
         start_s = time.monotonic()
         nodes.create(
-            self.client, chosen, allocatable=allocatable or {}, labels=labels or {}, taints=taints
+            self.client,
+            chosen,
+            allocatable=allocatable or {},
+            labels=labels or {},
+            taints=taints,
+            annotations=annotations,
         )
         elapsed_s = time.monotonic() - start_s
         if elapsed_s > 1:

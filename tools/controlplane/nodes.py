@@ -36,6 +36,7 @@ def manifest(
     allocatable: Mapping[str, str],
     labels: Mapping[str, str],
     taints: Sequence[Mapping[str, str]],
+    annotations: Mapping[str, str] = ANNOTATION,
 ) -> dict[str, Any]:
     """Describe a node that is ready; the API server keeps the status that a new node brings."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -48,7 +49,11 @@ def manifest(
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {**own_labels, **labels}, "annotations": ANNOTATION},
+        "metadata": {
+            "name": name,
+            "labels": {**own_labels, **labels},
+            "annotations": dict(annotations),
+        },
         "spec": {"taints": [dict(taint) for taint in taints]},
         "status": {
             "capacity": resources,
@@ -67,13 +72,15 @@ def create(
     allocatable: Mapping[str, str],
     labels: Labels,
     taints: Sequence[Mapping[str, str]],
+    annotations: Mapping[str, str] = ANNOTATION,
 ) -> None:
     """Create the nodes; ``labels`` may be a function of the node's position in ``names``."""
 
     def create_slice(first: int) -> None:
         for index in range(first, len(names), _THREADS):
             own = labels(index) if callable(labels) else labels
-            client.api("POST", "/api/v1/nodes", manifest(names[index], allocatable, own, taints))
+            node = manifest(names[index], allocatable, own, taints, annotations)
+            client.api("POST", "/api/v1/nodes", node)
         client.close()
 
     with ThreadPoolExecutor(_THREADS) as pool:

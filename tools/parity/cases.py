@@ -5,11 +5,13 @@ All names, keys and values come from short lists, so that things match one anoth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
+
+from tools.parity.choice import Choice, Object
+from tools.parity.storage_cases import give_volumes, storage
 
 T = TypeVar("T")
-Object = dict[str, Any]
 
 NAMESPACES = ("default", "team-a", "team-b")
 ZONE, HOSTNAME, DISK = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "disk"
@@ -19,19 +21,6 @@ TAINTS = ("dedicated", "gpu", "node.kubernetes.io/not-ready")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 IMAGES = ("registry.example/app:v1", "registry.example/base", "tool@sha256:00ff")
 MEBI = 1 << 20
-
-
-class Choice(Protocol):
-    """Where decisions come from: hypothesis, or a seed."""
-
-    def pick(self, values: Sequence[T]) -> T:
-        """Return one of the values."""
-
-    def number(self, least: int, most: int) -> int:
-        """Return a whole number, both ends included."""
-
-    def chance(self, percent: int) -> bool:
-        """Return True that often; shrinks to False."""
 
 
 def draw_case(choice: Choice) -> Object:
@@ -46,11 +35,17 @@ def draw_case(choice: Choice) -> Object:
         one["spec"]["nodeName"] = one.pop("spec_node")
         if choice.chance(10):
             one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    pending = pod(choice, "pending")
+    objects = [*namespaces(choice), *selecting(choice)]
+    if choice.chance(40):
+        objects += storage(choice, names, NAMESPACES)
+        for one in (*pods, pending):
+            give_volumes(choice, one)
     return {
         "nodes": nodes,
         "pods": pods,
-        "pod": pod(choice, "pending"),
-        "objects": [*namespaces(choice), *selecting(choice)],
+        "pod": pending,
+        "objects": objects,
         # Scores of nodes that do not pass are compared too: else few cases have two nodes to score.
         "scoreAll": choice.chance(70),
     }

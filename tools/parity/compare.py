@@ -10,6 +10,7 @@ from tools.parity.ours import Answer
 Theirs = Mapping[str, Any]
 
 _UNKNOWN = frozenset({"GangScheduling", "NodeName"})
+_OF_VOLUMES = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
 
 
 def differences(ours: Answer, theirs: Theirs) -> list[str]:
@@ -29,17 +30,34 @@ def differences(ours: Answer, theirs: Theirs) -> list[str]:
 
 def _of_filters(ours: Answer, theirs: Theirs) -> list[str]:
     found = []
+    unasked = _UNKNOWN | _unasked_volume_rules(theirs)
     for node in sorted(ours.filters):
         says = {
             rule: (verdict["code"], tuple(sorted(verdict.get("reasons") or ())))
             for rule, verdict in (theirs["filter"].get(node) or {}).items()
-            if rule not in _UNKNOWN and verdict["code"] != "Success"
+            if rule not in unasked and verdict["code"] != "Success"
         }
         for rule in sorted(says.keys() | ours.filters[node].keys()):
             mine, other = ours.filters[node].get(rule), says.get(rule)
+            if rule in unasked:
+                continue
             if mine != other and not _both_exclude(mine, other):
                 found.append(f"{node}: {rule}: ours {mine}, kube-scheduler's {other}")
     return found
+
+
+def _unasked_volume_rules(theirs: Theirs) -> frozenset[str]:
+    """Return the volume rules that we leave out because another one rejects the pod's claims.
+
+    kube-scheduler does not come to ask them either; the oracle asks each plugin by itself.
+    """
+    before = theirs.get("preFilter") or {}
+    rejects = {
+        rule
+        for rule in _OF_VOLUMES
+        if (before.get(rule) or {}).get("code") == "UnschedulableAndUnresolvable"
+    }
+    return _OF_VOLUMES - rejects if rejects else frozenset()
 
 
 def _both_exclude(mine: object, other: tuple[str, tuple[str, ...]] | None) -> bool:

@@ -66,15 +66,82 @@ def _class(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 _FAST = 'device.attributes["gpu.example.com"].speed > 1'
-_CLAIM = {
+_DEVICE_CLAIM = {
     "apiVersion": "resource.k8s.io/v1",
     "kind": "ResourceClaim",
     "metadata": {"name": "mine", "namespace": "test"},
     "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
 }
-_CLAIM["spec"]["devices"]["requests"][0]["exactly"] |= {"allocationMode": "ExactCount", "count": 1}
+_DEVICE_CLAIM["spec"]["devices"]["requests"][0]["exactly"] |= {
+    "allocationMode": "ExactCount",
+    "count": 1,
+}
 _USES = {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]}
 _ASKS = {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+_ZONE = "topology.kubernetes.io/zone"
+_CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
+_CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "c", "namespace": "test", "uid": "c"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "local",
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+}
+_BOUND = {
+    **_CLAIM,
+    "metadata": {
+        "name": "c",
+        "namespace": "test",
+        "uid": "c",
+        "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+    },
+    "spec": {**_CLAIM["spec"], "volumeName": "v"},  # type: ignore[dict-item]
+}
+_CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "local"},
+    "provisioner": "kubernetes.io/no-provisioner",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+_MIGRATED = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "CSINode",
+    "metadata": {
+        "name": "n0",
+        "annotations": {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/gce-pd"},
+    },
+    "spec": {"drivers": []},
+}
+
+
+def _volume(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "local",
+            **spec,
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def _in_zone(node: dict[str, Any], zone: str) -> dict[str, Any]:
+    labels = {**node["metadata"]["labels"], _ZONE: zone}
+    return {**node, "metadata": {**node["metadata"], "labels": labels}}
+
+
+def _affinity(key: str, value: str) -> dict[str, Any]:
+    expression = {"key": key, "operator": "In", "values": [value]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
 
 NAMED = (
     Named(
@@ -90,7 +157,7 @@ NAMED = (
                 _class(selectors=[{"cel": {"expression": _FAST}}]),
                 _devices("n0", speed={"int": 2}),
                 _devices("n1", model={"string": "a"}),
-                _CLAIM,
+                _DEVICE_CLAIM,
             ],
         },
         their_feasible=(),
@@ -124,5 +191,44 @@ NAMED = (
         },
         their_feasible=("n1",),
         our_feasible=("n0", "n1"),
+    ),
+    Named(
+        # VolumeBinding looks for a volume for each of the pod's volumes, not for each claim.
+        "a pod that names one unbound claim twice needs one volume",
+        {
+            "nodes": [_node("n0")],
+            "pods": [],
+            "pod": _pod("pending", "test", volumes=_CLAIMS),
+            "objects": [
+                _namespace("test", "test"),
+                _CLASS,
+                _CLAIM,
+                _volume(local={"path": "/mnt"}),
+            ],
+        },
+        their_feasible=(),
+        our_feasible=("n0",),
+    ),
+    Named(
+        # Where a plugin is migrated, its driver's own topology label is asked for.
+        "the node affinity of an in-tree volume is compared as it is written",
+        {
+            "nodes": [_in_zone(_node("n0"), "a")],
+            "pods": [],
+            "pod": _pod("pending", "test", volumes=_CLAIMS[:1]),
+            "objects": [
+                _namespace("test", "test"),
+                _CLASS,
+                _BOUND,
+                _MIGRATED,
+                _volume(
+                    gcePersistentDisk={"pdName": "d"},
+                    claimRef={"namespace": "test", "name": "c", "uid": "c"},
+                    nodeAffinity=_affinity(_ZONE, "a"),
+                ),
+            ],
+        },
+        their_feasible=(),
+        our_feasible=("n0",),
     ),
 )

@@ -1,7 +1,8 @@
 """Everything that can enter the core. A change is news, already true; the core never asks for more.
 
-Made by ``shell.watch`` (objects), ``shell.commit`` (outcomes of binds and evictions) and
-``shell.report`` (facts about owners). Tagged structs, so that a recording of them can be replayed.
+Made by ``shell.watch`` (objects), ``shell.commit`` (outcomes of binds and evictions),
+``shell.report`` (facts about owners) and ``shell.app`` (the journal of the leader before us).
+Tagged structs, so that a recording of them can be replayed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from quorate.core.journal import Journal
 from quorate.core.model import (
     DeviceClass,
     GangKey,
@@ -22,8 +24,9 @@ from quorate.core.model import (
     ResourceSlice,
 )
 from quorate.core.model.selects import Selects
+from quorate.core.model.storage import AnyStorage
 
-AnyObject = Namespace | Selects | ResourceSlice | DeviceClass | ResourceClaim
+AnyObject = Namespace | Selects | AnyStorage | ResourceSlice | DeviceClass | ResourceClaim
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 
@@ -108,7 +111,9 @@ class BindFailure(StrEnum):
     TIMEOUT = "timeout"
     """No answer within the attempt's time, and the pod is not bound."""
     NOT_SENT = "not sent"
-    """An earlier bind of the attempt failed, so that this one, which seals it, was not sent."""
+    """It would have made the gang quorate, and another member failed or went: it was held back."""
+    UNPREPARED = "unprepared"
+    """A claim of the gang could not be bound, so that no bind of it was sent."""
     UNVERIFIED = "unverified"
     """The plan did not pass verification against the newest state: nothing was sent."""
 
@@ -129,6 +134,21 @@ class BindFailed(Change, frozen=True):
     message: str = ""
 
 
+class PrepareFailed(Change, frozen=True):
+    """A write that had to come before a gang's binds was refused; ``message`` is the server's."""
+
+    key: GangKey
+    attempt: str
+    node: str
+    message: str
+
+
+class Undone(Change, frozen=True):
+    """What was written for a gang's attempt has been taken back, as far as that was possible."""
+
+    key: GangKey
+
+
 class BindingAdmitted(Change, frozen=True):
     """The guard let a Binding of another scheduler through: the pod is on its way to ``node``.
 
@@ -137,6 +157,12 @@ class BindingAdmitted(Change, frozen=True):
 
     uid: str
     node: str
+
+
+class JournalFound(Change, frozen=True):
+    """We lead now: what the leader before us wrote down of its attempts."""
+
+    journal: Journal
 
 
 AnyChange = (
@@ -152,5 +178,8 @@ AnyChange = (
     | ObjectGone
     | PodBound
     | BindFailed
+    | PrepareFailed
+    | Undone
     | BindingAdmitted
+    | JournalFound
 )

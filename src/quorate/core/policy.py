@@ -24,7 +24,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How pods are placed, by scheduler name; of names that are not here, as gangs are packed."""
     attempt_timeout_s: float = 60.0
     attempt_timeout_s_max: float = 900.0
-    recovery_s: float = 3.0
+    recovery_s: float = 2.0
     """What a dead leader left half done is finished within this time, or undone."""
     avoid_s: float = 300.0
     """A node whose kubelet refused a pod gets no other pod of that gang for so long."""

@@ -8,11 +8,14 @@ waits, calls out, or reads a clock: the same calls give the same plans.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from quorate.core.changes import BindFailed, BindFailure, Change
 from quorate.core.explain import ApiWords, Explainer
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.cycle import Cycle, members_of
@@ -20,7 +23,8 @@ from quorate.core.plan.devices.giving import take_backs
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.held_room import end_taken, end_unusable
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan, TakeBack
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, TakeBack, Undo
+from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -30,6 +34,15 @@ from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Parts of a ``Plan`` that is being made."""
+
+    gangs: list[GangBinds]
+    undo: list[Undo]
+    preparing: list[GangBinds] = field(default_factory=list)
 
 
 class Scheduler:
@@ -43,6 +56,7 @@ class Scheduler:
         self._queue = Queue()
         self._masks = AttributeMasks()
         self._attempts = Attempts(policy, identity)
+        self._preparations = Preparations()
         self._apis = apis or {}
         self._held_on_version = -1
         """Version of the nodes' attributes by which it was last asked if holds can be used."""
@@ -55,8 +69,9 @@ class Scheduler:
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
+        gangs, undo = self._preparations.step(cluster, now_s)
+        draft = _Draft(gangs, undo)
         touched, evictions = self._take_news(now_s)
-        gangs: list[GangBinds] = []
         idle: list[TakeBack] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
@@ -73,11 +88,8 @@ class Scheduler:
                 continue
             cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room())
             gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
-            first = max(0, gang.need - 1)
-            binds = cycle.place(gang)
-            if binds:
-                gangs.append(self._attempts.begin(gang, binds, first, now_s))
-                binds_left -= len(binds)
+            if not self._preparations.holds(gang):
+                binds_left -= self._place(gang, cycle, draft, now_s)
             if gang.waits:
                 idle += take_backs(gang, cluster)
                 queue.block(gang.key, members_of(gang, cluster))
@@ -85,12 +97,33 @@ class Scheduler:
                     queue.alarms[gang.key] = min(gang.avoid.values())
         touched |= cluster.take_news()[0] | cluster.holds.take_changed()
         return Plan(
-            gangs=tuple(gangs),
+            gangs=tuple(draft.gangs),
+            preparing=tuple(draft.preparing),
+            undo=tuple(draft.undo),
             evictions=tuple(evictions),
             take_backs=tuple(idle),
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if queue.ready or cluster.holds.ended_on else self._wake_at_s(),
         )
+
+    def _place(self, gang: GangEntry, cycle: Cycle, draft: _Draft, now_s: float) -> int:
+        """Place one gang, or let go what an earlier attempt left; return how many binds it takes.
+
+        A plan with claims to be bound first is sent in two parts.
+        """
+        first = max(0, gang.need - 1)
+        binds = cycle.place(gang)
+        if not binds:
+            left = stale(gang, self.cluster)
+            draft.undo += [left] if left is not None else []
+            return 0
+        plan = self._attempts.begin(gang, binds, first, now_s)
+        if any(bind.prepare for bind in binds):
+            draft.preparing.append(plan)
+            self._preparations.begin(gang, plan)
+        else:
+            draft.gangs.append(plan)
+        return len(binds)
 
     def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
         """Wake whom the news can help; return who differs, and evictions of attempts that ended."""
@@ -101,7 +134,7 @@ class Scheduler:
         changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
         self._note_refusals(changed, now_s)
         for gang in changed:
-            self._attempts.resume(gang, now_s)
+            self._attempts.resume(gang, cluster.found, now_s)
         ended, evictions = self._attempts.end_due(now_s)
         self._attempts.note_failures([*changed, *ended], now_s)
         touched.update(gang.key for gang in ended)
@@ -137,24 +170,35 @@ class Scheduler:
         A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
         """
         problems: list[str] = []
-        good = []
-        for gang in plan.gangs:
-            wrong = verify_gang(gang, self.cluster)
-            if not wrong:
-                good.append(gang)
-                continue
-            problems += wrong
-            failure = BindFailure.UNVERIFIED
-            self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
+        bad: set[tuple[GangKey, str]] = set()
+        gangs = (*plan.preparing, *plan.gangs)
+        for number, gang in enumerate(gangs, start=1):
+            wrong = verify_gang(gang, self.cluster, gangs[number:])
+            if wrong:
+                problems += wrong
+                bad.add((gang.key, gang.attempt))
+                failure = BindFailure.UNVERIFIED
+                self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
         if not problems:
             return plan, problems
-        return Plan(
-            gangs=tuple(good),
-            evictions=plan.evictions,
-            take_backs=plan.take_backs,
-            touched=plan.touched,
-            wake_at_s=plan.wake_at_s,
-        ), problems
+
+        def good(gangs: tuple[GangBinds, ...]) -> tuple[GangBinds, ...]:
+            return tuple(gang for gang in gangs if (gang.key, gang.attempt) not in bad)
+
+        kept = msgspec.structs.replace(plan, gangs=good(plan.gangs), preparing=good(plan.preparing))
+        return kept, problems
+
+    def may_seal(self, gang: GangBinds) -> bool:
+        """Tell whether the binds that make a gang quorate would still do so, before each is sent.
+
+        Meanwhile a member may have gone, a kubelet may have refused one, min may have been raised.
+        """
+        entry = self.cluster.gangs.get(gang.key)
+        return entry is not None and entry.may_be_sealed(gang.attempt)
+
+    def journal(self) -> Journal:
+        """Return which attempts are open, for whoever leads after us. Changes nothing."""
+        return self._attempts.journal()
 
     def explainer(self, now_s: float) -> Explainer:
         """Return what answers why gangs stand where they stand, as of now."""

@@ -1,6 +1,7 @@
-"""What our Bindings leave on pods, so that a successor can read what was under way.
+"""What we leave on pods, by our Bindings, and on our Lease: a successor reads what was under way.
 
-Written by ``shell.commit``, read by ``shell.watch``, which do not know one another.
+Those on pods are written by ``shell.commit`` and read by ``shell.watch``, which do not know one
+another; that of the Lease is written by ``shell.leader`` and read by ``shell.handover``.
 """
 
 ATTEMPT = "quorate.dev/attempt"
@@ -9,3 +10,5 @@ HELD_FOR, HELD_UNTIL = "quorate.dev/held-for", "quorate.dev/held-until"
 """On Events about held slots: the gang as ``dialect/name``, and the end of the last hold."""
 STARTED = "quorate.dev/started"
 """On the members that were bound when all others of a quorum were, and on every later one."""
+JOURNAL = "quorate.dev/journal"
+"""On the Lease: which attempts are open (``core.journal``), as JSON."""

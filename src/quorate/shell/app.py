@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import structlog
 
-from quorate.core.changes import AnyChange, BindFailed, PodBound, PodChanged, PodGone
+from quorate.core.changes import AnyChange
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
@@ -28,13 +28,16 @@ from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.claims import Claims
 from quorate.shell.commit.evictor import Evictor
+from quorate.shell.commit.preparer import Preparer
 from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
+from quorate.shell.handover import Handover
 from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leader import Elector, LeaseTimes
 from quorate.shell.report.metrics import Metrics
+from quorate.shell.report.outcomes import tell
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.record_file import written_when_asked
 from quorate.shell.report.recorder import Recorder
@@ -54,6 +57,15 @@ _GC_THRESHOLDS = (20_000, 20, 50)
 
 Connect = Callable[[int], KubeClient]
 """Makes a client of the API server with so many connections for writes."""
+
+
+def _lease_times(config: Config) -> LeaseTimes:
+    election = config.leader_election
+    return LeaseTimes(
+        lease_duration_s=int(election.lease_duration_s),
+        renew_deadline_s=election.renew_deadline_s,
+        retry_s=election.retry_period_s,
+    )
 
 
 class App:
@@ -82,6 +94,7 @@ class App:
         self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
         self.recorder = Recorder(self.scheduler, api_words(), attempts_by, recorded_bytes)
+        self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._feed = Feed(
             self._reads,
@@ -98,17 +111,15 @@ class App:
             identity=self._identity,
             clock=clock,
             chance=chance,
-            times=LeaseTimes(
-                lease_duration_s=int(config.leader_election.lease_duration_s),
-                renew_deadline_s=config.leader_election.renew_deadline_s,
-                retry_s=config.leader_election.retry_period_s,
-            ),
+            journal=self._handover.journal,
+            times=_lease_times(config),
         )
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
             on_change=self._on_change,
             may_bind=self._may_write,
+            may_seal=self.scheduler.may_seal,
             clock=steady,
         )
         self._claims = Claims(
@@ -118,6 +129,9 @@ class App:
             may_write=self._may_write,
             clock=steady,
         )
+        self._preparer = Preparer(
+            self._reads, on_change=self._on_change, may_write=self._may_write, clock=steady
+        )
         self._evictor = Evictor(self._reads, may_evict=self._may_write)
         self._lookup = OwnerLookup(self._reads, on_change=self._on_change, clock=clock)
         self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
@@ -126,7 +140,7 @@ class App:
             self.scheduler,
             self._feed.objects,
             lookup=self._lookup,
-            idle=self._binder.idle,
+            idle=(self._binder.idle, self._evictor.idle),
             metrics=self.metrics,
             instance=self._identity,
             clock=steady,
@@ -183,6 +197,7 @@ class App:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._preparer.close()
         await self._evictor.close()
         await self._lookup.close()
         for client in (self._binds, self._reads, self._lease):
@@ -201,6 +216,7 @@ class App:
     async def _as_leader(self) -> None:
         log.info("leading")
         self._leads = True
+        self._inbox += self._handover.found()
         self.metrics.is_leader.set(1)
         self._news.set()
         try:
@@ -242,7 +258,7 @@ class App:
             await self._keep_pace()
             self._news.clear()
             changes, self._inbox = self._inbox, []
-            self._note(changes)
+            tell(changes, self.scheduler.cluster.pods, self.metrics, self._reporter)
             self._guard.observe(changes)
             self._self_check.news(changes)
             self.recorder.observed(changes)
@@ -259,6 +275,7 @@ class App:
                 queues = asyncio.create_task(ensure_queues(self._reads))
             self._expect_binds()
             wake_at_s = self._cycle()
+            self._handover.has_decided = True
 
     def _freeze_memory(self) -> None:
         """What was listed lives on: do not look through it for cycles again and again."""
@@ -307,6 +324,7 @@ class App:
         return self._steady.now_s() if problems else plan.wake_at_s
 
     def _commit(self, plan: Plan) -> None:
+        self._preparer.carry_out(plan)
         for gang in plan.gangs:
             self.metrics.gangs_planned.inc()
             self._claims.submit(gang)
@@ -326,29 +344,6 @@ class App:
                     action="Evicting",
                     note=eviction.message,
                 )
-
-    def _note(self, changes: list[AnyChange]) -> None:
-        """Tell of outcomes, before the core forgets what it knew of the pods."""
-        pods = self.scheduler.cluster.pods
-        for change in changes:
-            if isinstance(change, PodChanged):
-                continue
-            if isinstance(change, PodBound):
-                self.metrics.binds.labels("bound").inc()
-                entry = pods.get(change.uid)
-                if entry is not None:
-                    self._reporter.bound(entry.pod, change.node)
-            elif isinstance(change, BindFailed):
-                self.metrics.binds.labels(str(change.failure)).inc()
-                log.warning(
-                    "bind failed",
-                    pod=pods[change.uid].pod.name if change.uid in pods else change.uid,
-                    node=change.node,
-                    failure=str(change.failure),
-                    problem=change.message,
-                )
-            elif isinstance(change, PodGone):
-                self._reporter.gone(change.uid)
 
     def _sizes(self) -> dict[str, int]:
         cluster = self.scheduler.cluster

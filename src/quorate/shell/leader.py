@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from quorate.dialects.fields import format_micro_time
+from quorate.shell.annotations import JOURNAL
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
@@ -25,6 +26,8 @@ from quorate.shell.kube.paths import resource_path
 
 _JITTER: Final = 1.2  # as client-go's JitterFactor: standbys do not knock all at once
 _RELEASE_S_MAX: Final = 5.0
+_LOOK_S: Final = 0.25  # a standby reads the Lease every 0.25 to 0.5 s
+_LOOK_S_MIN: Final = 0.01
 _Lease = dict[str, Any]
 
 
@@ -57,15 +60,21 @@ class Elector:
         identity: str,
         clock: Clock,
         chance: Callable[[], float],
+        journal: Callable[[str], str] = lambda found: found,
         times: LeaseTimes = LeaseTimes(),  # noqa: B008  frozen
     ) -> None:
-        """``identity`` must be unique to this process; ``chance`` returns numbers in [0, 1)."""
+        """``identity`` must be unique to this process; ``chance`` returns numbers in [0, 1).
+
+        ``journal`` is asked before each write what the Lease shall say of open attempts; it is
+        given what the Lease says now, or nothing.
+        """
         self._client = client
         self._namespace = namespace
         self._name = name
         self._identity = identity
         self._clock = clock
         self._chance = chance
+        self._journal = journal
         self._times = times
         self._collection_path = resource_path("coordination.k8s.io", "v1", "leases", namespace)
         self._path = f"{self._collection_path}/{resource_path('', 'v1', name).split('/')[-1]}"
@@ -93,14 +102,20 @@ class Elector:
         What ``on_started`` raises is raised again.
         """
         while not await self._try_within(self._times.renew_deadline_s):
-            await asyncio.sleep(self._times.retry_s * (1 + _JITTER * self._chance()))
+            await asyncio.sleep(self._standby_s())
         term = asyncio.ensure_future(on_started())
+        tried_at_s = self._clock.monotonic_s()
         try:
-            while not term.done() and self.is_leader(self._clock.monotonic_s()):
-                await asyncio.wait([term], timeout=self._times.retry_s)
+            now_s = self._clock.monotonic_s()
+            while not term.done() and self.is_leader(now_s):
+                try_at_s = tried_at_s + self._times.retry_s
+                await asyncio.wait([term], timeout=max(0.0, try_at_s - now_s))
                 if not term.done():
-                    left_s = self._lead_until_s - self._clock.monotonic_s()
-                    await self._try_within(left_s)
+                    tried_at_s = self._clock.monotonic_s()
+                    left_s = self._lead_until_s - tried_at_s
+                    # A dead connection may cost one try; another is due while we still lead.
+                    await self._try_within(min(left_s, self._times.renew_deadline_s / 2))
+                now_s = self._clock.monotonic_s()
             if not term.done():
                 self._lead_until_s = -1.0
                 on_lost()
@@ -112,6 +127,19 @@ class Elector:
                 await self._release()
         if not term.cancelled():
             term.result()
+
+    def _standby_s(self) -> float:
+        """Return when to try again to become the leader.
+
+        A Lease is free when it has not changed for its duration *since we saw it*: who looks as
+        rarely as ``retry_s`` allows takes it that much later. So a standby looks more often, and
+        exactly when it runs out. After an error it waits for ``retry_s``.
+        """
+        wait_s = self._times.retry_s * (1 + _JITTER * self._chance())
+        if self.last_error is not None or not self.holder:
+            return wait_s
+        left_s = self._expires_s(_spec(self._observed)) - self._clock.monotonic_s()
+        return min(wait_s, _LOOK_S * (1 + self._chance()), max(left_s, _LOOK_S_MIN))
 
     async def _try_within(self, limit_s: float) -> bool:
         """Acquire or renew once; errors are what ``last_error`` is for, the next try follows."""
@@ -152,7 +180,9 @@ class Elector:
         if not ours:
             changes["acquireTime"] = changes["renewTime"]
             changes["leaseTransitions"] = int(spec.get("leaseTransitions") or 0) + 1
-        written = await self._client.put(self._path, {**lease, "spec": {**spec, **changes}})
+        written = await self._client.put(
+            self._path, {**self._with_journal(lease), "spec": {**spec, **changes}}
+        )
         self._lead(msgspec.json.decode(written), sent_at_s)
         return True
 
@@ -190,8 +220,19 @@ class Elector:
         with contextlib.suppress(ApiError, TimeoutError):
             async with asyncio.timeout(_RELEASE_S_MAX):
                 # The resourceVersion is that of our last renewal: a successor is not disturbed.
-                await self._client.put(self._path, {**self._observed, "spec": spec})
+                lease = self._with_journal(self._observed)
+                await self._client.put(self._path, {**lease, "spec": spec})
                 self.holder = ""
+
+    def _with_journal(self, lease: _Lease) -> _Lease:
+        """Return the Lease with what its next version says of open attempts."""
+        metadata = lease.get("metadata") or {}
+        annotations = metadata.get("annotations") or {}
+        journal = self._journal(str(annotations.get(JOURNAL) or ""))
+        if not journal:
+            return lease
+        annotations = {**annotations, JOURNAL: journal}
+        return {**lease, "metadata": {**metadata, "annotations": annotations}}
 
     def _lead(self, lease: _Lease, sent_at_s: float) -> None:
         self._observe(lease)
@@ -205,8 +246,12 @@ class Elector:
         self.holder = _spec(lease).get("holderIdentity") or ""
 
     def _is_valid(self, spec: dict[str, Any]) -> bool:
+        return self._clock.monotonic_s() < self._expires_s(spec)
+
+    def _expires_s(self, spec: dict[str, Any]) -> float:
+        """Return when the Lease is free, on the monotonic clock, if it is not renewed."""
         duration_s = float(spec.get("leaseDurationSeconds") or self._times.lease_duration_s)
-        return self._clock.monotonic_s() < self._observed_at_s + duration_s
+        return self._observed_at_s + duration_s
 
 
 async def _cancelled(task: asyncio.Future[None]) -> None:

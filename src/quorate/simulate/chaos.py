@@ -18,10 +18,15 @@ from quorate.embedded.objects import Object
 from quorate.simulate.fleet import Fleet
 from quorate.simulate.history import NEVER, PodTruth
 from quorate.simulate.workload import Job, Workload
-from quorate.simulate.world import NAMESPACE, World
+from quorate.simulate.world import NAMESPACE, SYSTEM, World
 
 _REFUSE = "quorate.dev/refuse-pods"
 _NODE_PODS = 8
+_UNMARKS = 0.2
+_STALLS = 0.25
+_STALLED_S = 2.5
+_SETTLED_S = 4.0
+"""By then a leader that lives has written that a gang has started."""
 
 
 class Chaos:
@@ -55,6 +60,7 @@ class Chaos:
             ("steal", profile.steal_s, self._steal),
             ("delete", profile.delete_s, self._delete_pod),
             ("edit", profile.edit_s, self._edit_group),
+            ("meddle", profile.meddle_s, self._meddle),
         ]
         async with asyncio.TaskGroup() as group:
             for name, every_s, harm in harms:
@@ -181,24 +187,71 @@ class Chaos:
         world.faults.counts["ambush"] += 1
         after_s = chance.choice((0.0, 0.003, 0.1, 1.0))
         kills = chance.random() < world.faults.profile.ambush_kills
+        harms = ("delete", "vanish", "room", "edit", "raise")
+        if kills and chance.random() < _UNMARKS:
+            world.loop.call_later(_SETTLED_S, self._unmark, job)
+            return
+        if kills and chance.random() < _STALLS:
+            self._stall(pod, job)
+            return
         if kills:
             world.loop.call_later(min(after_s, 0.003), self._crash_leader)
             after_s = 0.6  # when all that was sent has arrived, and before a successor leads
-        harms = ("nothing", "delete", "room", "room") if kills else ("delete", "room", "edit")
-        match chance.choice(harms):
+            harms = ("nothing", "delete", "room", "room", "orphan")
+        self._harm(chance.choice(harms), pod, job, after_s)
+
+    def _harm(self, harm: str, pod: PodTruth, job: Job, after_s: float) -> None:
+        """Do harm to the gang of a pod that has just been bound."""
+        chance, world = self._chance, self._world
+        later = world.loop.call_later
+        match harm:
             case "delete":
                 job.paused_until_s = world.loop.now_s + chance.choice((0.0, 4.0, 20.0))
                 others = [one for one in world.history.gangs[job.name].members() if one is not pod]
                 if others:
-                    name = chance.choice(others).name
-                    world.loop.call_later(after_s, self._workload.delete_pod, name)
+                    later(after_s, self._workload.delete_pod, chance.choice(others).name)
+            case "vanish":
+                job.paused_until_s = world.loop.now_s + 4.0
+                later(min(after_s, 0.1), self._delete, "pods", pod.name, 0)
             case "room":
-                for name in self._sizes:
-                    world.loop.call_later(after_s, self._fill, name)
+                self._fill_all(after_s)
             case "edit" if job.api_version:
-                world.loop.call_later(after_s, self._edit_group, job)
+                later(after_s, self._edit_group, job)
+            case "raise" if job.api_version:
+                job.minimum = min(job.size, job.minimum + 1)
+                later(min(after_s, 0.003), self._amend_min, job)
+                self._fill_all(min(after_s, 0.003))
+            case "orphan" if job.api_version:
+                job.paused_until_s = world.loop.now_s + chance.choice((4.0, 20.0))
+                later(after_s, self._workload.delete_object, job)
             case _:
                 pass
+
+    def _stall(self, pod: PodTruth, job: Job) -> None:
+        """A gang's binds take so long that its leader dies in the middle, and a while later."""
+        job.paused_until_s = self._world.loop.now_s + 20.0
+        members = self._world.history.gangs[job.name].members()
+        for name in [one.name for one in members if one is not pod and not one.node][:1]:
+            self._world.loop.call_later(0.0, self._workload.delete_pod, name)
+        self._fill_all(0.1)
+        self._world.loop.call_later(_STALLED_S, self._crash_leader)
+
+    def _unmark(self, job: Job) -> None:
+        """The members that say that their gang has started are lost, its leader, and all room."""
+        gang = self._world.history.gangs[job.name]
+        if not self._world.faults.on or gang.quorate_since == NEVER:
+            return
+        self._world.faults.counts["unmark"] += 1
+        job.paused_until_s = self._world.loop.now_s + 20.0
+        for pod in gang.members():
+            if pod.marked:
+                self._delete("pods", pod.name, grace_s=0)
+        self._fill_all(0.0)
+        self._crash_leader()
+
+    def _fill_all(self, after_s: float) -> None:
+        for name in self._sizes:
+            self._world.loop.call_later(after_s, self._fill, name)
 
     def _fill(self, node: str) -> None:
         """Another scheduler takes all the room of a node, but what we are about to take."""
@@ -245,7 +298,6 @@ class Chaos:
         if not jobs:
             return
         job = job or self._chance.choice(jobs)
-        bucket = self._world.resource(job.api_version, "podgroups").bucket
         if self._chance.random() < 0.4 or job.dialect == "native":
             job.has_object = False
             self._workload.delete_object(job)
@@ -253,11 +305,41 @@ class Chaos:
             self._world.loop.call_later(back_s, lambda: setattr(job, "has_object", not job.done))
             return
         job.minimum = max(1, min(job.size, job.minimum + self._chance.choice((-1, 1))))
+        self._amend_min(job)
+
+    def _amend_min(self, job: Job) -> None:
+        """Write min into the object of a job; that of native gangs cannot be changed."""
+        if job.dialect == "native":
+            return
 
         def change(obj: Object) -> None:
             obj["spec"]["minMember"] = job.minimum
 
+        bucket = self._world.resource(job.api_version, "podgroups").bucket
         self._world.api.amend(bucket, NAMESPACE, job.name, change)
+
+    def _meddle(self) -> None:
+        """Somebody else writes what we write too, or what makes our next write a conflict."""
+        world, chance = self._world, self._chance
+
+        def annotate(obj: Object) -> None:
+            obj["metadata"].setdefault("annotations", {})["simulation/meddled"] = str(world.writes)
+
+        def blur(obj: Object) -> None:
+            obj.setdefault("status", {})["phase"] = "Unknown"
+
+        match chance.choice(("pod", "lease", "status")):
+            case "pod" if self._ours():
+                world.api.amend("pods", NAMESPACE, chance.choice(self._ours()).name, annotate)
+            case "lease":
+                world.api.amend("leases.coordination.k8s.io", SYSTEM, "quorate", annotate)
+            case "status":
+                jobs = [job for job in self._workload.jobs if job.dialect in ("x-k8s", "sigs")]
+                for job in jobs[:1]:
+                    bucket = world.resource(job.api_version, "podgroups").bucket
+                    world.api.amend(bucket, NAMESPACE, job.name, blur)
+            case _:
+                pass
 
     def _ours(self) -> list[PodTruth]:
         pods = self._world.history.by_name.values()

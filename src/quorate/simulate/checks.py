@@ -16,11 +16,19 @@ import msgspec
 from quorate.core.plan.plan import Bind, GangBinds, Plan
 from quorate.core.policy import Policy
 from quorate.shell.kube.errors import ApiError, ServerError, Unreachable
-from quorate.simulate.history import NEVER, POD_GROUP_PATHS, Amounts, GangTruth, History, PodTruth
+from quorate.simulate.history import (
+    NEVER,
+    POD_GROUP_PATHS,
+    PODS_PATH,
+    Amounts,
+    GangTruth,
+    History,
+    PodTruth,
+)
 from quorate.simulate.network import Link
 from quorate.simulate.server import Request
 
-_PODS, _NODES = "/api/v1/pods", "/api/v1/nodes"
+_NODES = "/api/v1/nodes"
 _RECOVERY_S = Policy().recovery_s
 _PARTIAL_S_MAX = 5.0
 """Beyond an attempt's own time."""
@@ -63,6 +71,12 @@ class Checks:
         """Uid and node of a bind that was sent without a clear answer, by replica and pod name."""
         self._confirmed: set[tuple[str, str]] = set()
         self._evicted: set[str] = set()
+        self._knew: dict[str, dict[str, int]] = {}
+        """Up to which revisions a replica had been told, by path, when it last decided."""
+        self._sent_by: dict[tuple[str, str], int] = {}
+        """Up to which revision of pods the sender of a bind had decided, by replica and uid."""
+        self._renewing: dict[str, dict[str, int]] = {}
+        """The same, when it sent the renewal of its Lease that is under way."""
         history.on_bound.append(self._on_bound)
 
     def check(self, promise: str, holds: bool, text: Callable[[], str]) -> None:
@@ -80,7 +94,8 @@ class Checks:
 
     def on_plan(self, link: Link, plan: Plan) -> None:
         """A replica is about to carry out a plan."""
-        told = link.told.get(_PODS, 0)
+        told = link.told.get(PODS_PATH, 0)
+        self._knew[link.name] = dict(link.told)
         for gang in plan.gangs:
             for bind in gang.binds:
                 self._check_pod(link, bind, told)
@@ -94,7 +109,9 @@ class Checks:
             truth = self._history.gangs.get(pod.gang) if pod is not None else None
             if truth is not None:
                 self._evicted.add(truth.name)
-            if truth is not None and not truth.is_unclear(told):
+            if truth is None or truth.is_unclear(told):
+                continue
+            if truth.can_be_known_by(link.name, told):
                 self.check(
                     "a started gang is never torn down",
                     not truth.has_started_by(told),
@@ -109,7 +126,7 @@ class Checks:
         gang = self._history.gangs.get(pod.gang) if pod is not None else None
         if gang is None:
             return None
-        path = POD_GROUP_PATHS.get(gang.dialect, _PODS)
+        path = POD_GROUP_PATHS.get(gang.dialect, PODS_PATH)
         return gang.min_at(link.told.get(path, 0))
 
     def _check_pod(self, link: Link, bind: Bind, told: int) -> None:
@@ -167,6 +184,8 @@ class Checks:
     def on_sent(self, link: Link, request: Request, blow: str) -> None:
         """A replica sends a request now."""
         del blow
+        if request.is_lease and request.method == "PUT":
+            self._renewing[link.name] = self._knew.get(link.name, {})
         if not (request.is_bind or request.is_eviction):
             return
         holder = self._history.lease_holder
@@ -180,6 +199,8 @@ class Checks:
 
     def _check_binding(self, link: Link, request: Request) -> None:
         body: dict[str, Any] = msgspec.json.decode(request.body)
+        knew = self._knew.get(link.name, {}).get(PODS_PATH, 0)
+        self._sent_by[link.name, str(body["metadata"].get("uid", ""))] = knew
         uid, node = str(body["metadata"].get("uid", "")), str(body["target"]["name"])
         name = str(body["metadata"]["name"])
         decision = self._decisions.get((link.name, uid))
@@ -197,6 +218,12 @@ class Checks:
 
     def on_answered(self, link: Link, request: Request, error: ApiError | None) -> None:
         """A replica has its answer."""
+        if request.is_lease and request.method == "PUT" and error is None:
+            told = self._renewing[link.name]
+            for gang in self._history.gangs.values():
+                if gang.is_started_by(told) and gang.can_be_known_by(link.name, told[PODS_PATH]):
+                    gang.is_on_record = True
+            return
         name = request.path.split("/")[6] if request.path.count("/") >= 6 else ""
         if request.is_bind:
             body = msgspec.json.decode(request.body)
@@ -228,9 +255,18 @@ class Checks:
         if gang is None:
             return
         # It has started if it has all that its scheduler could know to be needed.
-        has_quorum = decision.minimum is not None and gang.bound >= decision.minimum
+        members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
+        has_quorum = decision.minimum is not None and members >= decision.minimum
         if has_quorum or gang.has_started_by(decision.told):
-            gang.go_on(pod.bound)
+            gang.go_on(pod.bound, pod.bound_by)
+
+    def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:
+        """Return how many members were lost of which nobody had heard when the bind was sent."""
+        told = self._sent_by.get((pod.bound_by, pod.uid), 0)
+        return sum(
+            one.bound < pod.bound and told < one.gone != NEVER and not one.refused
+            for one in gang.pods.values()
+        )
 
     def _check_room(self, pod: PodTruth, decision: Decision) -> None:
         """Add up what is on the node, without what the replica could not know in time."""
@@ -273,7 +309,8 @@ class Checks:
             if gang.partial_under != leader:
                 gang.was_left_so = bool(gang.partial_under)
                 gang.partial_s, gang.partial_under = 0.0, leader
-            gang.partial_s += passed_s
+            if not gang.is_going:
+                gang.partial_s += passed_s
             unclear = gang.name in self._evicted or any(
                 (leader, pod.name) in self._doubtful for pod in gang.members()
             )

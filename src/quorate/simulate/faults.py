@@ -35,6 +35,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     slow: float = 0.0  # takes up to a second
     requests_per_s: float = 0.0  # quota for each replica; 0: none
     stream_s: float = 0.0  # how long a watch lasts
+    repeated: float = 0.0  # of events, which a watch tells twice
     lag_s: float = 0.0  # how far watches may fall behind, each by its own lag
     crash_s: float = 0.0
     crash_at_request: float = 0.0  # share of requests at which the replica dies
@@ -47,6 +48,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     steal_s: float = 0.0  # another scheduler binds a pod of ours
     delete_s: float = 0.0  # somebody deletes a pod
     edit_s: float = 0.0  # somebody edits or deletes a PodGroup
+    meddle_s: float = 0.0  # somebody else writes pods, our Lease, or the status of a PodGroup
     ambush: float = 0.0  # share of our binds that are followed by harm to the same gang
     ambush_kills: float = 0.0  # share of these in which a replica dies as well
     replicas: int = 1
@@ -70,6 +72,7 @@ def profile_of(chance: random.Random) -> Profile:
         slow=share(0.3),
         requests_per_s=every(10, 60),
         stream_s=every(1, 10),
+        repeated=share(0.3),
         lag_s=chance.choice((0.0, 0.05, 0.5, 2.0)),
         crash_s=every(3, 15),
         crash_at_request=share(0.03),
@@ -82,6 +85,7 @@ def profile_of(chance: random.Random) -> Profile:
         steal_s=every(5, 20),
         delete_s=every(1, 6),
         edit_s=every(2, 8),
+        meddle_s=every(1, 4),
         ambush=share(0.6),
         ambush_kills=share(0.8),
         replicas=chance.choice((1, 1, 2)),
@@ -184,6 +188,13 @@ class Faults:
         endings: tuple[Literal["cut", "end", "gone", "error", "torn"], ...]
         endings = ("cut", "end", "gone", "error", "torn")
         return StreamFate(lasts_s, chance.choice(endings), lag_s, chance.choice((0.0, 0.5, 2.0)))
+
+    def repeats(self) -> bool:
+        """Whether a watch tells twice what it tells now."""
+        if not self.on or self._chance.random() >= self.profile.repeated:
+            return False
+        self.counts["repeated"] += 1
+        return True
 
     def _within_quota(self, who: str, now_s: float) -> bool:
         """A bucket that holds one second's worth of requests."""

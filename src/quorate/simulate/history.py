@@ -20,11 +20,13 @@ NEVER = 1 << 62
 GANG_LABEL = "simulation/gang"
 MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 ATTEMPT = "quorate.dev/attempt"
+STARTED = "quorate.dev/started"
 GROUP_BUCKETS = {
     "podgroups.scheduling.x-k8s.io": "x-k8s",
     "podgroups.scheduling.sigs.k8s.io": "sigs",
     "podgroups.scheduling.k8s.io": "native",
 }
+PODS_PATH = "/api/v1/pods"
 POD_GROUP_PATHS = {
     "x-k8s": "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
     "sigs": "/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups",
@@ -57,6 +59,7 @@ class PodTruth:
     refused: bool = False
     told: str = ""  # the message of its condition PodScheduled=False
     attempt: str = ""
+    marked: bool = False  # its Binding said that its gang has started
 
     @property
     def holds_room(self) -> bool:
@@ -88,6 +91,8 @@ class GangTruth:
     pods: dict[str, PodTruth] = field(default_factory=dict)
     bound: int = 0
     quorate_since: int = NEVER  # revision; NEVER when it has to become quorate yet
+    quorate_under: str = ""  # who led then
+    is_on_record: bool = False  # whether a leader that knew it has renewed its Lease since
     quorate_before: list[tuple[int, int]] = field(default_factory=list)  # from and until when
     tampered: bool = False  # a rival bound a member, or a kubelet refused one: no rule says what is
     tampered_before: int = 0  # revision
@@ -116,6 +121,12 @@ class GangTruth:
         """Whether it is bound in part and was never quorate."""
         return 0 < self.bound < self.min_now and self.quorate_since == NEVER
 
+    @property
+    def is_going(self) -> bool:
+        """Whether all that is bound is being deleted: a finalizer may hold it for long."""
+        bound = [pod for pod in self.members() if pod.node and not pod.refused]
+        return all(pod.terminating != NEVER for pod in bound)
+
     def is_unclear(self, revision: int) -> bool:
         """Whether nobody can say if it had started, by what was told up to a revision."""
         return self.tampered or revision < self.tampered_before
@@ -125,10 +136,31 @@ class GangTruth:
         spans = [*self.quorate_before, (self.quorate_since, NEVER)]
         return any(since <= revision < until for since, until in spans)
 
-    def go_on(self, revision: int) -> None:
+    def go_on(self, revision: int, leader: str) -> None:
         """It counts as started, by what its scheduler could know when it bound a member."""
         if self.quorate_since == NEVER:
-            self.quorate_since = revision
+            self.quorate_since, self.quorate_under, self.is_on_record = revision, leader, False
+
+    def is_started_by(self, told: dict[str, int]) -> bool:
+        """Whether what was told, by path, says that it has started."""
+        if self.quorate_since == NEVER:
+            return False
+        bound = [pod.bound for pod in self.pods.values() if pod.bound <= self.quorate_since]
+        edited, _ = self.minima[-1] if self.minima else (0, None)
+        path = POD_GROUP_PATHS.get(self.dialect, PODS_PATH)
+        return told.get(PODS_PATH, 0) >= max(bound) and told.get(path, 0) >= edited
+
+    def can_be_known_by(self, replica: str, told: int) -> bool:
+        """Whether a replica has something to know from that the gang had started.
+
+        It led when that happened, or a marked member is left, or the Lease says so. A gang whose
+        marked members and whose leader are lost before the next renewal leaves no trace.
+        """
+        return (
+            self.is_on_record
+            or replica == self.quorate_under
+            or any(pod.marked and pod.bound <= told < pod.gone for pod in self.pods.values())
+        )
 
     def members(self) -> list[PodTruth]:
         """Return the pods that exist."""
@@ -179,7 +211,8 @@ class History:
         if is_new_bind:
             pod.node, pod.bound = spec["nodeName"], revision
             pod.bound_by, pod.bound_late = self.writer, self.writes_late
-            pod.attempt = (meta.get("annotations") or {}).get(ATTEMPT, "")
+            annotations = meta.get("annotations") or {}
+            pod.attempt, pod.marked = annotations.get(ATTEMPT, ""), STARTED in annotations
             self.on_node.setdefault(pod.node, {})[pod.uid] = pod
         gang = self.gangs.get(pod.gang)
         if gang is not None:
@@ -238,10 +271,9 @@ class History:
             gang.quorate_since, gang.tampered = NEVER, False
         self._note_quorum(gang, revision)
 
-    @staticmethod
-    def _note_quorum(gang: GangTruth, revision: int) -> None:
-        if gang.quorate_since == NEVER and gang.bound and gang.bound >= gang.min_now:
-            gang.quorate_since = revision
+    def _note_quorum(self, gang: GangTruth, revision: int) -> None:
+        if gang.bound and gang.bound >= gang.min_now:
+            gang.go_on(revision, self.lease_holder)
         if not gang.is_partial:
             gang.partial_s = 0.0
 

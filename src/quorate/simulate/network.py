@@ -93,16 +93,19 @@ class Network:
             self.loop.call_later(fate.out_s, self._arrive, link, request, fate, answer)
         if fate.kills == "sent":
             link.kill()
-        error: ApiError | None = None
         try:
-            return await answer
-        except ApiError as caught:
-            error = caught
+            found = await answer
+        except ApiError as error:
+            self._tell_answer(link, request, error)
             raise
-        finally:
-            if link.is_alive:
-                for watcher in self.watchers:
-                    watcher.on_answered(link, request, error)
+        self._tell_answer(link, request, None)
+        return found
+
+    def _tell_answer(self, link: Link, request: Request, error: ApiError | None) -> None:
+        """Tell the watchers of an answer, unless nobody is there to hear it."""
+        if link.is_alive:
+            for watcher in self.watchers:
+                watcher.on_answered(link, request, error)
 
     def _arrive(
         self, link: Link, request: Request, fate: Fate, answer: asyncio.Future[tuple[bytes, int]]
@@ -260,6 +263,8 @@ class EventStream(ByteStream):
             return
         line = b"".join(self._new_lines)
         self._new_lines.clear()
+        if self._network.faults.repeats():
+            line += line
         loop = self._network.loop
         due_s = loop.now_s + (self._fate.lag_s if self._network.faults.on else 0.002)
         if self._lines:
@@ -282,8 +287,16 @@ class Connection(KubeClient):
             self._link.told[path] = revision
         return body
 
-    async def post(self, path: str, body: object, params: Params | None = None) -> bytes:
-        """Create."""
+    async def post(
+        self,
+        path: str,
+        body: object,
+        params: Params | None = None,
+        *,
+        may_send: Callable[[], bool] | None = None,
+    ) -> bytes:
+        """Create; nothing waits here before it is sent."""
+        del may_send
         return await self._send("POST", path, params, body)
 
     async def put(self, path: str, body: object, params: Params | None = None) -> bytes:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
-from quorate.core.changes import DialectServed, GangChanged
+from quorate.core.changes import DialectServed, GangChanged, JournalFound
 from quorate.core.model import GangKey
 from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
@@ -35,7 +35,7 @@ def unrest(world: World, leader: Replica | None, checks: Checks) -> list[Problem
     problems = _gang_problems(history)
     problems += _telling_problems(history)
     problems += _truth_problems(history, leader)
-    return problems or _status_problems(world)
+    return problems or _status_problems(world, leader)
 
 
 def _gang_problems(history: History) -> list[Problem]:
@@ -115,9 +115,10 @@ def _truth_problems(history: History, leader: Replica) -> list[Problem]:
     return [("the leader knows what is true", f"it is wrong about {sorted(wrong)}")] * bool(wrong)
 
 
-def _status_problems(world: World) -> list[Problem]:
+def _status_problems(world: World, leader: Replica) -> list[Problem]:
     """The status of each gang's object is what a scheduler that has just begun would write."""
     fresh = Scheduler(CONFIG.policy, api_words())
+    fresh.observe([JournalFound(leader.scheduler.journal())])
     raws: dict[GangKey, bytes] = {}
     for kind in watched_kinds(frozenset(CONFIG.policy.scheduler_names)).values():
         resource = kind.resource

@@ -10,9 +10,10 @@ import yaml
 from aiohttp import web
 
 from quorate.cli.main import call
+from quorate.shell.kube.paths import resource_path
+from quorate.shell.watch.lookups import LOOKUPS
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
-NAMESPACES = "/api/v1/namespaces"
 X_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/quorate-system/leases/quorate"
 
@@ -139,7 +140,7 @@ def small_cluster() -> ApiServer:
     return ApiServer(
         {
             NODES: listing(node("n1"), node("n2")),
-            NAMESPACES: listing(),
+            **{resource_path(*one.resource[:3]): listing() for one in LOOKUPS},
             PODS: listing(*pods),
             X_GROUPS: listing(group(), group("done", 1), group("far", 2, namespace="other")),
             LEASE: (200, {"spec": {"holderIdentity": "quorate-0"}}),

@@ -17,6 +17,8 @@ from quorate.core.changes import (
     GangGone,
     NodeChanged,
     NodeGone,
+    ObjectChanged,
+    ObjectGone,
     PodBound,
     PodChanged,
     PodGone,
@@ -25,6 +27,7 @@ from quorate.core.model import (
     GangSpec,
     HostPort,
     Membership,
+    Namespace,
     Node,
     Pod,
     PodShape,
@@ -35,6 +38,7 @@ from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.gangs import Where
+from tests.unit.core.random_terms import NAMESPACES, random_terms
 from tests.unit.core.world import GPU, LABELS, TEAM, key
 
 
@@ -54,6 +58,8 @@ NODES = ("n0", "n1", "n2", "n3")
 PORTS = (HostPort("TCP", "0.0.0.0", 80), HostPort("TCP", "10.0.0.1", 80), HostPort("UDP", "::", 9))
 SOFT, HARD = Taint(key="t", effect="PreferNoSchedule"), Taint(key="t", effect="NoSchedule")
 LABEL_SETS = ((), (("zone", "a"),), (("zone", "b"),))
+POD_LABELS = ((), (("app", "db"),), (("app", "web"),), (("app", "web"), ("rev", "1")))
+NAMESPACE_LABELS = ((), (("env", "x"),), (("env", "y"),))
 GANGS = (key("x"), key("y"), key("l", LABELS), key("m", LABELS))
 PODS = range(14)
 FAILURES = tuple(BindFailure)
@@ -76,6 +82,7 @@ def random_shape(chance):
         node_selector=chance.choice([(), (), (), *LABEL_SETS]),
         tolerations=chance.choice([(), (), (Toleration(operator="Exists"),)]),
         host_ports=chance.choice([(), (), (), (), (chance.choice(PORTS),)]),
+        **random_terms(chance),
     )
 
 
@@ -86,7 +93,9 @@ def random_node(chance, name):
     return Node(
         name=name,
         allocatable=amounts_of(chance, **most),
-        labels=chance.choice(LABEL_SETS),
+        labels=tuple(
+            sorted((*chance.choice(LABEL_SETS), *chance.choice([(), *[(("host", name),)] * 4])))
+        ),
         taints=chance.choice([(), (), (), (SOFT,), (HARD,)]),
         unschedulable=chance.random() < 0.15,
     )
@@ -97,13 +106,16 @@ def random_move(chance):
     pod, gang = chance.choice(PODS), chance.choice(GANGS)
     some_gang = chance.choice([*GANGS, None])
     few = chance.choice([1, 2, 2, 3])
+    said = chance.choice(POD_LABELS), chance.choice([TEAM, TEAM, TEAM, "dev"])
     likes = {
         ("decide", chance.choice([0.0, 0.0, 1.0, 70.0])): 5,
         ("answer", chance.randrange(9), chance.choice(["ok", "ok", "ok", *FAILURES])): 6,
-        ("member", gang, chance.randint(1, 4), random_shape(chance)): 5,
-        ("pod", pod, some_gang, random_shape(chance), few, chance.random() < 0.2): 3,
-        ("foreign", pod, chance.choice(["n0", "n1", "n9"]), random_shape(chance)): 1,
+        ("member", gang, chance.randint(1, 4), random_shape(chance), said): 5,
+        ("pod", pod, some_gang, random_shape(chance), few, chance.random() < 0.2, said): 3,
+        ("foreign", pod, chance.choice(["n0", "n1", "n9"]), random_shape(chance), said): 1,
         ("delete", pod): 3,
+        ("label", pod, said): 0.5,
+        ("namespace", chance.choice(NAMESPACES), chance.choice([None, *NAMESPACE_LABELS])): 0.5,
         ("edit", pod, chance.choice(["ungate", "end", "kill"])): 1.5,
         ("resize", pod, random_shape(chance)): 0.5,
         ("relabel", pod, some_gang, few): 0.5,
@@ -144,6 +156,7 @@ class Play:
         """By uid, with the node that the API server gave them."""
         self.born: dict[str, Pod] = {}
         self.specs: dict[object, GangSpec] = {}
+        self.namespaces: dict[str, Namespace] = {}
         self.under_way: dict[str, str] = {}
         """Node by uid: binds without an outcome."""
         self.made = 0
@@ -171,7 +184,7 @@ class Play:
         self.pods[pod.uid] = pod
         self.tell(PodChanged(pod))
 
-    def do_pod(self, number, gang, shape, min_count, gated):
+    def do_pod(self, number, gang, shape, min_count, gated, said):
         if number in self.current:
             return
         self.made += 1
@@ -179,8 +192,9 @@ class Play:
         self.current[number] = uid
         pod = Pod(
             uid=uid,
-            namespace=TEAM,
+            namespace=said[1] if gang is None else gang.namespace,
             name=f"p{number}",
+            labels=said[0],
             scheduler="quorate",
             shape=shape,
             created_s=float(self.made),
@@ -190,15 +204,15 @@ class Play:
         self.born[uid] = pod
         self.put(pod)
 
-    def do_member(self, gang, count, shape):
+    def do_member(self, gang, count, shape, said):
         """Several alike members come at once, as an owner makes them."""
         free = [number for number in PODS if number not in self.current]
         for number in free[:count]:
-            self.do_pod(number, gang, shape, 2, False)
+            self.do_pod(number, gang, shape, 2, False, said)
 
-    def do_foreign(self, number, node, shape):
+    def do_foreign(self, number, node, shape, said):
         if number not in self.current:
-            self.do_pod(number, None, shape, 1, False)
+            self.do_pod(number, None, shape, 1, False, said)
             pod = self.pods[self.current[number]]
             self.put(msgspec.structs.replace(pod, node=node, phase="Running"))
 
@@ -232,6 +246,19 @@ class Play:
         pod = self.pod_of(number)
         if pod is not None:
             self.put(msgspec.structs.replace(pod, membership=membership(gang, min_count)))
+
+    def do_label(self, number, said):
+        pod = self.pod_of(number)
+        if pod is not None:
+            self.put(msgspec.structs.replace(pod, labels=said[0]))
+
+    def do_namespace(self, name, said):
+        if said is None:
+            self.namespaces.pop(name, None)
+            self.tell(ObjectGone("Namespace", "", name))
+        else:
+            self.namespaces[name] = Namespace(name, said)
+            self.tell(ObjectChanged(self.namespaces[name]))
 
     def do_again(self, number):
         pod = self.pod_of(number)
@@ -280,14 +307,14 @@ class Play:
         self.now_s += after_s
         plan = self.scheduler.decide(self.now_s)
         assert plan == self.twin.decide(self.now_s)
-        for gang in plan.gangs:
+        for number, gang in enumerate(plan.gangs, start=1):
             self.check_whole(gang)
             for bind in gang.binds:
                 assert bind.uid not in self.under_way, "planned twice"
                 assert not self.pods[bind.uid].node, "planned though bound"
                 assert not self.pods[bind.uid].gates
                 self.under_way[bind.uid] = bind.node
-            assert verify_gang(gang, self.scheduler.cluster) == []
+            assert verify_gang(gang, self.scheduler.cluster, plan.gangs[number:]) == []
         self.check_nodes({b.node for g in plan.gangs for b in g.binds}, plan)
         for eviction in plan.evictions:
             self.evict(eviction)
@@ -348,6 +375,7 @@ class Play:
     def changes(self):
         """Everything that is, as a new scheduler would be told it."""
         return [
+            *(ObjectChanged(one) for one in self.namespaces.values()),
             *(NodeChanged(node) for node in self.nodes.values()),
             *(GangChanged(spec) for spec in self.specs.values()),
             *(PodChanged(pod) for pod in self.pods.values()),

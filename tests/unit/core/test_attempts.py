@@ -223,6 +223,17 @@ def test_back_off_grows_and_is_bounded():
     assert max(waits) == 8.0
 
 
+def test_failures_of_one_try_that_come_one_by_one_are_one_failure():
+    w = world(backoff_s=1.0)
+    w.gang("job", 6)
+    first = binds_of(w.decide())
+    for bind in first:
+        w.observe(REFUSED(bind))
+        for again in binds_of(w.decide(after_s=0.01)):
+            w.observe(REFUSED(again))
+    assert len(binds_of(w.decide(after_s=1.0))) == 6
+
+
 def test_a_gang_backs_off_alone():
     w = world()
     w.gang("job", 2)

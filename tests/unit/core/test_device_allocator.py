@@ -51,11 +51,11 @@ class Nodes2:
         for index, what in enumerate(specs):
             self.tell(ObjectChanged(claim(f"c{index}", what, owner="uid")))
             pod_claims.append(PodClaim(f"c{index}", f"c{index}", own=True))
-        pod = Pod("uid", TEAM, "p", "quorate", PodShape(), claims=tuple(pod_claims))
+        pod = Pod("uid", TEAM, "p", "quorate", PodShape(), device_claims=tuple(pod_claims))
         self.tell(PodChanged(pod))
         base = self.cluster.classes.of(PodShape())
         ask = self.cluster.asks.of(pod)
-        return self.cluster.classes.matching(base, frozenset(), (), ask), self.room()
+        return self.cluster.classes.matching(base, frozenset(), ask=ask), self.room()
 
     def room(self):
         return Room(self.cluster.snapshot(), AttributeMasks())

@@ -35,7 +35,7 @@ def gang(w: World, name: str, count: int, what=None):
     for index in range(count):
         pod = f"{name}-{index}"
         w.observe(ObjectChanged(claim(f"{pod}-gpu", what, owner=f"uid-{pod}")))
-        w.pod(pod, key, claims=(PodClaim("gpu", f"{pod}-gpu", own=True),))
+        w.pod(pod, key, device_claims=(PodClaim("gpu", f"{pod}-gpu", own=True),))
     return key
 
 
@@ -109,7 +109,7 @@ def test_a_pod_of_no_gang_gets_its_device_under_a_profile_of_kube_schedulers():
     w.node("n1")
     w.observe(ObjectChanged(gpu_class()), ObjectChanged(on("n1", device("d0"))))
     w.observe(ObjectChanged(claim("c", owner="uid-p")))
-    w.pod("p", claims=(PodClaim("gpu", "c", own=True),))
+    w.pod("p", device_claims=(PodClaim("gpu", "c", own=True),))
     assert given(w.decide()) == ["gpu.example.com/n1/d0"]
 
 
@@ -127,7 +127,7 @@ def test_a_claim_that_several_pods_share_takes_them_all_to_its_node():
     w.observe(ObjectChanged(claim("shared")))
     key = w.object("g", 5)
     for index in range(5):
-        w.pod(f"g-{index}", key, claims=(PodClaim("gpu", "shared", own=False),))
+        w.pod(f"g-{index}", key, device_claims=(PodClaim("gpu", "shared", own=False),))
     plan = w.decide()
     assert {bind.node for bind in binds_of(plan)} == {"n0"}
     assert len(set(given(plan))) == 1
@@ -176,10 +176,10 @@ def test_a_claim_that_others_use_is_never_taken_back():
 
 def test_problems_of_claims_are_said_in_kube_schedulers_words():
     w = gpu_world(1)
-    w.pod("a", claims=(PodClaim("gpu", None, own=True),))
-    w.pod("b", claims=(PodClaim("gpu", "nowhere", own=False),))
+    w.pod("a", device_claims=(PodClaim("gpu", None, own=True),))
+    w.pod("b", device_claims=(PodClaim("gpu", "nowhere", own=False),))
     w.observe(ObjectChanged(claim("odd", spec(request(cls="absent")))))
-    w.pod("c", claims=(PodClaim("gpu", "odd", own=False),))
+    w.pod("c", device_claims=(PodClaim("gpu", "odd", own=False),))
     assert w.cycle() == {}
     said = {}
     for which in w.cluster.gangs:
@@ -195,7 +195,7 @@ def test_a_thousand_members_that_wait_for_their_claims_are_one_class():
     w = gpu_world(1)
     key = w.object("g", 1000)
     for index in range(1000):
-        w.pod(f"g-{index}", key, claims=(PodClaim("gpu", None, own=True),))
+        w.pod(f"g-{index}", key, device_claims=(PodClaim("gpu", None, own=True),))
     assert w.cycle() == {}
     assert len(w.cluster.classes._matching) == 1
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
-from quorate.core.model import GangKey, Owner, PodClaim
+from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim
 from quorate.core.reasons import Reason
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
@@ -202,6 +202,14 @@ def held_room(w):
 
 NOWHERE = {"shape": {"node_selector": pairs({"zone": "nowhere"})}}
 ROOM = {
+    "a claim that does not exist": Case(
+        lambda w: w.gang("job", 2, claims=(ClaimUse("data"),)),
+        Reason.CLAIM_NOT_USABLE,
+        "2 members must start together and 0 fit: no node takes pod job-0: "
+        '0/1 nodes are available: persistentvolumeclaim "data" not found. '
+        "(spec.volumes of pod job-0 names the claim team/data, which does not exist)",
+        "create or mend that object",
+    ),
     "no node matches": Case(
         lambda w: w.gang("job", 2, **NOWHERE),
         Reason.NO_NODE_MATCHES,
@@ -260,7 +268,7 @@ ROOM = {
         "free or add room: node n0 lacks 3 cpu",
     ),
     "claim": Case(
-        lambda w: w.gang("job", 1, claims=(PodClaim("gpu", None, own=True),)),
+        lambda w: w.gang("job", 1, device_claims=(PodClaim("gpu", None, own=True),)),
         Reason.CLAIM_NOT_USABLE,
         "1 member must start now and 0 fit: no node takes pod job-0: 0/1 nodes are available: "
         'pod "team/job-0": ResourceClaim not created yet.',

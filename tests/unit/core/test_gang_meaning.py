@@ -249,7 +249,7 @@ def test_the_timeout_of_an_object_bounds_one_attempt(asked_s, bound_s):
     w.gang("job", 2, spec={"timeout_s": asked_s})
     plan = w.decide()
     assert plan.gangs[0].deadline_s == w.now_s + bound_s
-    w.settle(plan, job_0=fail(BindFailure.REFUSED))
+    w.settle(plan, job_1=fail(BindFailure.REFUSED))
     w.lose_node("n0")
     assert w.decide(after_s=bound_s - 1).evictions == ()
     assert len(w.decide(after_s=1).evictions) == 1

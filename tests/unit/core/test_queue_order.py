@@ -40,9 +40,9 @@ def test_the_age_of_a_gang_with_an_object_is_the_objects():
 def test_a_half_started_gang_comes_before_any_priority():
     w = world(cpu=2)
     w.gang("half", 2)
-    w.cycle(half_0=fail(BindFailure.REFUSED))
+    w.cycle(half_1=fail(BindFailure.REFUSED))
     w.gang("vip", 1, priority=1000)
-    assert set(w.cycle()) == {"half-0"}
+    assert set(w.cycle()) == {"half-1"}
 
 
 def test_a_started_gang_that_grows_comes_in_its_own_order():

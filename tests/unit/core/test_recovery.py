@@ -4,7 +4,7 @@ import msgspec
 
 from quorate.core.changes import BindFailure
 from quorate.core.reasons import GangState
-from tests.unit.core.world import LABELS, World, binds_of, fail, names
+from tests.unit.core.world import LABELS, World, accept, binds_of, fail, names
 
 GRACE_S = 3.0
 OURS = {"attempt": "dead-1", "attempt_size": 4}
@@ -139,9 +139,9 @@ def test_what_follows_a_start_is_marked_at_once():
 
 
 def refuse(w: World, name: str, reason="OutOfcpu") -> None:
-    w.edit(
-        name, phase="Failed", refusal=reason, attempt=w.cluster.gangs[only_gang(w)].founding or "a"
-    )
+    (attempt,) = w.cluster.gangs[only_gang(w)].founders or {"a"}
+    w.edit(name, phase="Pending")  # it never ran
+    w.edit(name, phase="Failed", refusal=reason, attempt=attempt)
 
 
 def only_gang(w: World):
@@ -193,6 +193,43 @@ def test_a_gang_whose_refused_member_cannot_be_replaced_is_undone():
     assert names(w.decide(after_s=61).evictions) == ["job-0"]
 
 
+def test_a_gang_whose_members_are_refused_one_after_the_other_is_undone_in_the_end():
+    """The second is refused when the replacement of the first has made the gang quorate again."""
+    w = world(cpu=3)
+    gang = started_gang(w, 3)
+    (founder,) = w.cluster.gangs[gang].founders
+    refuse(w, "job-1")
+    w.node("n1", cpu=1)
+    w.pod("again", gang)
+    assert w.cycle() == {"again": "n1"}
+    w.edit("job-2", phase="Pending")
+    w.edit("job-2", phase="Failed", refusal="OutOfcpu", attempt=founder)
+    w.decide()
+    assert set(names(w.decide(after_s=61).evictions)) == {"job-0", "again"}
+
+
+def test_the_answer_to_a_bind_that_comes_after_the_refusal_changes_nothing():
+    w = world(cpu=2)
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    first, last = binds_of(plan)
+    w.observe(accept(first))
+    bound_by_watch(w, first.name, first.node, plan.gangs[0].attempt)
+    w.edit(
+        last.name,
+        node=last.node,
+        phase="Failed",
+        refusal="OutOfcpu",
+        attempt=plan.gangs[0].attempt,
+        started=True,
+    )
+    w.observe(accept(last))
+    w.decide()
+    assert w.why(gang).members.bound == 1
+    assert w.used(first.node) == 1000
+    assert names(w.decide(after_s=61).evictions) == [first.name]
+
+
 def test_a_refusal_long_after_the_start_undoes_nothing():
     w = world(cpu=3)
     gang = started_gang(w, 2)
@@ -202,6 +239,18 @@ def test_a_refusal_long_after_the_start_undoes_nothing():
     w.edit("again", node="n0", phase="Failed", refusal="OutOfcpu", attempt="later")
     w.decide()
     assert w.decide(after_s=1000).evictions == ()
+
+
+def test_a_member_that_is_refused_after_it_ran_undoes_nothing():
+    """Its node was restarted, and its kubelet admits what was there anew."""
+    w = world(cpu=2)
+    gang = started_gang(w, 2)
+    (founder,) = w.cluster.gangs[gang].founders
+    w.edit("job-1", phase="Running")
+    w.edit("job-1", phase="Failed", refusal="UnexpectedAdmissionError", attempt=founder)
+    w.decide()
+    assert w.decide(after_s=1000).evictions == ()
+    assert w.cluster.gangs[gang].started
 
 
 def test_a_refusing_node_is_tried_again_after_a_while():

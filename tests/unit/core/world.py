@@ -15,12 +15,13 @@ from quorate.core.changes import (
     GangGone,
     NodeChanged,
     NodeGone,
+    ObjectChanged,
     PodBound,
     PodChanged,
     PodGone,
 )
 from quorate.core.explain import ApiWords
-from quorate.core.model import GangKey, GangSpec, Membership, Node, Pod, PodShape, Taint
+from quorate.core.model import GangKey, GangSpec, Membership, Namespace, Node, Pod, PodShape, Taint
 from quorate.core.plan.plan import Bind, Plan
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -110,6 +111,10 @@ class World:
         del self.nodes[name]
         self.observe(NodeGone(name))
 
+    def namespace(self, name, labels=None):
+        """Add a namespace, or give it other labels."""
+        self.observe(ObjectChanged(Namespace(name, pairs(labels))))
+
     # Pods
 
     def pod(
@@ -197,8 +202,8 @@ class World:
         """Decide, and check the plan; outcomes are the caller's."""
         self.now_s += after_s
         plan = self.scheduler.decide(self.now_s)
-        for gang in plan.gangs:
-            assert verify_gang(gang, self.cluster) == []
+        for number, gang in enumerate(plan.gangs, start=1):
+            assert verify_gang(gang, self.cluster, plan.gangs[number:]) == []
             for bind in gang.binds:
                 self.binds[bind.name] = self.binds.get(bind.name, 0) + 1
         return plan

@@ -38,7 +38,7 @@ def pod(uid: str = "uid-1", node: str = ""):
 
 
 @asynccontextmanager
-async def binding(*steps, may_bind=lambda: True, clock=None):
+async def binding(*steps, may_bind=lambda: True, may_seal=lambda gang: True, clock=None):
     """A binder before a scripted API server; yields it, its outcomes, and the server."""
     outcomes: list = []
     async with (
@@ -50,6 +50,7 @@ async def binding(*steps, may_bind=lambda: True, clock=None):
             concurrency=4,
             on_change=outcomes.append,
             may_bind=may_bind,
+            may_seal=may_seal,
             clock=clock or ManualClock(),
         )
         yield binder, outcomes, server
@@ -125,6 +126,33 @@ async def test_a_repair_that_comes_in_time_saves_the_attempt():
         assert sent(server)[3] == ("job-3", True)
 
 
+async def test_a_bind_that_would_seal_nothing_is_not_sent():
+    async with binding(CREATED, may_seal=lambda gang: False) as (binder, outcomes, server):
+        binder.submit(of_four(first=1, binds=(bind(0), bind(1))))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert [pod for pod, _ in sent(server)] == ["job-0"]
+        assert (outcomes[-1].uid, outcomes[-1].failure) == ("uid-1", BindFailure.NOT_SENT)
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        pytest.param(pod(), BindFailed("uid-1", "n0", BindFailure.NOT_SENT), id="it was not bound"),
+        pytest.param(pod(node="n0"), PodBound("uid-1", "n0"), id="it was bound all the same"),
+    ],
+)
+async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, outcome):
+    answers = iter([True, False])
+    steps = refusal(503, "ServiceUnavailable"), found
+    async with binding(*steps, may_seal=lambda gang: next(answers)) as (binder, outcomes, server):
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert [request.method for request in server.requests] == ["POST", "GET"]
+        assert outcomes == [outcome]
+
+
 async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():
     async with binding(*[CREATED] * 4) as (binder, _outcomes, server):
         binder.submit(of_four(started=True))
@@ -179,11 +207,44 @@ async def test_passing_troubles_are_tried_again(status):
     assert len(server.requests) == 2
 
 
-async def test_a_lost_answer_to_a_bind_that_succeeded_is_found_out():
-    async def cut(request):
-        request.transport.abort()
-        await asyncio.Event().wait()
+async def cut(request):
+    request.transport.abort()
+    await asyncio.Event().wait()
 
+
+@pytest.mark.parametrize(
+    ("trouble", "then"),
+    [
+        pytest.param(cut, refusal(422, "Invalid"), id="cut"),
+        pytest.param(refusal(500, "Trouble"), refusal(403, "Forbidden"), id="failed"),
+    ],
+)
+async def test_a_refusal_after_a_lost_answer_does_not_hide_a_bind_that_succeeded(trouble, then):
+    outcomes, server = await outcomes_of(trouble, then, pod(node="n0"))
+    assert outcomes == [PodBound("uid-1", "n0")]
+    assert [request.method for request in server.requests] == ["POST", "POST", "GET"]
+
+
+async def test_forbidden_after_the_server_was_away_is_tried_again():
+    """An API server that has just started knows no roles yet."""
+    clock = ManualClock()
+    forbidden = refusal(403, "Forbidden")
+    steps = [cut, forbidden, forbidden, CREATED]
+    async with binding(*steps, clock=clock) as (binder, outcomes, server):
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert outcomes == [PodBound("uid-1", "n0")]
+        assert len(server.requests) == 4
+        clock.time_s += 60.0
+        server.steps = [forbidden]
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert outcomes[1].failure is BindFailure.REFUSED
+
+
+async def test_a_lost_answer_to_a_bind_that_succeeded_is_found_out():
     outcomes, _ = await outcomes_of(cut, refusal(409, "Conflict"), pod(node="n0"))
     assert outcomes == [PodBound("uid-1", "n0")]
 
@@ -205,7 +266,7 @@ async def test_who_does_not_lead_sends_nothing():
 
 
 async def test_who_stops_leading_gives_up_between_two_tries():
-    leads = [True, True, False, False]
+    leads = [True, True, True, False, False]  # at work, before the try, when it is sent
     async with binding(refusal(503, "Trouble"), may_bind=lambda: leads.pop(0)) as (
         binder,
         outcomes,

@@ -24,7 +24,7 @@ from tests.unit.shell.scripted_server import (
 
 GIVEN = Allocation((GivenDevice("r", DeviceId("d", "p", "gpu-0")),))
 GIVE = Give("team", "c0", "claim-uid", GIVEN)
-BIND = Bind("uid-0", "team", "g-0", "n0", (GIVE,))
+BIND = Bind("uid-0", "team", "g-0", "n0", gives=(GIVE,))
 PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c0"
 
 
@@ -93,7 +93,7 @@ async def test_finalizer_then_allocation_and_reservation_then_the_binds():
 
 async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods():
     held = Give("team", "c0", "claim-uid")
-    binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", (held,)) for i in range(3)]
+    binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(held,)) for i in range(3)]
     async with writing(claim()) as (claims, bound, _, server):
         claims.submit(gang(*binds))
         await after(claims)

@@ -52,3 +52,27 @@ async def test_a_conflict_ends_it_when_another_pod_has_the_name():
 
 async def test_a_pod_that_is_gone_needs_no_eviction():
     assert await requests_of(refusal(404, "NotFound")) == [EVICT]
+
+
+async def test_others_wait_until_each_eviction_was_tried_but_not_for_one_that_is_held_up():
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(request):
+        asked.set()
+        await go_on.wait()
+        return await refusal(429, "TooManyRequests")(request)
+
+    async with (
+        serving(ScriptedServer(slow)) as server,
+        KubeClient(credentials_for(server.url), write_connections_max=2) as client,
+    ):
+        evictor = Evictor(client, may_evict=lambda: True)
+        assert evictor.idle.is_set()
+        evictor.submit([EVICTION])
+        await asked.wait()
+        assert not evictor.idle.is_set()
+        go_on.set()
+        async with asyncio.timeout(10):
+            await evictor.idle.wait()
+        assert evictor._tasks, "it is tried again"
+        await evictor.close()

@@ -107,6 +107,29 @@ def test_waiting_requests_are_sent_in_order(run):
     scenario(run, reply, steps, connections_max=1)
 
 
+def test_what_may_not_be_sent_any_more_when_a_connection_is_free_is_not_sent(run):
+    seen = []
+    leads = True
+
+    async def reply(path, writer):
+        nonlocal leads
+        seen.append(path)
+        leads = False
+        writer.write(ok())
+
+    async def steps(pool, server):
+        first = asyncio.create_task(ask(pool, "/first"))
+        await asyncio.sleep(0)
+        with pytest.raises(Unreachable) as caught:
+            await pool.request(b"GET /late\n", may_send=lambda: leads)
+        assert not caught.value.maybe_processed
+        assert (await first).status == 200
+        assert (await ask(pool, "/fine")).status == 200
+        assert seen == ["/first", "/fine"]
+
+    scenario(run, reply, steps, connections_max=1)
+
+
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
 def test_a_connection_closed_before_the_answer_is_unreachable(run, sent):
     async def reply(path, writer):

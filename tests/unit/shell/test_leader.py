@@ -25,6 +25,7 @@ class LeaseServer(ScriptedServer):
         self.version = 0
         self.lease = None
         self.cut_off = set()  # candidates that get no answer
+        self.swallowed = 0  # so many of the next requests get no answer
         self.failing = lambda: False
         self.writes = 0
         if spec:
@@ -42,6 +43,9 @@ class LeaseServer(ScriptedServer):
     async def answer(self, request):
         _, candidate, path = request.path.split("/", 2)
         if candidate in self.cut_off:
+            await asyncio.sleep(60)
+        if self.swallowed:
+            self.swallowed -= 1
             await asyncio.sleep(60)
         if self.failing():
             return self.reply(503, {"reason": "ServiceUnavailable"})
@@ -70,6 +74,8 @@ class Candidate:
     """An elector and what it told the application."""
 
     def __init__(self, client, name, times):
+        self.found = []
+        self.says = lambda found: found
         self.clock = SystemClock()
         self.name = name
         self.elector = Elector(
@@ -79,12 +85,17 @@ class Candidate:
             identity=name,
             clock=self.clock,
             chance=random.Random(name).random,
+            journal=self.journal,
             times=times,
         )
         self.told = []
         self.started = asyncio.Event()
         self.work_s = 3600.0
         self.task = None
+
+    def journal(self, found):
+        self.found.append(found)
+        return self.says(found)
 
     @property
     def leads(self):
@@ -172,6 +183,19 @@ async def test_a_leader_that_is_cut_off_stops_before_its_successor_starts():
         assert server.spec["holderIdentity"] == "b"
 
 
+async def test_a_standby_takes_the_lease_as_soon_as_it_may():
+    """However slowly the leader renews: a standby that looked rarely would see its end late."""
+    times = LeaseTimes(lease_duration_s=3, renew_deadline_s=2.9, retry_s=2.4)
+    server = LeaseServer(holderIdentity="ghost", leaseDurationSeconds=3)
+    async with candidates(server, "a", times=times) as (a,):
+        a.start()
+        await asyncio.sleep(0.1)
+        server.store({**server.lease, "spec": {**server.spec, "renewTime": "another"}})
+        renewed_s = a.clock.monotonic_s()
+        await a.started.wait()
+        assert 3.0 <= a.clock.monotonic_s() - renewed_s < 4.0
+
+
 async def test_leadership_ends_by_itself_even_if_nothing_runs():
     async with candidates(LeaseServer(), "a") as (a,):
         a.start()
@@ -203,6 +227,26 @@ async def test_a_lease_that_was_given_back_is_taken_at_once_and_unknown_fields_s
         assert server.lease["metadata"]["labels"] == {"a": "b"}
 
 
+async def test_each_renewal_carries_the_journal_and_the_next_leader_finds_the_last_one():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        a.start()
+        await a.started.wait()
+        assert "annotations" not in server.lease["metadata"]
+        a.says = lambda found: f"a{len(a.found)}"
+        await asyncio.sleep(0.3)
+        assert server.lease["metadata"]["annotations"] == {
+            "quorate.dev/journal": f"a{len(a.found)}"
+        }
+        await a.stop()
+        last = server.lease["metadata"]["annotations"]["quorate.dev/journal"]
+        assert last == f"a{len(a.found)}", "the one that is written when the lease is given back"
+        b.start()
+        await b.started.wait()
+        assert b.found == [last]
+        assert server.lease["metadata"]["annotations"] == {"quorate.dev/journal": last}
+
+
 async def test_a_leader_survives_conflicts_with_other_writers():
     server = LeaseServer()
     async with candidates(server, "a") as (a,):
@@ -227,6 +271,19 @@ async def test_a_leader_survives_failures_shorter_than_its_deadline():
         await asyncio.sleep(0.5)
         assert a.leads
         assert a.elector.last_error is None
+
+
+async def test_a_leader_survives_a_request_that_is_never_answered():
+    """As on a connection that a load balancer forgot: another one works."""
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        a.start()
+        await a.started.wait()
+        server.swallowed = 1
+        await asyncio.sleep(2 * QUICK.renew_deadline_s)
+        assert server.swallowed == 0
+        assert a.leads
+        assert a.told == ["started"]
 
 
 async def test_a_leader_whose_lease_was_taken_stops_at_once():

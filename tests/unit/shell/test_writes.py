@@ -58,5 +58,32 @@ async def test_what_the_server_could_not_take_is_told_to_its_author():
     assert await tries_until_settled(*errors) == (5, 1, 1)
 
 
-async def test_what_is_forbidden_is_not_said_again():
-    assert await tries_until_settled(Forbidden(403, "Forbidden", "no")) == (1, 0, 1)
+async def test_what_is_forbidden_for_good_is_not_said_again():
+    errors = [Forbidden(403, "Forbidden", "no") for _ in range(5)]
+    assert await tries_until_settled(*errors) == (5, 0, 1)
+
+
+async def test_what_is_forbidden_while_the_server_starts_is_tried_again():
+    forbidden = Forbidden(403, "Forbidden", "no")
+    assert await tries_until_settled(forbidden, forbidden) == (3, 0, 0)
+
+
+async def test_reports_wait_for_all_who_go_first():
+    first, second, sent = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    writes = Writes(first, second)
+
+    async def send():
+        assert first.is_set()
+        assert second.is_set()
+        sent.set()
+
+    writes.put("key", send, urgent=True)
+    running = asyncio.create_task(writes.run())
+    first.set()
+    await asyncio.sleep(0.01)
+    assert not sent.is_set()
+    second.set()
+    async with asyncio.timeout(10):
+        await sent.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

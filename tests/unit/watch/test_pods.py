@@ -129,37 +129,6 @@ def test_node_affinity():
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-
-@pytest.mark.parametrize(
-    ("spec", "unsupported"),
-    [
-        ({}, ()),
-        ({"volumes": [{"name": "v", "emptyDir": {}}, {"name": "t", "projected": {}}]}, ()),
-        (
-            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
-            ("VolumeBinding",),
-        ),
-        (
-            {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]},
-            ("VolumeBinding",),
-        ),
-        ({"volumes": [{"name": "v", "rbd": {"image": "i"}}]}, ("VolumeRestrictions",)),
-        ({"volumes": [{"name": "v", "iscsi": {"iqn": "i"}}]}, ("VolumeRestrictions",)),
-        (
-            {"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]},
-            ("VolumeRestrictions",),
-        ),
-        (
-            {"volumes": [{"name": "v", "awsElasticBlockStore": {"volumeID": "d"}}]},
-            ("VolumeRestrictions",),
-        ),
-    ],
-)
-def test_rules_that_quorate_does_not_know_are_named(spec, unsupported):
-    assert pod(spec).shape.unsupported == unsupported
-
-
 RESTARTS = {"restartPolicyRules": [{"action": "RestartAllContainers"}]}
 
 
@@ -188,7 +157,7 @@ def test_claims_by_name_and_from_templates_as_far_as_they_are_made():
     ]
     made = [{"name": "mine", "resourceClaimName": "p-mine-x"}, {"name": "none"}]
     found = pod({"resourceClaims": written}, status={"resourceClaimStatuses": made})
-    assert found.claims == (
+    assert found.device_claims == (
         PodClaim("mine", "p-mine-x", own=True),
         PodClaim("none", "", own=True),
         PodClaim("later", None, own=True),

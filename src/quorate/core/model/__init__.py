@@ -30,12 +30,15 @@ from quorate.core.model.selecting import (
     WeightedPodTerm,
     all_of,
 )
+from quorate.core.model.storage import ClaimUse, Disk
 from quorate.core.model.taints import Taint, Toleration
 
 __all__ = [
     "Allocation",
+    "ClaimUse",
     "DeviceClass",
     "DeviceId",
+    "Disk",
     "GangKey",
     "GangSpec",
     "HostPort",
@@ -101,9 +104,9 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     ``requests`` are sorted by name and include init containers, sidecars and overhead, as
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
     required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
-    the required terms, ``preferred_affinity`` those of both. ``node_features`` must be declared by
-    the node. ``unsupported`` names the rules that
-    the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
+    the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
+    without a claim. ``node_features`` must be declared by the node. ``unsupported`` names the rules
+    that the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
     ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
     a pod that has no node yet, where it differs. ``images`` are those of all its ``containers``
     (init containers included) and image volumes, one for each, with their tags.
@@ -120,6 +123,7 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     preferred_affinity: tuple[WeightedPodTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
     node_features: tuple[str, ...] = ()
+    disks: tuple[Disk, ...] = ()
     unsupported: tuple[str, ...] = ()
     scored: tuple[int, int] = (0, 0)
     scored_pending: tuple[int, int] | None = None
@@ -147,6 +151,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``defect`` says why the pod cannot be read or must not be placed as it is (malformed, or a label
     that looks like a gang's but is nobody's); ``warning`` is said aloud but holds nothing back.
+    ``claims`` (of volumes) and ``device_claims`` are no part of the shape: alike pods of a
+    StatefulSet have each a claim of their own.
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
@@ -162,6 +168,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     node: str = ""
     phase: str = "Pending"
     priority: int = 0
+    claims: tuple[ClaimUse, ...] = ()
+    device_claims: tuple[PodClaim, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     gates: tuple[str, ...] = ()
     terminating: bool = False
@@ -174,7 +182,6 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt_size: int = 0
     started: bool = False
     refusal: str = ""
-    claims: tuple[PodClaim, ...] = ()
     hold_s: float | None = None
 
     @property

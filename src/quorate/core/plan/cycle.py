@@ -6,12 +6,13 @@ fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from quorate.core.model import SpreadConstraint
+from quorate.core.model.storage import ClaimKey
 from quorate.core.plan.devices.giving import assume_devices
 from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
@@ -19,7 +20,7 @@ from quorate.core.plan.gang import Demand, DoesNotFit, place_gang
 from quorate.core.plan.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.pack import constrain_one_another
-from quorate.core.plan.plan import Bind
+from quorate.core.plan.plan import Bind, Give, Prepare
 from quorate.core.plan.room import Room
 from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
@@ -27,26 +28,46 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import Ints, PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.holds import Hold
+from quorate.core.state.wants import Wants, is_kept_for, unbound_claims, wants_of
 
 Members = dict[PodClass, list[PodEntry]]
 
 
 def members_of(gang: GangEntry, cluster: Cluster) -> Members:
-    """Return the gang's waiting members by class: by shape, labels and claims of devices."""
-    neighbours = cluster.neighbours
+    """Return the gang's waiting members by class: by shape, labels, and claims of both kinds."""
+    neighbours, storage = cluster.neighbours, cluster.storage
     members: Members = {}
+    with_problems: list[tuple[PodEntry, Wants]] = []
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
         defaults = _defaults(base, next(iter(entries.values())), cluster)
-        if neighbours.is_idle and cluster.devices.has_no_users:
+        if neighbours.is_idle and not storage.users and cluster.devices.has_no_users:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
+            wants = wants_of(entry.pod, storage)
+            if wants is not None and wants.problems:
+                with_problems.append((entry, wants))
+                continue
             matched = neighbours.matched(entry.label_set)
-            ask = cluster.asks.of(entry.pod) if entry.pod.claims else None
-            pod_class = cluster.classes.matching(base, matched, defaults, ask)
+            ask = cluster.asks.of(entry.pod) if entry.pod.device_claims else None
+            pod_class = cluster.classes.matching(base, matched, defaults, wants, ask)
             members.setdefault(pod_class, []).append(entry)
+    _add_with_problems(members, with_problems, cluster)
     return members
+
+
+def _add_with_problems(
+    members: Members, found: list[tuple[PodEntry, Wants]], cluster: Cluster
+) -> None:
+    """Put pods that no node can take for a like problem into one class, named after the first."""
+    first: dict[tuple[object, ...], Wants] = {}
+    for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
+        base = entry.pod_class
+        matched = cluster.neighbours.matched(entry.label_set)
+        kind = base.id, matched, *((one.rule, one.kind) for one in wants.problems)
+        named = first.setdefault(kind, wants)
+        members.setdefault(cluster.classes.matching(base, matched, wants=named), []).append(entry)
 
 
 def _defaults(base: PodClass, entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
@@ -101,7 +122,7 @@ class Cycle:
         if not own:
             return ()
         others = withheld_from(gang, self.cluster.holds)[0]
-        room = without(self.room, others)
+        room = without(self.room.copy(), others)
         held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
         members = members_of(gang, self.cluster)
         placed = []
@@ -115,7 +136,7 @@ class Cycle:
             room.take(pod_class, pods)
             held[pod_class.base] = held[pod_class.base] - pods
             placed.append((pod_class, pods))
-        return self._assume(members, placed)
+        return self._assume(members, placed, room, is_whole=False)
 
     def _place(self, gang: GangEntry, withheld: Sequence[Hold]) -> tuple[Bind, ...]:
         members = members_of(gang, self.cluster)
@@ -125,7 +146,9 @@ class Cycle:
             return ()
         room = self._without(withheld, is_common=not has_own)
         if gang.avoid:
-            room = self._without_avoided(room, gang)
+            room = self._without_nodes(room, gang.avoid)
+        elif gang.shun:
+            room = self._without_nodes(room, gang.shun)
         elif gang.key.is_single and not withheld and not demand.classes[0][0].profile.packs_gangs:
             return self._place_single(members, demand)
         else:
@@ -134,14 +157,18 @@ class Cycle:
                 return ()
         found = place_gang(demand, room, self.policy.packing, self.policy.search_steps_max)
         if isinstance(found, DoesNotFit):
+            if gang.shun:  # rather there than nowhere
+                gang.shun = frozenset()
+                return self._place(gang, withheld)
             if not (has_own or gang.avoid):
                 self._give_up(demand, withheld)
             return ()
-        return self._assume(members, found.pods, found.room if room is self.room else None)
+        gang.shun = frozenset()
+        return self._assume(members, found.pods, found.room, is_whole=room is self.room)
 
     def _give_up(self, demand: Demand, withheld: Sequence[Hold]) -> None:
         """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
-        if not any(pod_class.shape.affinity for pod_class, _ in demand.classes):
+        if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
             self.hopeless.add((demand, len(withheld)))
 
     def _place_single(self, members: Members, demand: Demand) -> tuple[Bind, ...]:
@@ -158,7 +185,7 @@ class Cycle:
         self.room.settle()
         self._rooms.clear()
         self.singles.changed(rows, self.room)
-        return (Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node, given),)
+        return (self._bind(entry, pod_class, row, set(), given),)
 
     def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
         if not is_common:
@@ -168,10 +195,10 @@ class Cycle:
             room = self._rooms[len(withheld)] = without(self.room, withheld)
         return room
 
-    def _without_avoided(self, room: Room, gang: GangEntry) -> Room:
-        """Return the room of other nodes than those whose kubelets refused the gang."""
+    def _without_nodes(self, room: Room, nodes: Iterable[str]) -> Room:
+        """Return the room of other nodes than those where the gang failed before."""
         rows = self.cluster.nodes.rows
-        avoided = [rows[node] for node in gang.avoid if node in rows]
+        avoided = [rows[node] for node in nodes if node in rows]
         room = room.copy()
         room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
         return room
@@ -180,17 +207,26 @@ class Cycle:
         self,
         members: Members,
         placed: Sequence[tuple[PodClass, Ints]],
-        after: Room | None = None,
+        after: Room,
+        *,
+        is_whole: bool,
     ) -> tuple[Bind, ...]:
-        """Assume that pods are placed; ``after`` is the room that is left, where it is known."""
-        if after is None:
-            after = self.room.copy()
+        """Assume that pods are placed. ``after`` is what they leave of the room that was looked at.
+
+        That is all of the room, or ``is_whole`` is false: then only what was chosen for claims is
+        taken from it.
+        """
+        if not is_whole:
+            left = self.room.copy()
             for pod_class, pods in placed:
-                after.take(pod_class, pods)
+                left.take(pod_class, pods)
+            left.adopt_choices(after)
+            after = left
         self.room = after
         self._rooms.clear()
         binds: list[Bind] = []
         held_before = len(self.cluster.holds)
+        prepared: set[ClaimKey] = set()
         for pod_class, pods in placed:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
@@ -198,11 +234,52 @@ class Cycle:
             self.cluster.assume(entries, rows)
             gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
             self.singles.changed(used, self.room)
-            binds += [
-                Bind(entry.pod.uid, entry.pod.namespace, entry.pod.name, entry.node, given)
-                for entry, given in zip(entries, gives, strict=True)
-            ]
+            for entry, row, given in zip(entries, rows, gives, strict=True):
+                binds.append(self._bind(entry, pod_class, row, prepared, given))
         self.room.settle()
         if held_before and (end_taken(self.cluster) or len(self.cluster.holds) < held_before):
             self.hopeless.clear()
         return tuple(binds)
+
+    def _bind(
+        self,
+        entry: PodEntry,
+        pod_class: PodClass,
+        row: int,
+        prepared: set[ClaimKey],
+        given: tuple[Give, ...],
+    ) -> Bind:
+        pod = entry.pod
+        prepare: tuple[Prepare, ...] = ()
+        if pod_class.wants is not None and pod_class.wants.unbound:
+            chosen = self.room.volumes.take_chosen(pod_class, row)
+            prepare = self._prepare(entry, chosen, prepared)
+        return Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare, given)
+
+    def _prepare(
+        self, entry: PodEntry, chosen: tuple[str, ...], prepared: set[ClaimKey]
+    ) -> tuple[Prepare, ...]:
+        """Return what binds the pod's claims to the chosen volumes, or has these made (``""``)."""
+        storage = self.cluster.storage
+        found = []
+        for claim, name in zip(unbound_claims(entry.pod, storage), chosen, strict=True):
+            if claim.key in prepared:
+                continue  # another member has it
+            prepared.add(claim.key)
+            volume = storage.volumes[name] if name else None
+            found.append(
+                Prepare(
+                    claim.namespace,
+                    claim.name,
+                    claim.uid,
+                    entry.node,
+                    name,
+                    version=volume.version if volume else "",
+                    marks=volume is not None and volume.claim is None,
+                    written=is_kept_for(volume.claim, claim)
+                    if volume
+                    else claim.selected_node == entry.node,
+                )
+            )
+        storage.assume(entry.pod.uid, [(one.key, one.volume, one.node) for one in found])
+        return tuple(found)

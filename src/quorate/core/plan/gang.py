@@ -13,8 +13,8 @@ from itertools import islice, permutations
 
 import numpy as np
 
+from quorate.core.plan import pack
 from quorate.core.plan.fill import Packing
-from quorate.core.plan.pack import constrain_one_another, pack
 from quorate.core.plan.room import Room
 from quorate.core.plan.search import search
 from quorate.core.state.encoding import Ints, PodClass
@@ -73,15 +73,20 @@ def place_gang(
     best = _greedy(classes, room, packing)
     if best.placed >= max(demand.need, 1):
         return best
-    if len(demand.classes) == 1 or _lacks_slots(demand, room):
-        return DoesNotFit(best.placed, exhausted=_is_coupled(demand, room))
-    for order in _orders(classes, room):
+    is_coupled = _is_coupled(demand, room)
+    is_exact = len(classes) == 1 and pack.is_exact(classes[0][0], room)
+    if is_exact or demand.need <= 1 or (not is_coupled and _lacks_slots(demand, room)):
+        return DoesNotFit(best.placed)
+    is_searched = demand.need <= _SEARCHED_PODS_MAX and not any(
+        pod_class.wants is not None or pod_class.ask is not None for pod_class, _ in demand.classes
+    )
+    for order in _orders(classes, room) if not (is_coupled and is_searched) else ():
         for other_packing in ("most-allocated", "least-allocated"):
             tried = _greedy(order, room, other_packing)
             if tried.placed >= demand.need:
                 return tried
             best = max(best, tried, key=lambda placement: placement.placed)
-    if demand.need > _SEARCHED_PODS_MAX or _is_coupled(demand, room):
+    if not is_searched:
         return DoesNotFit(best.placed, exhausted=True)
     for counts in islice(_enough(demand), _COUNTS_MAX):
         found = search(counts, room, steps_max)
@@ -99,16 +104,24 @@ def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Pack
     after = room.copy()
     pods = []
     for pod_class, count in classes:
-        pods.append((pod_class, pack(pod_class, count, after, packing)))
+        pods.append((pod_class, pack.pack(pod_class, count, after, packing)))
     return Placement(tuple(pods), after)
 
 
 def _is_coupled(demand: Demand, room: Room) -> bool:
     """Whether where one member goes decides where another may."""
     return any(
-        pod_class.matched or uses_selectors(pod_class.shape) or pod_class.ask is not None
+        pod_class.matched
+        or uses_selectors(pod_class.shape)
+        or _has_volumes(pod_class)
+        or pod_class.ask is not None
         for pod_class, _ in demand.classes
-    ) and (len(demand.classes) > 1 or constrain_one_another(demand.classes[0][0], room))
+    ) and (len(demand.classes) > 1 or pack.constrain_one_another(demand.classes[0][0], room))
+
+
+def _has_volumes(pod_class: PodClass) -> bool:
+    """Whether claims of its pods decide on nodes: what one gets, another does not."""
+    return pod_class.wants is not None and bool(pod_class.wants.unbound or pod_class.wants.shared)
 
 
 def _largest_first(
@@ -127,8 +140,6 @@ def _largest_first(
 
 def _lacks_slots(demand: Demand, room: Room) -> bool:
     """Whether even alone, class by class, fewer than ``need`` pods have a slot."""
-    if _is_coupled(demand, room):
-        return False  # a slot of one may appear when another is placed
     alone = sum(min(count, int(room.slots(c).sum())) for c, count in demand.classes)
     return alone < demand.need
 
@@ -170,6 +181,6 @@ def _with_extras(demand: Demand, found: dict[int, Ints], room: Room, packing: Pa
     pods = []
     for pod_class, count in demand.classes:
         quorum = found.get(pod_class.id, nobody)
-        extra = pack(pod_class, count - int(quorum.sum()), after, packing)
+        extra = pack.pack(pod_class, count - int(quorum.sum()), after, packing)
         pods.append((pod_class, quorum + extra))
     return Placement(tuple(pods), after)

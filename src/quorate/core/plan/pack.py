@@ -1,15 +1,20 @@
 """Place a number of alike pods, and take their room. Called by ``plan.gang`` class by class.
 
-Pods that do not constrain one another are filled in, all at once; others go one after the other.
+Pods that do not constrain one another are filled in, all at once. Those that do are dealt out to
+domains first, and filled in within each; only choices of volumes are made pod after pod.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from quorate.core.model import all_of
+from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.plan.deal import deal
+from quorate.core.plan.domains import Cells, deal_by_level, fixed_slots, levels_of
 from quorate.core.plan.fill import Packing, fill
+from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.room import Room
+from quorate.core.plan.scores import standing_score
 from quorate.core.state.encoding import Ints, PodClass
 
 
@@ -19,6 +24,29 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
         pods = fill(pod_class, count, room.slots(pod_class), room, packing)
         room.take(pod_class, pods)
         return pods
+    if not _is_one_by_one(pod_class, room):
+        pods = _pack_by_domain(pod_class, count, room, packing)
+        room.take(pod_class, pods)
+        return pods
+    return _pack_one_by_one(pod_class, count, room, packing)
+
+
+def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
+    """Whether a pod of the class changes where the next one of it may go."""
+    shape = pod_class.shape
+    if _is_one_by_one(pod_class, room):
+        return True
+    if not pod_class.matched:
+        return False
+    used = [one.selector for one in pod_topology_spread.hard_ones(pod_class)]
+    if not inter_pod_affinity.is_disabled(pod_class):
+        used += [term.selector for term in shape.anti_affinity]
+        used += [all_of(shape.affinity)] if shape.affinity else []
+    number = room.snapshot.neighbours.selector_id
+    return any(number(selector) in pod_class.matched for selector in used)
+
+
+def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
     pods = np.zeros(len(room.free), np.int64)
     for _ in range(count):
         one = fill(pod_class, 1, room.slots(pod_class), room, packing)
@@ -29,16 +57,132 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
     return pods
 
 
-def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
-    """Whether a pod of the class changes where the next one of it may go."""
-    shape = pod_class.shape
+def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
+    """Whether what one pod's claims get decides what is left for the next one's elsewhere."""
     if pod_class.ask is not None and room.taking.couples(pod_class.ask):
         return True
-    if not pod_class.matched:
+    return room.volumes.constrains(pod_class)
+
+
+def is_exact(pod_class: PodClass, room: Room) -> bool:
+    """Whether ``pack`` places as many pods of the class as can be placed.
+
+    So it is where they constrain one another along one topology, besides affinity and the node.
+    Spread along two topologies, or along another one than anti-affinity, is dealt out greedily.
+    """
+    if _is_one_by_one(pod_class, room):
         return False
-    used = [term.selector for term in shape.anti_affinity]
-    used += [one.selector for one in pod_class.spread if one.hard]
-    if shape.affinity:
-        used.append(all_of(shape.affinity))
+    spread = _spread_over(pod_class, room)
+    apart = {key for key in _apart_by(pod_class, room) if not _is_per_node(key, room)}
+    return len(spread) <= 1 and len(apart | {one.topology_key for one in spread}) <= 1
+
+
+def _apart_by(pod_class: PodClass, room: Room) -> set[str]:
+    """Return the topologies along which its pods repel one another."""
     number = room.snapshot.neighbours.selector_id
-    return any(number(selector) in pod_class.matched for selector in used)
+    if inter_pod_affinity.is_disabled(pod_class):
+        return set()
+    return {
+        term.topology_key
+        for term in pod_class.shape.anti_affinity
+        if number(term.selector) in pod_class.matched
+    }
+
+
+def _spread_over(pod_class: PodClass, room: Room) -> list[SpreadConstraint]:
+    """Return the hard constraints that count its own pods."""
+    return [
+        one
+        for one in pod_topology_spread.hard_ones(pod_class)
+        if pod_topology_spread.counts_pods_of(one, pod_class, room)
+    ]
+
+
+def _is_per_node(topology: str, room: Room) -> bool:
+    codes = room.snapshot.label(topology).codes[: len(room.free)]
+    return bool(np.bincount(codes[codes >= 0], minlength=1).max() <= 1)
+
+
+def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
+    slots = fixed_slots(pod_class, room, [pod_class])
+    if not pod_class.shape.affinity or inter_pod_affinity.is_disabled(pod_class):
+        return _spread_out(pod_class, count, slots, room, packing)
+    near = inter_pod_affinity.attracted(pod_class, room)
+    if inter_pod_affinity.is_first(pod_class, room):
+        return _together(pod_class, count, np.where(near, slots, 0), room, packing)
+    return _spread_out(pod_class, count, np.where(near, slots, 0), room, packing)
+
+
+def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
+    """Place the pods of a group that is attracted to itself, and of which none is there yet.
+
+    The first one decides on the domains. Those with room for all are tried first: the tightest, or
+    the roomiest if pods are to be spread; then those that have room for most.
+    """
+    topologies = [term.topology_key for term in pod_class.shape.affinity]
+    cells = Cells.of(topologies, room)
+    has = cells.sums(slots)
+    sign = np.where((has >= count) & (packing == "most-allocated"), 1, -1)
+    order = np.lexsort((sign * has, has < count))
+    best = np.zeros(len(slots), np.int64)
+    for cell in order.tolist():
+        if has[cell] <= best.sum():
+            break
+        pods = _spread_out(pod_class, count, np.where(cells.codes == cell, slots, 0), room, packing)
+        if pods.sum() > best.sum():
+            best = pods
+        if best.sum() == count:
+            break
+    return best
+
+
+def _deal(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
+    """Place pods one after the other, into the emptiest domains of several constraints."""
+    spread = []
+    for one in _spread_over(pod_class, room):
+        cells = Cells.of([one.topology_key], room)
+        spread.append((cells, levels_of(one, pod_class, room, cells)))
+    apart = []
+    for topology in sorted(_apart_by(pod_class, room)):
+        if _is_per_node(topology, room):
+            slots = np.where(room.has_label(topology), np.minimum(slots, 1), slots)
+        else:
+            apart.append(Cells.of([topology], room))
+    score = standing_score(pod_class, room, slots > 0)
+    order = np.argsort(-score, kind="stable")
+    return deal(count, slots, order[slots[order] > 0], spread, apart)
+
+
+def _one_for_each(
+    topology: str, pod_class: PodClass, slots: Ints, room: Room, packing: Packing
+) -> Ints:
+    """Leave one slot in each domain, on the node that is best for one pod."""
+    codes = room.snapshot.label(topology).codes[: len(slots)]
+    if _is_per_node(topology, room):
+        return np.where(codes >= 0, np.minimum(slots, 1), slots)
+    left = np.where(codes < 0, slots, 0)
+    for code in np.unique(codes[(codes >= 0) & (slots > 0)]).tolist():
+        left += fill(pod_class, 1, np.where(codes == code, slots, 0), room, packing)
+    return left
+
+
+def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
+    """Fill in, domain by domain if a spread constraint counts these pods."""
+    if not is_exact(pod_class, room):
+        return _deal(pod_class, count, slots, room)
+    for topology in _apart_by(pod_class, room):
+        slots = _one_for_each(topology, pod_class, slots, room, packing)
+    spread = _spread_over(pod_class, room)
+    if not spread:
+        return fill(pod_class, count, slots, room, packing)
+    [constraint] = spread
+    cells = Cells.of([constraint.topology_key], room)
+    levels = levels_of(constraint, pod_class, room, cells)
+    quotas = deal_by_level(count, levels, cells.sums(slots))
+    if cells.is_per_node:
+        return np.append(quotas, 0)[cells.codes]  # the last one is for nodes without the label
+    pods = np.zeros(len(slots), np.int64)
+    for cell in np.flatnonzero(quotas).tolist():
+        inside = np.where(cells.codes == cell, slots, 0)
+        pods += fill(pod_class, int(quotas[cell]), inside, room, packing)
+    return pods

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import Allocation, GangKey
+from quorate.core.model.storage import ClaimKey
 
 
 class Give(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -19,13 +20,40 @@ class Give(msgspec.Struct, frozen=True, omit_defaults=True):
     allocation: Allocation | None = None
 
 
+class Prepare(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Have a claim bound, for a pod that goes to ``node``, before any pod of its gang is bound.
+
+    With ``volume`` that volume is kept for the claim (``version`` is the volume's, and ``marks``
+    says that the keeping is ours, not a user's); without it the claim's provisioner is told the
+    node. ``written`` means that it is so already: only the binding has to be awaited.
+    """
+
+    namespace: str
+    claim: str
+    uid: str
+    node: str
+    volume: str = ""
+    version: str = ""
+    marks: bool = True
+    written: bool = False
+
+    @property
+    def key(self) -> ClaimKey:
+        """The claim."""
+        return ClaimKey(self.namespace, self.claim)
+
+
 class Bind(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Bind this pod (with this uid) to this node; ``gives`` come first, for the whole gang."""
+    """Bind this pod (with this uid) to this node.
+
+    ``prepare`` comes first: volumes of the whole gang; then ``gives``: its devices.
+    """
 
     uid: str
     namespace: str
     name: str
     node: str
+    prepare: tuple[Prepare, ...] = ()
     gives: tuple[Give, ...] = ()
 
 
@@ -57,6 +85,13 @@ class Eviction(msgspec.Struct, frozen=True):
     message: str
 
 
+class Undo(msgspec.Struct, frozen=True):
+    """Take back what was prepared, where claims are still unbound; the gang waits for it."""
+
+    key: GangKey
+    prepared: tuple[Prepare, ...]
+
+
 class TakeBack(msgspec.Struct, frozen=True):
     """Take a claim's devices back: the pod that it is reserved for waits, and cannot use them.
 
@@ -73,12 +108,17 @@ class TakeBack(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one cycle decided.
 
+    ``preparing`` are gangs whose claims must be bound first: no bind of theirs is sent yet. They
+    come again in ``gangs`` once all claims are bound, or in ``undo``.
+
     ``touched`` are the gangs whose explanation or status may differ from before; the reporter asks
     for them when it gets to it. ``wake_at_s`` is the next instant at which time alone changes
     something (an attempt's end, a back-off's end); None when only news can.
     """
 
     gangs: tuple[GangBinds, ...] = ()
+    preparing: tuple[GangBinds, ...] = ()
+    undo: tuple[Undo, ...] = ()
     evictions: tuple[Eviction, ...] = ()
     take_backs: tuple[TakeBack, ...] = ()
     touched: tuple[GangKey, ...] = ()

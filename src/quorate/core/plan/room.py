@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.devices.taking import Taking
-from quorate.core.plan.filters import AttributeMasks, pod_slots
+from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
+from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
@@ -25,6 +26,7 @@ class Room:
         self.snapshot = snapshot
         self.masks = masks
         self.free: Ints = snapshot.free.copy(order="F")
+        self.volumes = VolumeRoom(snapshot)
         self.scored: Ints = snapshot.scored.copy()
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
@@ -39,6 +41,7 @@ class Room:
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
         other.free = self.free.copy(order="F")
+        other.volumes = self.volumes.copy()
         other.scored = self.scored.copy()
         other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
@@ -57,6 +60,10 @@ class Room:
         """
         return pod_slots(pod_class, self)
 
+    def own_slots(self, pod_class: PodClass) -> Ints:
+        """Return int64[n]: as ``slots``, but for the rules that look at other pods' labels."""
+        return pod_slots(pod_class, self, VOLUME_RULES)
+
     @property
     def taking(self) -> Taking:
         """The devices that are left for claims."""
@@ -65,6 +72,10 @@ class Room:
             outcomes = self.masks.outcomes
             self._taking = Taking(of.devices, of.device_views, of.table, outcomes)
         return self._taking
+
+    def adopt_choices(self, other: Room) -> None:
+        """Take over which volumes and devices were chosen in ``other``, a copy of this room."""
+        self.volumes, self._taking = other.volumes, other._taking
 
     def amounts(self, rows: Ints | None = None) -> Amounts:
         """Return the room of these rows (None: of all) as scores of allocation look at it."""
@@ -93,6 +104,8 @@ class Room:
             on = np.repeat(rows, pods).tolist()
             names = [self.snapshot.node(row).name for row in on]
             self.taking.take(pod_class.id, pod_class.ask, on, names)
+        if pod_class.wants is not None:
+            self.volumes.take(pod_class, rows, pods)
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
             self._placed.append((effects, rows, pods))
@@ -127,7 +140,7 @@ class Room:
     def domain_sums(self, topology: str, counts: Ints) -> Ints:
         """Return int64[n]: ``counts`` summed over the node's domain; 0 without the label."""
         codes = self.snapshot.label(topology).codes[: len(counts)]
-        sums = np.bincount(codes + 1, weights=counts).astype(np.int64)
+        sums = np.bincount(codes + 1, weights=counts, minlength=1).astype(np.int64)
         sums[0] = 0
         return sums[codes + 1]
 

@@ -1,24 +1,24 @@
 """Find a joint placement for pods of several classes, or show that there is none, within a bound.
 
-Depth first, one pod after the other, the largest first. Nodes that are alike (same room as far as
-these pods could use it, same verdicts) are one choice, and a multiset of nodes that was seen at the
-same depth is not tried again: so the search is over kinds of nodes, not over nodes. Called by
-``plan.gang`` when greedy orders have failed.
+Depth first, one pod after the other. Nodes that are alike to these pods are one choice, and so are
+domains that are alike with all that is in them; a state that was seen is not tried again. So the
+search is over kinds of nodes and domains, not over nodes. A placement is valid if in some order
+each pod obeys every rule when it is placed: where order matters, orders are searched too. Called
+by ``plan.gang`` when greedy orders have failed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from quorate.core.plan.filters import node_ports
 from quorate.core.plan.room import Room
+from quorate.core.plan.search_bounds import Bounds
+from quorate.core.plan.search_state import Move, State
+from quorate.core.plan.ties import Cell, Kind, Ties
 from quorate.core.state.encoding import Ints, PodClass
-
-_Kind = tuple[tuple[int, ...], tuple[int, ...]]
-"""A kind of node: its free room in the columns that matter, and which classes it may take (0/1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,112 +29,120 @@ class Found:
     steps: int
 
 
+class Habit(NamedTuple):
+    """What is tried first. Where one habit errs early and goes on for long, another may not."""
+
+    largest: bool = False
+    """The largest pods first, not those with the fewest slots to spare."""
+    roomiest: bool = False
+    """The roomiest nodes first, not the tightest."""
+
+
+_HABITS = (Habit(), Habit(roomiest=True), Habit(largest=True), Habit(largest=True, roomiest=True))
+
+
 def search(counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int) -> Found:
     """Place all the counted pods, taking at most ``steps_max`` steps.
 
     A step looks at one kind of node for one pod. Recursion goes as deep as there are pods.
     """
-    return _Search(counts, room, steps_max).run()
+    problem = _Search(counts, room)
+    dives = [steps_max // 10] * len(_HABITS)
+    for habit, dive in zip((*_HABITS, _HABITS[0]), (*dives, steps_max - sum(dives)), strict=True):
+        found = problem.run(habit, problem.steps + dive)
+        if found is not None:
+            break
+    return Found(problem.as_counts() if found else None, problem.steps)
+
+
+def _checked(pod_class: PodClass) -> dict[int, int]:
+    """Return what nodes must have room for: not what the profile ignores."""
+    is_checked = "NodeResourcesFit" not in pod_class.profile.disabled
+    return dict(pod_class.checked) if is_checked else {}
 
 
 class _Search:
-    def __init__(
-        self, counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int
-    ) -> None:
-        self.classes = [pod_class for pod_class, _ in counts]
-        self.rows = len(room.free)
-        self.columns = sorted({c for pod_class in self.classes for c in pod_class.columns})
-        self.demand = [
-            tuple(dict(pod_class.demands).get(c, 0) for c in self.columns)
-            for pod_class in self.classes
-        ]
+    def __init__(self, counts: tuple[tuple[PodClass, int], ...], room: Room) -> None:
         largest = np.maximum(room.free.max(axis=0, initial=1), 1)
-        size = [max(a / largest[c] for c, a in p.demands) for p in self.classes]
-        by_size = sorted(range(len(counts)), key=lambda index: -size[index])
-        self.pods = [index for index in by_size for _ in range(counts[index][1])]
-        self.rows_of: dict[_Kind, list[int]] = {}
-        self._sort_into_kinds(room)
-        self.left: Counter[_Kind] = Counter({k: len(rows) for k, rows in self.rows_of.items()})
-        self.path: list[tuple[int, _Kind, _Kind]] = []
-        self.seen: set[tuple[int, frozenset[tuple[_Kind, int]]]] = set()
-        self.steps = 0
-        self.steps_max = steps_max
+        by_size = sorted(counts, key=lambda item: -max(a / largest[c] for c, a in item[0].demands))
+        self.classes = [pod_class for pod_class, _ in by_size]
+        self.rows = len(room.free)
+        columns = sorted({c for pod_class in self.classes for c in pod_class.columns})
+        demand = np.array([[_checked(p).get(c, 0) for c in columns] for p in self.classes])
+        numbers = [count for _, count in by_size]
+        self.ties = Ties(self.classes, room, np.array(numbers) @ demand)
+        self.state = State(self.ties, numbers, [tuple(row) for row in demand.tolist()])
+        self.bounds = Bounds(self.state)
+        self.path: list[Move] = []
+        self.seen: set[object] = set()
+        self.steps = self.steps_max = 0
+        self.habit = _HABITS[0]
 
-    def _sort_into_kinds(self, room: Room) -> None:
-        slots = np.stack([room.slots(pod_class) for pod_class in self.classes], axis=1)
-        rows = np.flatnonzero(slots.any(axis=1))
-        # Room that all these pods together cannot use does not tell nodes apart.
-        usable = np.minimum(room.free[rows][:, self.columns], self._in_all())
-        allowed = (slots[rows] > 0).astype(np.int64)
-        for row, free, verdicts in zip(
-            rows.tolist(), usable.tolist(), allowed.tolist(), strict=True
-        ):
-            self.rows_of.setdefault((tuple(free), tuple(verdicts)), []).append(row)
-
-    def _in_all(self) -> Ints:
-        """Return int64[columns]: what all the pods ask for together."""
-        demand = np.array(self.demand, np.int64)[self.pods]
-        in_all: Ints = demand.sum(axis=0)
-        return in_all
-
-    def run(self) -> Found:
-        if self._place(0):
-            return Found(self._as_counts(), self.steps)
-        return Found(None, self.steps)
-
-    def _place(self, depth: int) -> bool:
-        """Place the pod at ``depth`` and all after it."""
-        if depth == len(self.pods):
+    def run(self, habit: Habit, steps_max: int) -> bool | None:
+        """Search until there have been so many steps; None: then it was not complete."""
+        self.habit, self.steps_max = habit, steps_max
+        self.seen.clear()
+        if self._place():
             return True
-        self.steps += len(self.left)
-        if self.steps >= self.steps_max:
+        return None if self.steps >= steps_max else False
+
+    def _place(self) -> bool:
+        """Place the pods that are left."""
+        state = self.state
+        if not any(state.left):
+            return True
+        signature = state.signature()
+        if signature in self.seen:
             return False
-        seen = depth, frozenset(self.left.items())
-        if seen in self.seen:
+        self.seen.add(signature)
+        spare = self.bounds.spare() if state.cells else None
+        self.steps += len(state.cells)
+        if spare is None:
             return False
-        self.seen.add(seen)
-        index = self.pods[depth]
-        for kind, after in self._choices(index):
-            if self.steps >= self.steps_max:
-                return False
-            self._move(kind, after)
-            self.path.append((index, kind, after))
-            if self._place(depth + 1):
-                return True
-            self.path.pop()
-            self._move(after, kind)
+        for index in self._next_classes(spare):
+            for move in self._moves(index):
+                if self.steps >= self.steps_max:
+                    return False
+                undo = state.make(move)
+                self.path.append(move)
+                if self._place():
+                    return True
+                self.path.pop()
+                state.undo(move, undo)
         return False
 
-    def _choices(self, index: int) -> list[tuple[_Kind, _Kind]]:
-        """Return the kinds that take a pod of the class, and what they become; tightest first."""
-        demand = self.demand[index]
+    def _next_classes(self, spare: list[int]) -> list[int]:
+        """Return the classes of which a pod may be next, the one with the least to spare first.
+
+        One is enough where pods only ever take choices from others: then order changes nothing.
+        """
+        state = self.state
+        left = [i for i, count in enumerate(state.left) if count]
+        left.sort(key=lambda i: (i,) if self.habit.largest else (spare[i], i))
+        if state.is_settled():
+            return left[:1]
+        early = [i for i in left if not self.ties.is_last[i]]
+        return early or left[:1]
+
+    def _moves(self, index: int) -> list[Move]:
+        """Return where a pod of the class may go; by habit, where least is lost first."""
+        state = self.state
         choices = []
-        for kind in self.left:
-            free, allowed = kind
-            if allowed[index] and all(f >= d for f, d in zip(free, demand, strict=True)):
-                rest = tuple(f - d for f, d in zip(free, demand, strict=True))
-                choices.append((kind, (rest, self._allowed_after(allowed, index))))
-        return sorted(choices, key=lambda choice: choice[1])
+        lowest = state.lowest()
+        for cell in state.distinct_cells():
+            for kind in state.cells[cell]:
+                self.steps += 1
+                if state.accepts(index, cell, kind, lowest):
+                    move = Move(index, cell, kind, state.after(index, kind))
+                    choices.append((state.cost(move, roomiest=self.habit.roomiest), move))
+        choices.sort()
+        return [move for _, move in choices]
 
-    def _allowed_after(self, allowed: tuple[int, ...], index: int) -> tuple[int, ...]:
-        mine = self.classes[index].shape
-        if not mine.host_ports:
-            return allowed
-        return tuple(
-            0 if node_ports.conflict(mine, self.classes[i].shape) else n
-            for i, n in enumerate(allowed)
-        )
-
-    def _move(self, source: _Kind, target: _Kind) -> None:
-        self.left[source] -= 1
-        if not self.left[source]:
-            del self.left[source]
-        self.left[target] += 1
-
-    def _as_counts(self) -> dict[int, Ints]:
+    def as_counts(self) -> dict[int, Ints]:
         pods = {c.id: np.zeros(self.rows, np.int64) for c in self.classes}
-        for index, kind, after in self.path:
-            row = self.rows_of[kind].pop()
+        rows_of: dict[tuple[Cell, Kind], list[int]] = self.ties.rows_of
+        for index, cell, kind, after in self.path:
+            row = rows_of[cell, kind].pop()
             pods[self.classes[index].id][row] += 1
-            self.rows_of.setdefault(after, []).append(row)
+            rows_of.setdefault((cell, after), []).append(row)
         return pods

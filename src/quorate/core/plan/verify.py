@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, Taint
+from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, SpreadConstraint, Taint
 from quorate.core.plan.plan import Bind, GangBinds
+from quorate.core.plan.verify_neighbours import neighbour_problems
+from quorate.core.plan.verify_volumes import volume_problems
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import Where
+from quorate.core.state.neighbours import uses_selectors
 
 
-def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
+def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
     """Return a sentence for each bind that must not be sent; nothing when all is well.
 
-    The binds are assumed in ``cluster`` already, so each node's pods include them.
+    The binds are assumed in ``cluster`` already, so each node's pods include them. ``later`` are
+    the gangs that the same plan places after this one.
     """
     wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
     entry = cluster.gangs.get(gang.key)
@@ -36,7 +40,51 @@ def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
             continue
         checked.add((bind.node, shape))
         wrong += _attribute_problems(shape, node)
-    return wrong + _device_problems(gang.binds, cluster)
+    wrong += _device_problems(gang.binds, cluster)
+    if cluster.storage.users:
+        wrong += volume_problems(gang, cluster, _term_holds)
+    return wrong or _neighbour_problems(gang, cluster, later)
+
+
+def _neighbour_problems(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds]) -> list[str]:
+    """Check the rules that look at other pods, if any pod that is there has such a rule."""
+    if cluster.neighbours.is_idle:
+        return []
+    entries = [cluster.pods[bind.uid] for bind in gang.binds]
+    if not any(
+        uses_selectors(e.pod.shape) or cluster.neighbours.matched(e.label_set) for e in entries
+    ):
+        return []
+    nodes = {node.name: node for node in cluster.nodes.nodes if node is not None}
+    set_aside = {bind.uid for one in (gang, *later) for bind in one.binds}
+    others = (
+        (entry.pod, nodes[name])
+        for name in nodes
+        for entry in cluster.pods_on(name)
+        if entry.pod.uid not in set_aside
+    )
+    return neighbour_problems(
+        [(entry.pod, nodes[entry.node]) for entry in entries],
+        others,
+        list(nodes.values()),
+        cluster.neighbours.namespaces,
+        _is_counted,
+    )
+
+
+def _is_counted(shape: PodShape, node: Node, constraint: SpreadConstraint) -> bool:
+    """Whether a spread constraint of the pod counts the node, by its inclusion policies."""
+    if constraint.honor_affinity and not _matches(shape, node, dict(node.labels)):
+        return False
+    taints = [taint for taint in node.taints if taint.effect != "PreferNoSchedule"]
+    return not constraint.honor_taints or all(_is_tolerated(taint, shape) for taint in taints)
+
+
+def _matches(shape: PodShape, node: Node, labels: dict[str, str]) -> bool:
+    if any(labels.get(key) != value for key, value in shape.node_selector):
+        return False
+    terms = shape.required_terms
+    return terms is None or any(_term_holds(term, node.name, labels) for term in terms)
 
 
 def _pod_problem(bind: Bind, cluster: Cluster) -> str:
@@ -95,7 +143,7 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
     problems = []
     for bind in binds:
         pod = cluster.pods[bind.uid].pod if bind.uid in cluster.pods else None
-        for entry in pod.claims if pod is not None else ():
+        for entry in pod.device_claims if pod is not None else ():
             if entry.claim == "":
                 continue
             assert pod is not None, "only a pod has claims"

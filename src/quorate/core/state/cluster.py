@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorate.core import changes
 from quorate.core.changes import BindFailure, Change
+from quorate.core.journal import Journal
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
+from quorate.core.state import looked_up
 from quorate.core.state.device_asks import Asks
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
-from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.state.holds import Holds, placed
-from quorate.core.state.looked_up import LookedUp
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
+from quorate.core.state.storage import Storage
 
 _ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
 """Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
@@ -42,6 +44,7 @@ class Cluster:
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
+        self.storage = Storage(self.nodes.capacity)
         self.spread_defaults = SpreadDefaults()
         self.devices = Devices()
         self.device_views = DeviceViews()
@@ -51,6 +54,8 @@ class Cluster:
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
         self.holds = Holds()
+        self.found: Journal | None = None
+        """The journal of the leader before us."""
         self.touched: set[GangKey] = set()
         """Gangs to which something happened since ``take_news``."""
         self.grown: set[int] = set()
@@ -60,7 +65,6 @@ class Cluster:
         """Pods of ours that could be placed now, in all gangs together."""
         self._with_min_resources: set[GangKey] = set()
         self._on_node: dict[str, set[str]] = {}
-        self._looked_up = LookedUp(self.neighbours, self.spread_defaults, self.devices)
         self._handlers: dict[type[Change], Callable[..., None]] = {
             changes.NodeChanged: self._node_changed,
             changes.NodeGone: self._node_gone,
@@ -74,7 +78,10 @@ class Cluster:
             changes.ObjectGone: self._object_gone,
             changes.PodBound: self._pod_bound,
             changes.BindFailed: self._bind_failed,
+            changes.PrepareFailed: self._note_prepared,
+            changes.Undone: self._note_prepared,
             changes.BindingAdmitted: self._binding_admitted,
+            changes.JournalFound: self._journal_found,
         }
 
     def apply(self, change: Change) -> None:
@@ -83,7 +90,8 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
-        return Snapshot.of(self.nodes, self.neighbours, self.devices, self.device_views)
+        of = self.nodes, self.neighbours, self.storage, self.devices, self.device_views
+        return Snapshot.of(*of)
 
     def pods_on(self, node: str) -> list[PodEntry]:
         """Return the pods that are counted on ``node``, ours under way included."""
@@ -91,8 +99,9 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
-        users = (self.pods[uid] for uid in self.devices.take_stirred_users())
-        self.touched.update(entry.gang.key for entry in users if entry.gang is not None)
+        stirred = {*self.storage.take_stirred(), *self.devices.take_stirred_users()}
+        entries = (self.pods.get(uid) for uid in stirred)
+        self.touched.update(e.gang.key for e in entries if e is not None and e.gang is not None)
         news = self.touched, self.grown, self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
@@ -122,11 +131,8 @@ class Cluster:
             node = nodes[row]
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
-            on_node = self._on_node.get(node.name)
-            if on_node is None:
-                self._on_node[node.name] = {entry.pod.uid}
-            else:
-                on_node.add(entry.pod.uid)
+            self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
+            self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
@@ -141,6 +147,7 @@ class Cluster:
         if is_new:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
+            self.storage.nodes.node_added(name, row, self.nodes.capacity)
             for uid in self._on_node.get(name, ()):
                 self._take(self.pods[uid], row)
         if differs:
@@ -158,7 +165,9 @@ class Cluster:
             self.neighbours.release(
                 row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
+            self.storage.release(uid)
             entry.row = -1
+        self.storage.nodes.node_removed(change.name)
 
     # Pods
 
@@ -171,53 +180,37 @@ class Cluster:
             entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
             self.devices.note_user(pod, None)
+            self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, self._place_of(pod, None), pod.node)
+            self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
             self.holds.note(None, entry)
         elif entry.pod != pod:
             was = placed(entry)
-            where, node = self._place_of(pod, entry), pod.node or entry.node
-            was_refused = entry.where is Where.REFUSED
+            where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
+            was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
             self.devices.note_user(pod, entry.pod)
+            self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
             self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
-                entry.gang.note_refusal(entry)
-                self._settle(entry.gang, pod.uid)
+                entry.gang.note_refusal(entry, ran=ran)
+                entry.gang.settle(pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
             self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
-            self._settle(entry.gang, pod.uid)
+            entry.gang.settle(pod.uid)
 
     def _class_of(self, pod: Pod) -> PodClass:
         return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
-
-    def _place_of(self, pod: Pod, entry: PodEntry | None) -> Where:
-        """Decide where a pod is. A pod that has a node never loses it again."""
-        if pod.refusal:
-            return Where.REFUSED
-        if pod.node or (entry is not None and entry.where is Where.BOUND):
-            return Where.BOUND
-        if pod.finished:
-            return Where.ENDED
-        if pod.scheduler not in self.scheduler_names:
-            return Where.FOREIGN
-        if entry is not None and entry.where is Where.ASSUMED:
-            return Where.ASSUMED
-        if pod.terminating:
-            return Where.TERMINATING
-        if pod.gates:
-            return Where.GATED
-        return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING
 
     def _pod_gone(self, change: changes.PodGone) -> None:
         entry = self.pods.get(change.uid)
@@ -231,19 +224,22 @@ class Cluster:
         del self.pods[change.uid]
         self.devices.note_user(None, entry.pod)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.storage.drop(change.uid)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
     def _after_loss(self, gang: GangEntry, uid: str) -> None:
         gang.after_loss()
-        self._settle(gang, uid)
+        gang.settle(uid)
         self._drop_if_empty(gang)
 
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
-        if entry.pod.claims and where not in (Where.ASSUMED, Where.BOUND):
+        if entry.pod.device_claims and where not in (Where.ASSUMED, Where.BOUND):
             self.devices.forget(entry.pod.uid)
+        if where is not Where.ASSUMED:
+            self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
             self.waiting += where is Where.WAITING
@@ -257,6 +253,7 @@ class Cluster:
 
     def _take(self, entry: PodEntry, row: int) -> None:
         entry.row = row
+        self.storage.take(row, entry.pod.uid)
         self.nodes.take(row, entry.pod_class)
         self.neighbours.take(
             row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
@@ -268,6 +265,7 @@ class Cluster:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
             self.touched.add(entry.gang.key)
+        self.storage.release(entry.pod.uid)
         if entry.row >= 0:
             self.nodes.release(entry.row, entry.pod_class)
             self.neighbours.release(
@@ -353,20 +351,23 @@ class Cluster:
         )
 
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        self._looked_up.changed(change)
+        looked_up.put(change.object, self)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
-        self._looked_up.gone(change)
+        looked_up.remove(change.kind, change.namespace, change.name, self)
 
-    # Outcomes of our binds
+    # Outcomes of our binds, and of those of the leader before us
+
+    def _journal_found(self, change: changes.JournalFound) -> None:
+        self.found = change.journal
 
     def _pod_bound(self, change: changes.PodBound) -> None:
         entry = self.pods.get(change.uid)
         if entry is None or entry.gang is None:
             return
-        if entry.where is not Where.BOUND:
+        if entry.where not in (Where.BOUND, Where.REFUSED):  # the watch may have told more
             self._move(entry, Where.BOUND, change.node)
-        self._settle(entry.gang, change.uid)
+        entry.gang.settle(change.uid)
 
     def _bind_failed(self, change: changes.BindFailed) -> None:
         if change.failure is BindFailure.GONE:
@@ -376,25 +377,24 @@ class Cluster:
         if entry is None or entry.gang is None:
             return
         if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+            if entry.gang.attempt is not None:
+                entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
             self._move(entry, Where.BOUND, change.node)
         elif entry.where is Where.ASSUMED and entry.node == change.node:
             if change.failure is not BindFailure.NOT_SENT:
                 entry.gang.failed = True
                 entry.gang.last_failure = change.message
-            self._move(entry, self._place_of(entry.pod, None), "")
-        self._settle(entry.gang, change.uid)
+            self._move(entry, place_of(entry.pod, None, self.scheduler_names), "")
+        entry.gang.settle(change.uid)
+
+    def _note_prepared(self, change: changes.PrepareFailed | changes.Undone) -> None:
+        """Tell the gang what became of writes that come before its binds."""
+        if change.key in self.gangs:
+            self.gangs[change.key].note_prepared(change)
+            self.touched.add(change.key)
 
     def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
         """Count another scheduler's pod where it is about to be bound, or no more."""
         entry = self.pods.get(change.uid)
         if entry is not None and entry.where is Where.FOREIGN:
             self._move(entry, Where.FOREIGN, change.node)
-
-    def _settle(self, gang: GangEntry, uid: str) -> None:
-        """Close the attempt when its last bind is settled and the gang is quorate."""
-        attempt = gang.attempt
-        if attempt is None:
-            return
-        attempt.open.discard(uid)
-        if not attempt.open and (gang.started or not gang.bound):
-            gang.attempt = None

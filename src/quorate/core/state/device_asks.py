@@ -112,7 +112,7 @@ class Asks:
     def of(self, pod: Pod) -> Ask | None:
         """Return what the pod's claims ask for; None when it needs none."""
         key: list[_Part] = []
-        for entry in pod.claims:
+        for entry in pod.device_claims:
             if entry.claim == "":
                 continue
             problem = self._problem(pod, entry.claim, own=entry.own)

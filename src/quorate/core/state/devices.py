@@ -216,8 +216,8 @@ class Devices:
 
     def note_user(self, pod: Pod | None, before: Pod | None) -> None:
         """Remember which claims a pod uses; None when it is not there any more, or not yet."""
-        if before is not None and (pod is None or pod.claims != before.claims):
-            for entry in before.claims:
+        if before is not None and (pod is None or pod.device_claims != before.device_claims):
+            for entry in before.device_claims:
                 key = before.namespace, entry.claim or ""
                 uids = self.users.get(key, set())
                 uids.discard(before.uid)
@@ -227,7 +227,7 @@ class Devices:
                 self.forget(before.uid)
         if pod is None:
             return
-        for entry in pod.claims:
+        for entry in pod.device_claims:
             self.users.setdefault((pod.namespace, entry.claim or ""), set()).add(pod.uid)
 
     def take_stirred_users(self) -> list[str]:

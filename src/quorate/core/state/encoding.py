@@ -6,6 +6,8 @@ integer arrays. Codes are given in order of arrival: the same changes give the s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,13 +15,16 @@ from quorate.core.model import PodShape, SpreadConstraint
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state.device_asks import Ask
 
+if TYPE_CHECKING:
+    from quorate.core.state.wants import Wants
+
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 _MATCHING_MAX = 16384
-_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], Ask | None]
+_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], "Wants | None", Ask | None]
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
@@ -46,7 +51,8 @@ class PodClass:
     must have room (a profile may ignore some). ``matched`` are the selectors that match them: two
     classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
     constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
-    labels scores nothing. ``ask`` is what their claims of devices ask for.
+    labels scores nothing. ``wants`` (``state.wants``) is what their volumes demand, ``ask`` what
+    their claims of devices ask for; None when they have none.
     """
 
     __slots__ = (
@@ -61,6 +67,7 @@ class PodClass:
         "shape",
         "spread",
         "spread_needs_labels",
+        "wants",
     )
 
     def __init__(
@@ -71,6 +78,7 @@ class PodClass:
         checked: tuple[tuple[int, int], ...],
         profile: Profile,
     ) -> None:
+        self.wants: Wants | None = None
         self.id = class_id
         self.base = class_id
         self.shape = shape
@@ -88,14 +96,13 @@ class PodClass:
         class_id: int,
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...],
-        ask: Ask | None,
     ) -> PodClass:
         """Return the class of the pods of this one whose labels these selectors match.
 
         ``defaults`` are the constraints of pods that have none of their own.
         """
         found = PodClass(class_id, self.shape, self.demands, self.checked, self.profile)
-        found.base, found.matched, found.ask = self.base, matched, ask
+        found.base, found.matched = self.base, matched
         if defaults:
             found.spread = defaults
             found.spread_needs_labels = self.profile.default_spread is not None
@@ -135,17 +142,23 @@ class PodClasses:
         base: PodClass,
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...] = (),
+        wants: Wants | None = None,
         ask: Ask | None = None,
     ) -> PodClass:
-        """Return the class of the pods of a shape whose labels these selectors match."""
-        if not matched and not defaults and ask is None:
+        """Return the class of the pods of a shape whose labels these selectors match.
+
+        ``defaults`` as in ``PodClass.matching``; ``wants`` is what their volumes demand, ``ask``
+        what their claims of devices ask for.
+        """
+        if not matched and not defaults and wants is None and ask is None:
             return base
-        variant = base.id, matched, defaults, ask
+        variant = base.id, matched, defaults, wants, ask
         found = self._matching.get(variant)
         if found is None:
             if len(self._matching) >= _MATCHING_MAX:
                 self._matching.clear()  # numbers are never given twice, so an old one does no harm
-            found = base.matching(self._made, matched, defaults, ask)
+            found = base.matching(self._made, matched, defaults)
+            found.wants, found.ask = wants, ask
             self._made += 1
             self._matching[variant] = found
         return found

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
+from quorate.core.changes import PrepareFailed, Undone
 from quorate.core.model import GangKey, GangSpec, Membership, Pod
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import LabelSet
@@ -73,15 +74,19 @@ class PodEntry:
 class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
 
-    __slots__ = ("deadline_s", "id", "min_count", "open")
+    __slots__ = ("deadline_s", "id", "min_count", "open", "refusals", "seals")
 
     def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
         self.id = attempt_id
         self.deadline_s = deadline_s
         self.min_count = min_count
-        """Min when it began: what counts if the gang's object is deleted meanwhile."""
+        """Min of its newest plan: what counts if the object is edited or deleted meanwhile."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
+        self.refusals: list[tuple[str, str]] = []
+        """Nodes for which a write that comes before the binds was refused, and the message."""
+        self.seals: set[str] = set()
+        """Uids of the newest plan whose binds make the gang quorate, and mark their pods."""
 
 
 class GangEntry:
@@ -106,10 +111,11 @@ class GangEntry:
         self.first_created_s = float("inf")
         self.once_quorate = False
         self.attempt: Attempt | None = None
-        self.founding = ""
-        """Id of the attempt that made it quorate, while we remember it."""
+        self.founders: set[str] = set()
+        """Ids of the attempts that made it quorate, while we remember them; several, when kubelets
+        refused members one after the other."""
         self.reopened = False
-        """Whether kubelets undid the quorum of the founding attempt: the gang has to meet anew."""
+        """Whether kubelets undid the quorum of its founders: the gang has to meet anew."""
         self.refused_by: list[str] = []
         """Nodes that refused a member since the last decision."""
         self.avoid: dict[str, float] = {}
@@ -124,6 +130,10 @@ class GangEntry:
         self.is_short = False
         """Whether minResources held it back when it was last tried."""
         self.last_failure = ""
+        self.shun: frozenset[str] = frozenset()
+        """Nodes for which claims could not be bound: the next attempt goes elsewhere, if it can."""
+        self.is_undoing = False
+        """Whether what was prepared for its claims is being taken back."""
 
     @property
     def is_empty(self) -> bool:
@@ -207,8 +217,7 @@ class GangEntry:
         said = pod.membership.min_count if pod.membership is not None else None
         if said is not None and (where in _UNDECIDED or not self.minima):
             self.label_min = said
-        stays = self.bound - self.evicting
-        if where is Where.BOUND and stays >= self.min_count and self.quorum_is_known:
+        if where is Where.BOUND and not self.once_quorate and self._is_quorate_with(pod):
             self._become_quorate()
 
     def detach(self, entry: PodEntry) -> None:
@@ -248,17 +257,28 @@ class GangEntry:
                 entry.evicting = True
                 self.evicting += 1
 
-    def note_refusal(self, entry: PodEntry) -> None:
-        """A kubelet refused a member that we bound; its gang may not be quorate any more."""
+    def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
+        """A kubelet refused a member that we bound; its gang may not be quorate any more.
+
+        One that ``ran`` before (its node was restarted) is a lost member like any other.
+        """
         self.refused_by.append(entry.pod.node)
         lacks = self.bound - self.evicting < self.min_count
-        if lacks and self.once_quorate and entry.pod.attempt == self.founding != "":
+        if lacks and not ran and self.once_quorate and entry.pod.attempt in self.founders:
             self.once_quorate, self.reopened = False, True
+
+    def note_prepared(self, change: PrepareFailed | Undone) -> None:
+        """Writes that come before the binds were refused, or have been taken back."""
+        if isinstance(change, Undone):
+            self.is_undoing = False
+        elif self.attempt is not None and self.attempt.id == change.attempt:
+            self.attempt.refusals.append((change.node, change.message))
 
     def after_loss(self) -> None:
         """A gang that has lost its last bound member has to become quorate afresh."""
         if self.bound == 0:
             self.once_quorate, self.reopened = False, False
+            self.founders.clear()
 
     def set_spec(self, spec: GangSpec | None) -> None:
         """Take the object's newest version; None when it is gone."""
@@ -266,10 +286,48 @@ class GangEntry:
         if spec is not None and 0 < spec.min_count <= self.bound - self.evicting:
             self._become_quorate()
 
+    def _is_quorate_with(self, pod: Pod) -> bool:
+        """Whether the gang is quorate with ``pod`` bound.
+
+        By min as it is now, or because its bind came last and was marked: a successor believes that
+        mark, so we do, although somebody edited min, or deleted the object or another member, while
+        the bind was on its way. Only a kubelet's refusal is known to have come before.
+        """
+        stays, attempt = self.bound - self.evicting, self.attempt
+        if self.quorum_is_known and stays >= self.min_count:
+            return True
+        if attempt is None:
+            return False
+        if pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else ""):
+            return stays >= attempt.min_count or not self.counts[Where.REFUSED]
+        # The mark of a dead leader's bind, which arrived after we had taken its gang up.
+        return pod.started and pod.attempt not in {attempt.id, *self.founders}
+
+    def settle(self, uid: str) -> None:
+        """Close the attempt when its last bind is settled and the gang is quorate."""
+        attempt = self.attempt
+        if attempt is None:
+            return
+        attempt.open.discard(uid)
+        if not attempt.open and (self.started or not self.bound):
+            self.attempt = None
+
+    def may_be_sealed(self, attempt_id: str) -> bool:
+        """Tell whether a bind that was planned to make the gang quorate would do so still."""
+        if self.started:
+            return True
+        attempt = self.attempt
+        if attempt is None or attempt.id != attempt_id:
+            return False
+        minimum = self.min_count if self.quorum_is_known else attempt.min_count
+        others = self.assumed - len(attempt.seals & attempt.open)
+        return self.bound - self.evicting + others >= minimum - 1
+
     def _become_quorate(self) -> None:
         if not self.once_quorate:
             self.once_quorate = True
-            self.founding = self.attempt.id if self.attempt is not None else ""
+            if self.attempt is not None:
+                self.founders.add(self.attempt.id)
 
     @property
     def quorum_is_known(self) -> bool:
@@ -292,3 +350,25 @@ def key_of(pod: Pod) -> GangKey:
     """Return the gang that ``pod`` belongs to; a pod of none is a gang of one."""
     membership: Membership | None = pod.membership
     return membership.key if membership else GangKey(pod.namespace, "pod", f"{pod.name}@{pod.uid}")
+
+
+def place_of(pod: Pod, entry: PodEntry | None, ours: frozenset[str]) -> Where:
+    """Decide where a pod is. A pod that has a node never loses it again.
+
+    ``entry`` is what is known of it, if anything; ``ours`` are our scheduler names.
+    """
+    if pod.refusal:
+        return Where.REFUSED
+    if pod.node or (entry is not None and entry.where is Where.BOUND):
+        return Where.BOUND
+    if pod.finished:
+        return Where.ENDED
+    if pod.scheduler not in ours:
+        return Where.FOREIGN
+    if entry is not None and entry.where is Where.ASSUMED:
+        return Where.ASSUMED
+    if pod.terminating:
+        return Where.TERMINATING
+    if pod.gates:
+        return Where.GATED
+    return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING

@@ -1,40 +1,41 @@
-"""Objects that rules look up besides pods and nodes: each goes to the part of the state it is for.
+"""Objects that rules look up, besides pods and nodes: each goes to the part that keeps its kind.
 
-In: objects that appeared, changed or went. Called by ``state.cluster``.
+Called by ``cluster`` with itself. To add a kind: a case in both functions.
 """
 
 from __future__ import annotations
 
-from quorate.core.changes import ObjectChanged, ObjectGone
+from typing import TYPE_CHECKING
+
+from quorate.core.changes import AnyObject
 from quorate.core.model import DeviceClass, Namespace, ResourceClaim, ResourceSlice
-from quorate.core.state.devices import Devices
-from quorate.core.state.neighbours import Neighbours
-from quorate.core.state.spread_defaults import SpreadDefaults
+from quorate.core.model.selects import ReplicaSet, ReplicationController, Service, StatefulSet
+
+if TYPE_CHECKING:
+    from quorate.core.state.cluster import Cluster
 
 
-class LookedUp:
-    """Hands objects on."""
+def put(found: AnyObject, cluster: Cluster) -> None:
+    """Take an object's newest version."""
+    match found:
+        case Namespace():
+            cluster.neighbours.put_namespace(found)
+        case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
+            cluster.spread_defaults.put(found)
+        case ResourceSlice() | DeviceClass() | ResourceClaim():
+            cluster.devices.put(found)
+        case _:
+            cluster.storage.put(found)
 
-    def __init__(
-        self, neighbours: Neighbours, spread_defaults: SpreadDefaults, devices: Devices
-    ) -> None:
-        self._neighbours = neighbours
-        self._spread_defaults = spread_defaults
-        self._devices = devices
 
-    def changed(self, change: ObjectChanged) -> None:
-        """Add or replace an object."""
-        match change.object:
-            case Namespace() as namespace:
-                self._neighbours.put_namespace(namespace)
-            case ResourceSlice() | DeviceClass() | ResourceClaim() as found:
-                self._devices.put(found)
-            case selects:
-                self._spread_defaults.put(selects)
-
-    def gone(self, change: ObjectGone) -> None:
-        """Forget an object."""
-        if change.kind == "Namespace":
-            self._neighbours.remove_namespace(change.name)
-        elif not self._devices.remove(change.kind, change.namespace, change.name):
-            self._spread_defaults.remove(change.kind, change.namespace, change.name)
+def remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
+    """Forget an object; ``kind`` is the name of its struct."""
+    match kind:
+        case "Namespace":
+            cluster.neighbours.remove_namespace(name)
+        case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
+            cluster.spread_defaults.remove(kind, namespace, name)
+        case "ResourceSlice" | "DeviceClass" | "ResourceClaim":
+            cluster.devices.remove(kind, namespace, name)
+        case _:
+            cluster.storage.remove(kind, namespace, name)

@@ -81,7 +81,8 @@ class Neighbours:
         self._rows = rows
         self.label_sets: dict[tuple[str, tuple[tuple[str, str], ...]], LabelSet] = {}
         self._by_namespace: dict[str, set[LabelSet]] = {}
-        self._namespaces: dict[str, Mapping[str, str]] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        """Labels of namespaces."""
         self._selectors: dict[PodSelector, _Selector] = {}
         self._alive: dict[int, _Selector] = {}
         self._made = 0
@@ -238,9 +239,9 @@ class Neighbours:
         concerned = [one for one in self._alive.values() if _by_namespace_labels(one.selector)]
         label_sets = self._by_namespace.get(namespace, ()) if concerned else ()
         before = [self.matched(label_set) for label_set in label_sets]  # by the labels as they were
-        self._namespaces[namespace] = labels
+        self.namespaces[namespace] = labels
         if not labels:
-            del self._namespaces[namespace]
+            del self.namespaces[namespace]
         others: set[int] = set()
         for label_set, was in zip(label_sets, before, strict=True):
             now = {one.id for one in concerned if self._matches(one.selector, label_set)}
@@ -288,7 +289,7 @@ class Neighbours:
             return False
         if label_set.namespace not in selector.namespaces:
             wanted = selector.namespace_selector
-            labels = self._namespaces.get(label_set.namespace, {})
+            labels = self.namespaces.get(label_set.namespace, {})
             if wanted is None or not wanted.matches(labels):
                 return False
         if not selector.labels.matches(dict(label_set.labels)):

@@ -11,6 +11,7 @@ from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import CodeColumn, Ints, Mask
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Snapshot:
 
     table: NodeTable
     neighbours: Neighbours
+    storage: Storage
     devices: Devices
     device_views: DeviceViews
     allocatable: Ints
@@ -35,7 +37,12 @@ class Snapshot:
 
     @classmethod
     def of(
-        cls, table: NodeTable, neighbours: Neighbours, devices: Devices, views: DeviceViews
+        cls,
+        table: NodeTable,
+        neighbours: Neighbours,
+        storage: Storage,
+        devices: Devices,
+        views: DeviceViews,
     ) -> Snapshot:
         """Take a snapshot; only ``free`` and ``scored`` are copied."""
         table.widen()
@@ -44,6 +51,7 @@ class Snapshot:
         return cls(
             table=table,
             neighbours=neighbours,
+            storage=storage,
             devices=devices,
             device_views=views,
             allocatable=_read_only(table.allocatable[:rows, :width]),

@@ -201,7 +201,7 @@ class PodReader:
             if len(self._shapes) >= SHAPES_MAX:
                 self._shapes.clear()
             try:
-                shape = self._shapes[key] = pod_shape(spec, None, 0, "", {})
+                shape = self._shapes[key] = pod_shape(spec, None, (), "", {})
             except ShapeError as error:
                 return PodShape(), str(error)
         return shape, ""

@@ -3,7 +3,8 @@
 Called by ``shell.app`` with plans that passed verification. The binds of a gang are sent at once,
 over a bounded number of connections, each with its pod's uid; nothing else is written before them.
 Those that make it quorate wait until the others have succeeded, and mark their pods as started: so
-a successor can tell a gang that was bound in part from one that has lost members since.
+a successor can tell a gang that was bound in part from one that has lost members since. Before
+each try of such a bind ``may_seal`` is asked: another member may have gone since.
 A bind is not idempotent and has no transaction: an answer that was lost is found out by reading
 the pod back. Only the holder of the lease sends.
 """
@@ -27,6 +28,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
+    Forbidden,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -38,6 +40,7 @@ log = structlog.get_logger(__name__)
 
 _RETRY_S_MIN = 0.05
 _RETRY_S_MAX = 5.0
+_YOUNG_S = 10.0
 _TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 
 
@@ -83,12 +86,14 @@ class Binder:
         concurrency: int,
         on_change: Callable[[PodBound | BindFailed], None],
         may_bind: Callable[[], bool],
+        may_seal: Callable[[GangBinds], bool],
         clock: Clock,
     ) -> None:
         self._client = client
         self._concurrency = concurrency
         self._on_change = on_change
         self._may_bind = may_bind
+        self._may_seal = may_seal
         self._clock = clock
         self._jobs: deque[_Job] = deque()
         self._attempts: dict[str, _Attempt] = {}
@@ -98,6 +103,7 @@ class Binder:
         self.idle.set()
         self.retries = 0
         self._busy_since_s = 0.0
+        self._away_at_s = -_YOUNG_S  # when the API server last gave no answer
 
     def submit(self, gang: GangBinds) -> None:
         """Start to bind a gang; returns at once."""
@@ -182,24 +188,45 @@ class Binder:
         path = pod_path(bind.namespace, bind.name, "binding")
         body = _ENCODER.encode(_binding(job))
         wait_s = _RETRY_S_MIN
+        in_doubt = False  # an answer was lost: it may be bound
         while self._may_bind():
+            if job.seals and not self._may_seal(job.gang):
+                return await self._not_bound(bind, "", BindFailure.NOT_SENT, in_doubt)
             try:
-                await self._client.post(path, body)
+                await self._client.post(path, body, may_send=self._may_bind)
             except NotFound:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
             except Conflict as error:
                 return await self._read_back(bind, error.message, BindFailure.REFUSED)
-            except _TRANSIENT as error:
+            except ApiError as error:
+                if not self._passes(error):
+                    message = error.message
+                    return await self._not_bound(bind, message, BindFailure.REFUSED, in_doubt)
+                in_doubt |= isinstance(error, ServerError | Unreachable)
                 self.retries += 1
                 if self._clock.now_s() >= job.gang.deadline_s:
                     return await self._read_back(bind, error.message, BindFailure.TIMEOUT)
                 await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
                 wait_s = min(2 * wait_s, _RETRY_S_MAX)
-            except ApiError as error:
-                return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
             else:
                 return PodBound(bind.uid, bind.node)
         return None
+
+    async def _not_bound(
+        self, bind: Bind, message: str, failure: BindFailure, in_doubt: bool
+    ) -> PodBound | BindFailed | None:
+        """Return the failure, after a look where an earlier try may have arrived."""
+        if in_doubt:
+            return await self._read_back(bind, message, failure)
+        return BindFailed(bind.uid, bind.node, failure, message)
+
+    def _passes(self, error: ApiError) -> bool:
+        """Tell whether to try again. An API server that was away knows no roles at first."""
+        now_s = self._clock.monotonic_s()
+        if isinstance(error, Unreachable):
+            self._away_at_s = now_s
+        is_young = now_s < self._away_at_s + _YOUNG_S
+        return isinstance(error, _TRANSIENT) or (isinstance(error, Forbidden) and is_young)
 
     async def _read_back(
         self, bind: Bind, message: str, otherwise: BindFailure

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 import structlog
@@ -42,13 +43,29 @@ class Evictor:
         self._client = client
         self._may_evict = may_evict
         self._tasks: set[asyncio.Task[None]] = set()
+        self._untried: set[str] = set()
+        self.idle = asyncio.Event()
+        """Set while every eviction has had an answer: others who write wait for it, but not for
+        one that a PodDisruptionBudget holds up."""
+        self.idle.set()
 
     def submit(self, evictions: Iterable[Eviction]) -> None:
         """Start to evict; returns at once."""
         for eviction in evictions:
+            self._untried.add(eviction.uid)
+            self.idle.clear()
             task = asyncio.create_task(self._evict(eviction))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(partial(self._ended, eviction.uid))
+
+    def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._tried(uid)
+
+    def _tried(self, uid: str) -> None:
+        self._untried.discard(uid)
+        if not self._untried:
+            self.idle.set()
 
     async def close(self) -> None:
         """Give up what is under way; a successor finds the pods as they are."""
@@ -67,12 +84,13 @@ class Evictor:
         wait_s = _RETRY_S_MIN
         while self._may_evict():
             try:
-                await self._client.post(path, body)
+                await self._client.post(path, body, may_send=self._may_evict)
             except NotFound:
                 return
             except ApiError as error:
                 if isinstance(error, Conflict) and await self._is_going(eviction):
                     return
+                self._tried(eviction.uid)
                 log.warning("eviction refused", pod=eviction.name, problem=error.message)
                 await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
                 wait_s = min(2 * wait_s, _RETRY_S_MAX)

@@ -12,7 +12,7 @@ Bodies are never compressed: the API server's CPU is the scarcest of all.
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -106,9 +106,19 @@ class KubeClient:
         target = self._path_prefix + with_params(path, params)
         return await self._request_by_aiohttp("GET", target, b"", None)
 
-    async def post(self, path: str, body: object, params: Params | None = None) -> bytes:
-        """Create; ``body`` is bytes of JSON, or anything that msgspec can encode."""
-        return await self._write("POST", path, params, body, _CONTENT_TYPE)
+    async def post(
+        self,
+        path: str,
+        body: object,
+        params: Params | None = None,
+        *,
+        may_send: Callable[[], bool] | None = None,
+    ) -> bytes:
+        """Create; ``body`` is bytes of JSON, or anything that msgspec can encode.
+
+        ``may_send`` as in ``ConnectionPool.request``; through a proxy it is not asked.
+        """
+        return await self._write("POST", path, params, body, _CONTENT_TYPE, may_send)
 
     async def put(self, path: str, body: object, params: Params | None = None) -> bytes:
         """Replace."""
@@ -179,7 +189,13 @@ class KubeClient:
         await self.close()
 
     async def _write(
-        self, method: str, path: str, params: Params | None, body: object, content_type: str
+        self,
+        method: str,
+        path: str,
+        params: Params | None,
+        body: object,
+        content_type: str,
+        may_send: Callable[[], bool] | None = None,
     ) -> bytes:
         if body is None:
             body = b""
@@ -198,7 +214,8 @@ class KubeClient:
             f"{method} {target} HTTP/1.1\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(body)}\r\n".encode("ascii")
             + self._identity_lines
-            + body
+            + body,
+            may_send,
         )
         if 200 <= response.status < 300:
             return response.body

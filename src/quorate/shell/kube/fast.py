@@ -12,6 +12,7 @@ Times are those of the event loop, because its timers run on them.
 import asyncio
 import ssl
 from collections import deque
+from collections.abc import Callable
 from typing import cast
 
 from quorate.shell.kube.errors import Unreachable
@@ -27,10 +28,17 @@ _IDLE_S_MAX = 60.0
 class _Exchange:
     """One request that waits for a connection or, on one, for its answer."""
 
-    __slots__ = ("answer", "connection", "payload", "since_s")
+    __slots__ = ("answer", "connection", "may_send", "payload", "since_s")
 
-    def __init__(self, payload: bytes, answer: asyncio.Future[Response], since_s: float) -> None:
+    def __init__(
+        self,
+        payload: bytes,
+        answer: asyncio.Future[Response],
+        since_s: float,
+        may_send: Callable[[], bool] | None,
+    ) -> None:
         self.payload = payload
+        self.may_send = may_send
         self.answer = answer
         self.since_s = since_s  # when it began to wait, then when it was sent
         self.connection: _Connection | None = None
@@ -124,15 +132,17 @@ class ConnectionPool:
         self._last_answer_s = 0.0
         self._closed = False
 
-    async def request(self, payload: bytes) -> Response:
+    async def request(self, payload: bytes, may_send: Callable[[], bool] | None = None) -> Response:
         """Send one request, already in HTTP's form, and return its answer, whatever its status.
 
-        Raises Unreachable: no complete answer came. When cancelled, the connection is closed too.
+        ``may_send`` is asked when a connection is free, which may be long after the call: the
+        request is not sent if it says no. Raises Unreachable: no complete answer came, or it was
+        not sent. When cancelled, the connection is closed too.
         """
         if self._closed:
             raise Unreachable(f"the client of {self.name} is closed", maybe_processed=False)
         loop = asyncio.get_running_loop()
-        exchange = _Exchange(payload, loop.create_future(), loop.time())
+        exchange = _Exchange(payload, loop.create_future(), loop.time(), may_send)
         self._sweep_later()
         connection = self._take_idle()
         if connection is not None:
@@ -183,9 +193,13 @@ class ConnectionPool:
         now_s = self._last_answer_s = asyncio.get_running_loop().time()
         while self._waiting:
             exchange = self._waiting.popleft()
-            if not exchange.answer.done():  # else cancelled meanwhile
-                connection.send(exchange, now_s)
-                return
+            if exchange.answer.done():
+                continue  # cancelled meanwhile
+            if exchange.may_send is not None and not exchange.may_send():
+                exchange.fail("it was not sent: who asked for it may write no more")
+                continue
+            connection.send(exchange, now_s)
+            return
         connection.idle_since_s = now_s
         self._idle.append(connection)
 

@@ -49,7 +49,7 @@ class Reporter:
         objects: dict[GangKey, bytes],
         *,
         lookup: OwnerLookup,
-        idle: asyncio.Event,
+        idle: Iterable[asyncio.Event],
         metrics: Metrics,
         instance: str,
         clock: SteadyClock,
@@ -61,7 +61,7 @@ class Reporter:
         self._metrics = metrics
         self._instance = instance
         self._clock = clock
-        self.writes = Writes(idle)
+        self.writes = Writes(*idle)
         self._touched: dict[GangKey, tuple[float, float]] = {}
         """When a gang was first and last touched since its last report (monotonic)."""
         self._touch_news = asyncio.Event()

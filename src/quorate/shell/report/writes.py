@@ -14,6 +14,7 @@ import structlog
 from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
+    Forbidden,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -34,8 +35,8 @@ _RETRY_S = 0.2
 class Writes:
     """Two queues, of which the urgent one (conditions, status) goes before the other (Events)."""
 
-    def __init__(self, idle: asyncio.Event) -> None:
-        """``idle`` is set while nothing more important is being written."""
+    def __init__(self, *idle: asyncio.Event) -> None:
+        """Each of ``idle`` is set while its owner writes nothing, which is more important."""
         self._idle = idle
         self._urgent: dict[Hashable, tuple[Send, Lost | None]] = {}
         self._other: dict[Hashable, tuple[Send, Lost | None]] = {}
@@ -80,7 +81,8 @@ class Writes:
 
     async def _work(self) -> None:
         while True:
-            await self._idle.wait()
+            for other in self._idle:
+                await other.wait()
             queue = self._urgent or self._other
             if not queue:
                 self._wake.clear()
@@ -100,6 +102,11 @@ class Writes:
                     return  # an Event whose first answer was lost
                 await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
             except ApiError as error:
+                # An API server that has just started knows no roles yet, for a second or two.
+                passing = isinstance(error, Forbidden) and lost is not None
+                if passing and attempt < _TRIES_MAX - 1:
+                    await asyncio.sleep(_RETRY_S * 2**attempt)
+                    continue
                 log.warning("a report was refused", status=error.status, problem=error.message)
                 self.failed += 1
                 return

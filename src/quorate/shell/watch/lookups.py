@@ -27,8 +27,18 @@ from quorate.core.model.selects import (
     Service,
     StatefulSet,
 )
+from quorate.core.model.storage import (
+    Claim,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
+from quorate.shell.watch import storage
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
 from quorate.shell.watch.pod_neighbours import label_selector
 from quorate.shell.watch.pod_wire import PodSelector, ShapeError, defect_text
@@ -141,6 +151,10 @@ def _selecting(raw: bytes) -> tuple[_Metadata, LabelSelector | None]:
         raise Malformed(str(error), namespace=who.namespace, name=who.name) from error
 
 
+def _storage(plural: str, kind: str) -> Resource:
+    return Resource("storage.k8s.io", "v1", plural, kind)
+
+
 LOOKUPS: tuple[Lookup, ...] = (
     Lookup(Resource("", "v1", "namespaces", "Namespace"), Namespace, _namespace),
     Lookup(Resource("", "v1", "services", "Service"), Service, _service),
@@ -151,6 +165,27 @@ LOOKUPS: tuple[Lookup, ...] = (
     ),
     Lookup(Resource("apps", "v1", "replicasets", "ReplicaSet"), ReplicaSet, _replica_set),
     Lookup(Resource("apps", "v1", "statefulsets", "StatefulSet"), StatefulSet, _stateful_set),
+    Lookup(
+        Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+        Claim,
+        storage.decode_claim,
+    ),
+    Lookup(
+        Resource("", "v1", "persistentvolumes", "PersistentVolume"), Volume, storage.decode_volume
+    ),
+    Lookup(_storage("storageclasses", "StorageClass"), StorageClass, storage.decode_storage_class),
+    Lookup(_storage("csinodes", "CSINode"), CSINode, storage.decode_csi_node),
+    Lookup(_storage("csidrivers", "CSIDriver"), CSIDriver, storage.decode_csi_driver),
+    Lookup(
+        _storage("csistoragecapacities", "CSIStorageCapacity"),
+        CSIStorageCapacity,
+        storage.decode_storage_capacity,
+    ),
+    Lookup(
+        _storage("volumeattachments", "VolumeAttachment"),
+        VolumeAttachment,
+        storage.decode_attachment,
+    ),
     Lookup(_devices("deviceclasses", "DeviceClass"), DeviceClass, decode_class, optional=True),
     Lookup(_devices("resourceslices", "ResourceSlice"), ResourceSlice, decode_slice, optional=True),
     Lookup(_devices("resourceclaims", "ResourceClaim"), ResourceClaim, decode_claim, optional=True),

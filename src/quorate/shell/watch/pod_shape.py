@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from quorate.core.model import (
+    Disk,
     HostPort,
     PodShape,
     PreferredTerm,
@@ -32,7 +33,6 @@ from quorate.shell.watch.pod_wire import (
     Port,
     Spec,
     Status,
-    Volume,
     WireToleration,
     decode_part,
     is_set,
@@ -42,18 +42,16 @@ _AFFINITY = msgspec.json.Decoder(Affinity | None)
 _SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
 _TOLERATIONS = msgspec.json.Decoder(list[WireToleration] | None)
 _PORTS = msgspec.json.Decoder(list[Port] | None)
-CLAIMED_VOLUME = 1
-SHARED_DISK = 2
 
 
 def pod_shape(
     spec: Spec,
     status: Status | None,
-    volume_kinds: int,
+    disks: tuple[Disk, ...],
     namespace: str,
     labels: Mapping[str, str],
 ) -> PodShape:
-    """Return the shape; ``volume_kinds`` is that of ``volumes``. Raises ``ShapeError``.
+    """Return the shape; ``disks`` are those of ``pod_volumes``. Raises ``ShapeError``.
 
     ``namespace`` and ``labels`` are the pod's own: its terms mean pods of its namespace, and
     matchLabelKeys its own values.
@@ -85,8 +83,8 @@ def pod_shape(
         anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
         spread=spread_constraints(spec.topology_spread_constraints, namespace, labels),
+        disks=disks,
         node_features=_node_features(spec),
-        unsupported=_unsupported(volume_kinds),
         scored=scored,
         scored_pending=pending if pending != scored else None,
         images=images(spec),
@@ -94,7 +92,7 @@ def pod_shape(
     )
 
 
-def taken(spec: Spec, status: Status | None, namespace: str) -> PodShape:
+def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace: str) -> PodShape:
     """Return the shape of a pod that is already placed: what it takes, and whom it keeps away.
 
     Raises ``ShapeError``.
@@ -106,6 +104,7 @@ def taken(spec: Spec, status: Status | None, namespace: str) -> PodShape:
         affinity=required_terms(affinity.pod_affinity, namespace),
         anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
+        disks=disks,
         scored=scored_requests(spec, status, pod_level=True),
     )
 
@@ -120,22 +119,6 @@ def images(spec: Spec) -> tuple[str, ...]:
 
 def _with_tag(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
-
-
-def volume_kinds(volumes: list[Volume] | None) -> int:
-    """Return the kinds of volumes for which kube-scheduler has rules that quorate has not."""
-    kinds = 0
-    for volume in volumes or ():
-        if is_set(volume.persistent_volume_claim) or is_set(volume.ephemeral):
-            kinds |= CLAIMED_VOLUME
-        if (
-            is_set(volume.gce_persistent_disk)
-            or is_set(volume.aws_elastic_block_store)
-            or is_set(volume.iscsi)
-            or is_set(volume.rbd)
-        ):
-            kinds |= SHARED_DISK
-    return kinds
 
 
 def restarts_all_containers(container: Container) -> bool:
@@ -186,13 +169,5 @@ def _node_features(spec: Spec) -> tuple[str, ...]:
     needs = {
         "RestartAllContainersOnContainerExits": restarts,
         "UserNamespacesHostNetworkSupport": bool(spec.host_network and spec.host_users is False),
-    }
-    return tuple(feature for feature, needed in needs.items() if needed)
-
-
-def _unsupported(volume_kinds: int) -> tuple[str, ...]:
-    needs = {
-        "VolumeBinding": bool(volume_kinds & CLAIMED_VOLUME),
-        "VolumeRestrictions": bool(volume_kinds & SHARED_DISK),
     }
     return tuple(rule for rule, needed in needs.items() if needed)

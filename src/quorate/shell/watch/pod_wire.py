@@ -59,6 +59,12 @@ class Container(Struct, gc=False, rename="camel"):
     restart_policy_rules: Raw = EMPTY
 
 
+class ClaimSource(Struct, gc=False, rename="camel"):
+    """``persistentVolumeClaim`` of a volume."""
+
+    claim_name: str = ""
+
+
 class ImageVolume(Struct, gc=False):
     """``spec.volumes[].image``."""
 
@@ -68,10 +74,14 @@ class ImageVolume(Struct, gc=False):
 class Volume(Struct, gc=False, rename="camel"):
     """``spec.volumes[]``: its kind, as far as kube-scheduler has a rule for it."""
 
-    persistent_volume_claim: Raw = EMPTY
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
     ephemeral: Raw = EMPTY
     gce_persistent_disk: Raw = EMPTY
     aws_elastic_block_store: Raw = EMPTY
+    azure_disk: Raw = EMPTY
+    cinder: Raw = EMPTY
+    portworx_volume: Raw = EMPTY
     iscsi: Raw = EMPTY
     rbd: Raw = EMPTY
     image: ImageVolume | None = None

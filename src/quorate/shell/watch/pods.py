@@ -21,7 +21,7 @@ from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
-from quorate.shell.watch import pod_shape
+from quorate.shell.watch import pod_shape, pod_volumes
 from quorate.shell.watch.pod_claims import pod_claims
 from quorate.shell.watch.pod_wire import (
     Metadata,
@@ -112,6 +112,8 @@ class PodDecoder:
             node=node,
             phase=(status and status.phase) or "Pending",
             priority=spec.priority or 0,
+            claims=pod_volumes.claims(meta.name, spec.volumes) if spec.volumes else (),
+            device_claims=pod_claims(spec, status) if is_set(spec.resource_claims) else (),
             labels=tuple(sorted(labels.items())),
             gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
             terminating=meta.deletion_timestamp is not None,
@@ -125,7 +127,6 @@ class PodDecoder:
             started=STARTED in annotations,
             hold_s=said.hold_s,
             refusal=_refusal(status) if node and status is not None else "",
-            claims=pod_claims(spec, status) if is_set(spec.resource_claims) else (),
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -141,19 +142,20 @@ class PodDecoder:
 
         So the pods of a DaemonSet, each of which names its node in an affinity, share one shape.
         """
-        kinds = pod_shape.volume_kinds(spec.volumes) if rules and spec.volumes else 0
+        disks = pod_volumes.disks(spec.volumes) if spec.volumes else ()
         resized = status if spec.node_name else None
         key = (
-            rules and (*_rules_key(spec, kinds), pod_shape.images(spec)),
+            rules and (*_rules_key(spec), pod_shape.images(spec)),
+            disks,
             *_neighbours_key(meta, spec, rules=rules),
             *_room_key(spec, resized),
         )
         shape = self._shapes.get(key)
         if shape is None:
             made = (
-                pod_shape.pod_shape(spec, resized, kinds, meta.namespace, meta.labels or _NOTHING)
+                pod_shape.pod_shape(spec, resized, disks, meta.namespace, meta.labels or _NOTHING)
                 if rules
-                else pod_shape.taken(spec, resized, meta.namespace)
+                else pod_shape.taken(spec, resized, disks, meta.namespace)
             )
             _make_room(self._shapes)
             _make_room(self._canonical)
@@ -193,10 +195,9 @@ class PodDecoder:
         )
 
 
-def _rules_key(spec: Spec, volume_kinds: int) -> tuple[object, ...]:
+def _rules_key(spec: Spec) -> tuple[object, ...]:
     """Return all that says where a pod may run, as bytes. Equal keys give equal rules."""
     return (
-        volume_kinds,
         spec.host_network is True and spec.host_users is False,
         bytes(spec.affinity),
         bytes(spec.tolerations),

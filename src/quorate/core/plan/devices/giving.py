@@ -32,7 +32,7 @@ def assume_devices(
         pod = entry.pod
         given = dict(room.taking.hand_out(pod_class.id, row))
         mine = []
-        needed = [one.claim for one in pod.claims if one.claim]
+        needed = [one.claim for one in pod.device_claims if one.claim]
         for place, name in enumerate(needed):
             key = pod.namespace, name
             claim = devices.claims[key]
@@ -59,9 +59,9 @@ def take_backs(gang: GangEntry, cluster: Cluster) -> list[TakeBack]:
         return found
     for entry in gang.members.values():
         pod = entry.pod
-        if not pod.claims or not entry.ours or entry.where is not Where.WAITING:
+        if not pod.device_claims or not entry.ours or entry.where is not Where.WAITING:
             continue
-        for one in pod.claims:
+        for one in pod.device_claims:
             claim = cluster.devices.claims.get((pod.namespace, one.claim or ""))
             if claim is None or claim.allocation is None or claim.reserved_for != (pod.uid,):
                 continue

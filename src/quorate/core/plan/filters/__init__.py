@@ -22,8 +22,12 @@ from quorate.core.plan.filters import (
     node_ports,
     node_resources_fit,
     node_unschedulable,
+    node_volume_limits,
     pod_topology_spread,
     taint_toleration,
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
 )
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.state.encoding import Ints, Mask, PodClass
@@ -45,6 +49,10 @@ RULES: dict[str, Rule] = {
     "NodeAffinity": node_affinity,
     "NodePorts": node_ports,
     "NodeResourcesFit": node_resources_fit,
+    "VolumeRestrictions": volume_restrictions,
+    "NodeVolumeLimits": node_volume_limits,
+    "VolumeBinding": volume_binding,
+    "VolumeZone": volume_zone,
     "PodTopologySpread": pod_topology_spread,
     "InterPodAffinity": inter_pod_affinity,
     "DynamicResources": dynamic_resources,
@@ -57,7 +65,9 @@ ATTRIBUTE_RULES = (
     "NodeAffinity",
     "NodeDeclaredFeatures",
 )
-_COUNTED = ("PodTopologySpread", "InterPodAffinity")
+VOLUME_RULES = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+"""Of interest only to pods that use claims or disks."""
+_COUNTED = (*VOLUME_RULES, "PodTopologySpread", "InterPodAffinity")
 """Rules that a number of slots does not express: they say whether one more pod may come."""
 
 
@@ -95,11 +105,12 @@ def verdicts(
             yield name, verdict
 
 
-def pod_slots(pod_class: PodClass, room: Room) -> Ints:
+def pod_slots(pod_class: PodClass, room: Room, counted: tuple[str, ...] = _COUNTED) -> Ints:
     """Return int64[n]: how many pods of the class each node takes, all rules considered.
 
     A class with host ports takes one slot a node. Of a class whose pods constrain one another,
-    that holds for the next one alone.
+    that holds for the next one alone. ``counted`` are the rules to consider of those that no number
+    of slots expresses.
     """
     if "NodeResourcesFit" in pod_class.profile.disabled:
         count = np.full(len(room.free), node_resources_fit.SLOTS_MAX, np.int64)
@@ -109,7 +120,9 @@ def pod_slots(pod_class: PodClass, room: Room) -> Ints:
     if pod_class.shape.host_ports and "NodePorts" not in pod_class.profile.disabled:
         count[node_ports.taken(pod_class, room)] = 0
         count = count.clip(max=1)
-    for _, verdict in verdicts(pod_class, room, _COUNTED):
+    if pod_class.wants is not None:
+        np.minimum(count, room.volumes.slots(pod_class), out=count)
+    for _, verdict in verdicts(pod_class, room, counted):
         count[verdict.codes > 0] = 0
     if pod_class.ask is not None and "DynamicResources" not in pod_class.profile.disabled:
         count = dynamic_resources.limit(pod_class.ask, count, room)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quorate.core.model import PodTerm, all_of
-from quorate.core.plan.filters.verdict import Refusal, Verdict
+from quorate.core.plan.filters.verdict import Refusal, Refusals, Verdict
 from quorate.core.state.encoding import Mask, PodClass
 from quorate.core.state.neighbours import Column, Key
 
@@ -29,17 +29,22 @@ _AFFINITY, _ANTI_AFFINITY, _EXISTING = 1, 2, 3
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
     shape = pod_class.shape
-    repelling = room.terms(pod_class, Column.REPELLING)
-    if not (shape.affinity or shape.anti_affinity or repelling):
+    if not (shape.affinity or shape.anti_affinity or room.terms(pod_class, Column.REPELLING)):
         return None
-    codes = np.zeros(len(room.free), np.int8)
-    for key in repelling:
-        codes[room.domain_sums(key.topology, room.counts(key)) > 0] = _EXISTING
-    for term in shape.anti_affinity:
-        codes[_together(term, room) > 0] = _ANTI_AFFINITY
+    codes = repelled(pod_class, room)
     if shape.affinity:
-        codes[~_attracted(pod_class, room)] = _AFFINITY
+        codes[~attracted(pod_class, room)] = _AFFINITY
     return Verdict(codes, REFUSALS)
+
+
+def repelled(pod_class: PodClass, room: Room) -> Refusals:
+    """Return int8[n]: which nodes anti-affinity refuses, both ways, as codes of ``REFUSALS``."""
+    codes = np.zeros(len(room.free), np.int8)
+    for key in room.terms(pod_class, Column.REPELLING):
+        codes[room.domain_sums(key.topology, room.counts(key)) > 0] = _EXISTING
+    for term in pod_class.shape.anti_affinity:
+        codes[_together(term, room) > 0] = _ANTI_AFFINITY
+    return codes
 
 
 def _together(term: PodTerm, room: Room) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -48,7 +53,7 @@ def _together(term: PodTerm, room: Room) -> np.ndarray[tuple[int], np.dtype[np.i
     return room.domain_sums(term.topology_key, room.counts(Key(Column.PODS, number)))
 
 
-def _attracted(pod_class: PodClass, room: Room) -> Mask:
+def attracted(pod_class: PodClass, room: Room) -> Mask:
     """Return bool[n]: in the node's domain, for each term, is a pod that matches all the terms.
 
     The first pod of a group that is attracted to itself may go wherever all the keys are.
@@ -58,10 +63,29 @@ def _attracted(pod_class: PodClass, room: Room) -> Mask:
     counts = room.counts(Key(Column.PODS, number))
     has_keys = np.ones(len(counts), np.bool_)
     near = np.ones(len(counts), np.bool_)
-    is_first = number in pod_class.matched
     for term in terms:
-        sums = room.domain_sums(term.topology_key, counts)
         has_keys &= room.has_label(term.topology_key)
-        near &= sums > 0
-        is_first = is_first and not sums.any()
-    return has_keys if is_first else near
+        near &= room.domain_sums(term.topology_key, counts) > 0
+    return has_keys if is_first(pod_class, room) else near
+
+
+def is_disabled(pod_class: PodClass) -> bool:
+    """Whether the class's profile has no such rule."""
+    return "InterPodAffinity" in pod_class.profile.disabled
+
+
+def attracts(pod_class: PodClass, other: PodClass, room: Room) -> bool:
+    """Whether the other's pods match all the affinity terms of a class that has some."""
+    number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
+    return number in other.matched
+
+
+def is_first(pod_class: PodClass, room: Room) -> bool:
+    """Whether it attracts itself, and no such pod is in a domain of one of its terms."""
+    if not attracts(pod_class, pod_class, room):
+        return False
+    number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
+    counts = room.counts(Key(Column.PODS, number))
+    return not any(
+        counts[room.has_label(term.topology_key)].any() for term in pod_class.shape.affinity
+    )

@@ -61,7 +61,7 @@ def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
     """Return bool[n]: nodes with all labels of the selector that match one of the terms."""
     mask = np.ones(len(snapshot), np.bool_)
     for key, value in shape.node_selector:
-        mask &= _matches_label(Requirement(key, "In", (value,)), snapshot)
+        mask &= matches_label(Requirement(key, "In", (value,)), snapshot)
     if shape.required_terms is not None:
         mask &= _any_term(shape.required_terms, snapshot)
     return mask
@@ -80,14 +80,17 @@ def matches_term(term: SelectorTerm, snapshot: Snapshot) -> Mask:
         return np.zeros(len(snapshot), np.bool_)
     mask = np.ones(len(snapshot), np.bool_)
     for requirement in term.expressions:
-        mask &= _matches_label(requirement, snapshot)
+        mask &= matches_label(requirement, snapshot)
     for requirement in term.fields:
         mask &= _matches_name(requirement, snapshot)
     return mask
 
 
-def _matches_label(requirement: Requirement, snapshot: Snapshot) -> Mask:
-    """Decide once for each distinct value of the label, then look the answer up for each node."""
+def matches_label(requirement: Requirement, snapshot: Snapshot) -> Mask:
+    """Return bool[n]: nodes whose label satisfies the requirement.
+
+    Decided once for each distinct value of the label, then looked up for each node.
+    """
     column = snapshot.label(requirement.key)
     operator, wanted = requirement.operator, requirement.values
     verdicts = np.zeros(len(column.values) + 1, np.bool_)  # the last one is for an absent label

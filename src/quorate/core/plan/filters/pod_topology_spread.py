@@ -31,15 +31,21 @@ _NO_LABEL, _SKEWED = 1, 2
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    hard = [one for one in pod_class.spread if one.hard]
+    hard = hard_ones(pod_class)
     if not hard:
         return None
     codes = np.zeros(len(room.free), np.int8)
-    eligible = has_labels(hard, room)
     for constraint in reversed(hard):  # a node is refused by the first one that it fails
-        codes[_is_skewed(constraint, pod_class, room, eligible)] = _SKEWED
+        codes[is_skewed(constraint, pod_class, room)] = _SKEWED
         codes[~room.has_label(constraint.topology_key)] = _NO_LABEL
     return Verdict(codes, REFUSALS)
+
+
+def hard_ones(pod_class: PodClass) -> list[SpreadConstraint]:
+    """Return the constraints that rule nodes out, unless the profile has disabled the rule."""
+    if "PodTopologySpread" in pod_class.profile.disabled:
+        return []
+    return [one for one in pod_class.spread if one.hard]
 
 
 def has_labels(constraints: list[SpreadConstraint], room: Room) -> Mask:
@@ -79,18 +85,27 @@ def matches_itself(constraint: SpreadConstraint, pod_class: PodClass, room: Room
     return room.snapshot.neighbours.selector_id(constraint.selector) in pod_class.matched
 
 
-def _is_skewed(
-    constraint: SpreadConstraint, pod_class: PodClass, room: Room, eligible: Mask
-) -> Mask:
+def counts_pods_of(constraint: SpreadConstraint, other: PodClass, room: Room) -> bool:
+    """Whether a pod of the other class adds to what is counted: not if the selector is empty."""
+    labels = constraint.selector.labels
+    return bool(labels and labels.requirements) and matches_itself(constraint, other, room)
+
+
+def counted(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: nodes that count: with the labels of all hard constraints, and included."""
+    return has_labels(hard_ones(pod_class), room) & included(constraint, pod_class, room)
+
+
+def is_skewed(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Mask:
     """Return bool[n]: nodes whose domain would exceed the emptiest one by more than maxSkew."""
-    counted = eligible & included(constraint, pod_class, room)
-    if not counted.any():
-        return np.zeros(len(counted), np.bool_)
-    codes = room.snapshot.label(constraint.topology_key).codes[: len(counted)]
-    pods = np.where(counted, matching(constraint, room), 0)
+    counts = counted(constraint, pod_class, room)
+    if not counts.any():
+        return np.zeros(len(counts), np.bool_)
+    codes = room.snapshot.label(constraint.topology_key).codes[: len(counts)]
+    pods = np.where(counts, matching(constraint, room), 0)
     sums = room.domain_sums(constraint.topology_key, pods)
-    domains = len(np.unique(codes[counted]))
-    fewest = int(sums[counted].min()) if domains >= constraint.min_domains else 0
+    domains = len(np.unique(codes[counts]))
+    fewest = int(sums[counts].min()) if domains >= constraint.min_domains else 0
     after = sums + matches_itself(constraint, pod_class, room)
     skewed: Mask = after - fewest > constraint.max_skew
     return skewed

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from quorate.core.state.encoding import Mask
+from quorate.core.state.wants import Problem
 
 Refusals = npt.NDArray[np.int8]
 
@@ -47,3 +49,11 @@ def rejected(message: str, nodes: int, *, resolvable: bool = False) -> Verdict:
 def verdict_of(passes: Mask, refusal: Refusal) -> Verdict:
     """Return the verdict of a rule that has one reason; ``passes`` is bool[n]."""
     return Verdict((~passes).astype(np.int8), (refusal,))
+
+
+def rejected_for(problems: Iterable[Problem], rule: str, nodes: int) -> Verdict | None:
+    """Return the verdict of a rule that has a problem with the pod's claims; None: it has none."""
+    for problem in problems:
+        if problem.rule == rule:
+            return rejected(problem.text, nodes)
+    return None

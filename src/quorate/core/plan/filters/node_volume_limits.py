@@ -1,0 +1,50 @@
+"""NodeVolumeLimits: a CSI driver takes so many volumes on a node; each counts there once.
+
+Source: kube-scheduler 1.36's plugin of that name. A volume that a pod there uses already is not
+counted again for the next pod; one that is merely attached is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quorate.core.plan.filters.verdict import Refusal, Verdict
+from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.wants import LIMITS, Wants
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSALS = (Refusal("node(s) exceed max volume count", resolvable=True),)
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node for one more pod of the class; None: nothing."""
+    wants = pod_class.wants
+    if wants is None:
+        return None
+    for problem in wants.problems:
+        if problem.rule == LIMITS:
+            refusal = Refusal(problem.text, resolvable=False)
+            return Verdict(np.ones(len(room.free), np.int8), (refusal,))
+    codes = np.zeros(len(room.free), np.int8)
+    for driver, more in _more(wants, room).items():
+        limits = room.volumes.limits(driver)
+        if limits is not None:
+            codes[(more > 0) & (room.volumes.attached(driver) + more > limits)] = 1
+    return Verdict(codes, REFUSALS)
+
+
+def _more(wants: Wants, room: Room) -> dict[str, Ints]:
+    """Return for each driver int64[n]: how many of its volumes would come to the node."""
+    nodes = len(room.free)
+    more = {driver: np.full(nodes, each, np.int64) for driver, each in wants.new}
+    shared = Counter(driver for driver, _ in wants.shared)
+    for driver, count in shared.items():
+        more[driver] = more.get(driver, np.zeros(nodes, np.int64)) + count
+    for volume_id in wants.shared:
+        more[volume_id[0]][room.volumes.holders(volume_id)] -= 1
+    return more

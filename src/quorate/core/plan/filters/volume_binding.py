@@ -1,0 +1,57 @@
+"""VolumeBinding: the node reaches the pod's volumes, those that are bound and those that will be.
+
+Source: kube-scheduler 1.36's plugin of that name. Nothing here helps by preemption.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quorate.core.plan.filters.verdict import Refusal, Refusals, Verdict, rejected_for
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.wants import BINDING, BoundWant
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+_MISMATCH = "node(s) didn't match PersistentVolume's node affinity"
+_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+_NO_SPACE = "node(s) did not have enough free storage"
+_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+REFUSALS = (Refusal(_MISMATCH, resolvable=False),)
+_OTHER_NODE, _MISSING = 1, 2
+_UNMATCHED, _FULL = 1, 2
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node for one more pod of the class; None: nothing."""
+    wants = pod_class.wants
+    if wants is None:
+        return None
+    refused = rejected_for(wants.problems, BINDING, len(room.free))
+    if refused is not None:
+        return refused
+    if not wants.bound and not wants.unbound:
+        return None
+    bound = _judge_bound(wants.bound, room)
+    unbound = room.volumes.judge_unbound(wants)
+    several = (
+        (_MISMATCH, bound == _OTHER_NODE),
+        (_NO_VOLUME, unbound == _UNMATCHED),
+        (_NO_SPACE, unbound == _FULL),
+        (_GONE, bound == _MISSING),
+    )
+    return Verdict(((bound > 0) | (unbound > 0)).astype(np.int8), REFUSALS, several)
+
+
+def _judge_bound(bound: tuple[BoundWant, ...], room: Room) -> Refusals:
+    """Return int8[n]: what the first bound claim that does not do says of the node."""
+    codes = np.zeros(len(room.free), np.int8)
+    for want in bound:
+        if not want.exists:
+            codes[codes == 0] = _MISSING
+        elif want.affinity is not None:
+            codes[(codes == 0) & ~room.volumes.affinity(want.affinity)] = _OTHER_NODE
+    return codes

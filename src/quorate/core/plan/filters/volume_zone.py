@@ -1,0 +1,30 @@
+"""VolumeZone: a node with zone or region labels must be in those of the pod's bound volumes.
+
+Source: kube-scheduler 1.36's plugin of that name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected_for
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.wants import ZONE
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSALS = (Refusal("node(s) had no available volume zone", resolvable=False),)
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node for one more pod of the class; None: nothing."""
+    wants = pod_class.wants
+    if wants is None:
+        return None
+    refused = rejected_for(wants.problems, ZONE, len(room.free))
+    if refused is not None:
+        return refused
+    if not wants.topologies:
+        return None
+    return Verdict((~room.volumes.in_zone(wants.topologies)).astype("int8"), REFUSALS)

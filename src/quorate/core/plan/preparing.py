@@ -1,0 +1,235 @@
+"""Claims before binds: gangs whose volumes are being bound, until all are or the attempt fails.
+
+In: plans whose binds have something to prepare, then news of claims. Out: the gang's binds once
+every claim is bound, or what to take back. Called by ``scheduler``. No member is bound before all
+claims of all members are: a claim that cannot be bound holds no node of the others.
+Source of the rules: kube-scheduler 1.36's VolumeBinding (Reserve, PreBind).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from quorate.core.changes import BindFailed, BindFailure
+from quorate.core.model import GangKey, Requirement
+from quorate.core.model.storage import Claim, ClaimKey
+from quorate.core.plan.plan import Bind, GangBinds, Prepare, Undo
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import Attempt, GangEntry, Where
+from quorate.core.state.wants import is_kept_for
+
+
+@dataclass(slots=True)
+class _Preparing:
+    """One attempt whose claims are not all bound yet."""
+
+    gang: GangEntry
+    attempt: Attempt
+    plan: GangBinds
+    seen: set[ClaimKey] = field(default_factory=set)
+    """Claims on which our write was seen: that it is gone means that somebody gave up."""
+
+    @property
+    def prepared(self) -> list[Prepare]:
+        return [one for bind in self.plan.binds for one in bind.prepare]
+
+
+class Preparations:
+    """The attempts whose claims are being bound."""
+
+    def __init__(self) -> None:
+        self._open: dict[GangKey, _Preparing] = {}
+
+    def begin(self, gang: GangEntry, plan: GangBinds) -> None:
+        """Wait for the claims of a plan whose writes are sent now."""
+        assert gang.attempt is not None, "it was opened with the plan"
+        seen = {one.key for bind in plan.binds for one in bind.prepare if one.written}
+        self._open[gang.key] = _Preparing(gang, gang.attempt, plan, seen)
+
+    def holds(self, gang: GangEntry) -> bool:
+        """Whether the gang waits for its claims, or for what was prepared to be taken back."""
+        return gang.key in self._open or gang.is_undoing
+
+    def step(self, cluster: Cluster, now_s: float) -> tuple[list[GangBinds], list[Undo]]:
+        """Return the binds of gangs whose claims are all bound, and what else to take back."""
+        ready: list[GangBinds] = []
+        undo: list[Undo] = []
+        for key, one in list(self._open.items()):
+            if one.gang.attempt is not one.attempt or cluster.gangs.get(key) is not one.gang:
+                del self._open[key]
+                undo += self._undo(one, cluster)
+                continue
+            waiting, failed = _look(one, cluster)
+            binds = _alive(one, cluster)
+            if not waiting and not failed and _enough(one.gang, len(binds)):
+                del self._open[key]
+                ready.append(_plan(one, binds, now_s))
+                continue
+            if not failed and not _enough(one.gang, len(binds)):
+                failed = {"": "members went while claims were being bound"}
+            if not failed and now_s >= one.attempt.deadline_s:
+                failed = waiting
+            if failed:
+                del self._open[key]
+                undo += self._give_up(one, failed, binds, cluster)
+        return ready, undo
+
+    def _give_up(
+        self, one: _Preparing, failed: dict[str, str], binds: tuple[Bind, ...], cluster: Cluster
+    ) -> list[Undo]:
+        one.gang.shun = frozenset(node for node in failed if node)
+        undo = self._undo(one, cluster)
+        message = next(iter(failed.values()))
+        for bind in binds:
+            cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.UNPREPARED, message))
+        return undo
+
+    @staticmethod
+    def _undo(one: _Preparing, cluster: Cluster) -> list[Undo]:
+        claims = cluster.storage.claims
+        left = tuple(
+            prepare
+            for prepare in one.prepared
+            if (claim := claims.get(prepare.key)) is not None and not claim.is_bound
+        )
+        one.gang.is_undoing = bool(left) and cluster.gangs.get(one.gang.key) is one.gang
+        return [Undo(one.gang.key, left)] if left else []
+
+
+def stale(gang: GangEntry, cluster: Cluster) -> Undo | None:
+    """Return what an earlier attempt left on claims of a gang that cannot be placed with it.
+
+    Only of claims that nobody but waiting pods of the gang uses: nobody else waits for them.
+    """
+    storage = cluster.storage
+    if gang.is_undoing or gang.attempt is not None or not storage.users:
+        return None
+    left = []
+    for alike in gang.waiting.values():
+        for entry in alike.values():
+            for use in entry.pod.claims:
+                claim = storage.claims.get(ClaimKey(entry.pod.namespace, use.name))
+                if claim is not None and _is_stale(claim, gang, cluster):
+                    left.append(
+                        Prepare(claim.namespace, claim.name, claim.uid, claim.selected_node or "")
+                    )
+    if not left:
+        return None
+    gang.is_undoing = True
+    return Undo(gang.key, tuple(dict.fromkeys(left)))
+
+
+def _is_stale(claim: Claim, gang: GangEntry, cluster: Cluster) -> bool:
+    if claim.selected_node is None or claim.is_bound or claim.volume:
+        return False
+    users = cluster.storage.users_of.get(claim.key, {})
+    entries = (cluster.pods.get(uid) for uid in users)
+    return all(
+        entry is not None and entry.gang is gang and entry.where is Where.WAITING
+        for entry in entries
+    )
+
+
+def _look(one: _Preparing, cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
+    """Return nodes with why their claims are not bound yet, and why they never will be."""
+    waiting: dict[str, str] = {}
+    failed: dict[str, str] = dict(one.attempt.refusals)
+    storage = cluster.storage
+    for prepare in one.prepared:
+        claim = storage.claims.get(prepare.key)
+        node = prepare.node
+        if claim is None or claim.uid != prepare.uid:
+            failed.setdefault(node, f"claim {prepare.key} does not exist any more")
+        elif not claim.is_bound:
+            written = _is_written(prepare, claim, cluster)
+            if written:
+                one.seen.add(prepare.key)
+            elif prepare.key in one.seen:
+                failed.setdefault(node, _gave_up(prepare))
+            if written or prepare.key not in one.seen:
+                late = f"claim {prepare.key} was not bound in time, for node {node}"
+                waiting.setdefault(node, late)
+    if not waiting and not failed:
+        failed = _misplaced(one, cluster)
+    return waiting, failed
+
+
+def _is_written(prepare: Prepare, claim: Claim, cluster: Cluster) -> bool:
+    if not prepare.volume:
+        return claim.selected_node == prepare.node
+    volume = cluster.storage.volumes.get(prepare.volume)
+    return volume is not None and is_kept_for(volume.claim, claim)
+
+
+def _gave_up(prepare: Prepare) -> str:
+    if prepare.volume:
+        return f"volume {prepare.volume} is not kept for claim {prepare.key} any more"
+    return f"no volume could be made for claim {prepare.key} on node {prepare.node}"
+
+
+def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
+    """Return members that their bound volumes keep away from their nodes.
+
+    Two ways lead here: a volume was made for elsewhere, or members share one that was made for the
+    first of them.
+    """
+    storage, found = cluster.storage, {}
+    for bind in _alive(one, cluster):
+        entry = cluster.pods[bind.uid]
+        row = cluster.nodes.rows.get(bind.node)
+        node = cluster.nodes.nodes[row] if row is not None else None
+        labels = dict(node.labels) if node else {}
+        for use in entry.pod.claims:
+            claim = storage.claims.get(ClaimKey(entry.pod.namespace, use.name))
+            volume = storage.volumes.get(claim.volume) if claim and claim.is_bound else None
+            if volume is None or volume.affinity is None:
+                continue
+            if not any(
+                term.expressions and all(_holds(r, labels) for r in term.expressions)
+                for term in volume.affinity
+            ):
+                found[""] = f"volume {volume.name} of claim {use.name} is not for node {bind.node}"
+    return found
+
+
+def _holds(requirement: Requirement, labels: dict[str, str]) -> bool:
+    if requirement.operator not in ("Gt", "Lt"):
+        return requirement.holds(labels)
+    try:
+        difference = int(labels[requirement.key]) - int(requirement.values[0])
+    except (KeyError, ValueError, IndexError):
+        return False
+    return difference > 0 if requirement.operator == "Gt" else difference < 0
+
+
+def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
+    """Return the binds of the pods that still wait for it."""
+    return tuple(
+        bind
+        for bind in one.plan.binds
+        if (entry := cluster.pods.get(bind.uid)) is not None
+        and entry.where is Where.ASSUMED
+        and entry.node == bind.node
+    )
+
+
+def _enough(gang: GangEntry, binds: int) -> bool:
+    if gang.started:
+        return binds > 0
+    return binds > 0 and gang.bound - gang.evicting + gang.assumed >= gang.min_count
+
+
+def _plan(one: _Preparing, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
+    """Return the plan that can be sent: nothing is left to prepare."""
+    gang = one.gang
+    others = gang.bound - gang.evicting + gang.assumed - len(binds)
+    first = max(0, gang.min_count - others - 1)
+    return GangBinds(
+        key=gang.key,
+        attempt=one.plan.attempt,
+        size=gang.bound + gang.assumed,
+        deadline_s=max(one.plan.deadline_s, now_s + 1.0),
+        binds=tuple(Bind(b.uid, b.namespace, b.name, b.node, gives=b.gives) for b in binds),
+        first=min(first, len(binds)),
+        started=gang.started,
+    )

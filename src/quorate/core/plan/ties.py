@@ -1,0 +1,329 @@
+"""What the members of a gang mean to one another, as small tables for ``plan.search``.
+
+In: some classes and the room. Out: which classes keep apart along which topology, which seek which,
+which pods a spread constraint counts; and the nodes, sorted into kinds. Bit i of a mask is class i.
+A topology of whose domains each holds one node that matters is *local*: its state is the node's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from quorate.core.model import PodTerm, all_of
+from quorate.core.plan.domains import fixed_slots
+from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
+from quorate.core.plan.room import Room
+from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.neighbours import Column, Key
+
+Cell = tuple[int, ...]
+"""A domain of each shared topology, nested ones after those that hold them; below 0: none."""
+
+
+class Kind(NamedTuple):
+    """A kind of node: its facts, by number, and what members on it have changed."""
+
+    static: int
+    free: tuple[int, ...]
+    present: int
+    meters: tuple[int, ...]
+    """What the local meters count."""
+
+
+class Static(NamedTuple):
+    """Facts of nodes that stay as they are. All but ``allowed`` and ``seen`` are by class."""
+
+    allowed: int
+    apart: tuple[int, ...]
+    """Classes with which a class may not share the node."""
+    near: int
+    """Bit for each affinity term (numbered over all classes) that running pods satisfy here."""
+    counted: int
+    """Bit for each meter: a pod here adds to it."""
+    in_minimum: int
+    """Bit for each local meter: its minimum is also over this node."""
+    seen: int
+    """Classes that are attracted to a member which is placed here, by any term."""
+
+
+class Pull(NamedTuple):
+    """The affinity of one class to members: the terms as (number, shared topology or -1)."""
+
+    terms: tuple[tuple[int, int], ...]
+    by: int
+    selector: int
+    is_first: bool
+    """No pod that satisfies it runs, and it attracts itself: one may be placed anywhere."""
+
+
+class Meter(NamedTuple):
+    """Pods that spread constraints count. ``topology`` is that of a shared one, or -1 if local."""
+
+    topology: int
+    by: int
+    place: int
+    """Index of a local one in ``Kind.meters``."""
+    elsewhere: int
+    """The fewest in a domain where no member can be placed."""
+    counts: dict[int, int]
+    """What is in each shared domain; local ones are in ``Kind.meters``."""
+    in_minimum: frozenset[int]
+
+
+class Limit(NamedTuple):
+    """A spread constraint of one class."""
+
+    meter: int
+    max_skew: int
+    itself: int
+    too_few: bool
+
+
+class _Counted(NamedTuple):
+    key: str
+    by: int
+    counted: Mask
+    pods: Ints
+
+
+class Ties:
+    """The tables. ``rows_of`` says which rows are of which kind, by cell."""
+
+    def __init__(self, classes: Sequence[PodClass], room: Room, in_all: Ints) -> None:
+        self.classes = classes
+        self.columns = sorted({c for pod_class in classes for c in pod_class.columns})
+        self._room = room
+        self._apart: dict[str, list[int]] = {"": self._apart_by_ports()}
+        self._counted: list[_Counted] = []
+        self.limits: list[list[Limit]] = [[] for _ in classes]
+        self._note_anti_affinity()
+        self._note_spread()
+        pulls = [self._affinity(one) for one in classes]
+        slots = np.stack([fixed_slots(one, room, classes) for one in classes], axis=1)
+        self._rows = np.flatnonzero(slots.any(axis=1))
+        keys = {term.topology_key for terms, _ in pulls for term in terms}
+        keys |= {one.key for one in self._counted} | self._apart.keys() - {""}
+        self._sort_topologies(keys)
+        self.apart = [self._apart.get(key, [0] * len(classes)) for key in self.shared]
+        self.pulls: list[Pull | None] = []
+        self._near: list[Mask] = []
+        self._number_pulls(pulls)
+        self.meters: list[Meter] = []
+        for one in self._counted:
+            self._number_meter(one)
+        self._sort_nodes(slots, in_all)
+        self.is_last = [self._may_be_last(i) for i in range(len(classes))]
+        self.is_alike = [self._alike(i) for i in range(len(classes))]
+        self.cliques = self._cliques()
+
+    # Who concerns whom
+
+    def _mask(self, selector: int) -> int:
+        return sum(1 << i for i, one in enumerate(self.classes) if selector in one.matched)
+
+    def _apart_by_ports(self) -> list[int]:
+        shapes = [one.shape for one in self.classes]
+        return [
+            0
+            if "NodePorts" in self.classes[i].profile.disabled
+            else sum(1 << j for j, other in enumerate(shapes) if node_ports.conflict(mine, other))
+            for i, mine in enumerate(shapes)
+        ]
+
+    def _note_anti_affinity(self) -> None:
+        number = self._room.snapshot.neighbours.selector_id
+        for i, pod_class in enumerate(self.classes):
+            for term in pod_class.shape.anti_affinity:
+                against = self._mask(number(term.selector))
+                if not against:
+                    continue
+                apart = self._apart.setdefault(term.topology_key, [0] * len(self.classes))
+                if not inter_pod_affinity.is_disabled(pod_class):
+                    apart[i] |= against
+                for j, other in enumerate(self.classes):
+                    if not inter_pod_affinity.is_disabled(other):
+                        apart[j] |= (against >> j & 1) << i
+
+    def _affinity(self, pod_class: PodClass) -> tuple[tuple[PodTerm, ...], int]:
+        """Return the terms that members may satisfy, and which classes do."""
+        terms = pod_class.shape.affinity
+        if not terms or inter_pod_affinity.is_disabled(pod_class):
+            return (), 0
+        by = self._mask(self._room.snapshot.neighbours.selector_id(all_of(terms)))
+        return (terms, by) if by else ((), 0)
+
+    def _note_spread(self) -> None:
+        """Number what is counted: classes with the same constraint share a meter."""
+        room, known = self._room, dict[tuple[object, ...], int]()
+        for i, pod_class in enumerate(self.classes):
+            for one in pod_topology_spread.hard_ones(pod_class):
+                by = sum(
+                    1 << j
+                    for j, other in enumerate(self.classes)
+                    if pod_topology_spread.counts_pods_of(one, other, room)
+                )
+                if not by:
+                    continue
+                counted = pod_topology_spread.counted(one, pod_class, room)
+                domains = room.snapshot.label(one.topology_key).codes[: len(counted)][counted]
+                same = one.topology_key, one.selector, counted.tobytes()
+                meter = known.setdefault(same, len(self._counted))
+                if meter == len(self._counted):
+                    pods = np.where(counted, pod_topology_spread.matching(one, room), 0)
+                    self._counted.append(_Counted(one.topology_key, by, counted, pods))
+                too_few = len(np.unique(domains)) < one.min_domains
+                self.limits[i].append(Limit(meter, one.max_skew, by >> i & 1, too_few))
+
+    def _may_be_last(self, index: int) -> bool:
+        """Whether pods of the class may come after all others: nobody waits for or counts them."""
+        counted = any(meter.by >> index & 1 for meter in self.meters)
+        sought = any(pull is not None and pull.by >> index & 1 for pull in self.pulls)
+        return not (counted or sought or self.limits[index])
+
+    def _alike(self, index: int) -> int:
+        """Return the classes whose affinity is the same."""
+        mine = self.classes[index].shape.affinity
+        return sum(
+            1 << j
+            for j, other in enumerate(self.classes)
+            if mine and set(other.shape.affinity) == set(mine)
+        )
+
+    def _cliques(self) -> list[tuple[int, int]]:
+        """Return sets of classes that all keep apart, themselves too, with the shared topology.
+
+        -1 stands for the node: its local topologies and host ports.
+        """
+        tables = [(level, apart) for level, apart in enumerate(self.apart)]
+        tables += [(-1, self._apart[key]) for key in ("", *self.local) if key in self._apart]
+        found = set()
+        for level, apart in tables:
+            for first in range(len(self.classes)):
+                clique = 0
+                for i in (first, *range(len(self.classes))):
+                    if apart[i] >> i & 1 and apart[i] & clique == clique:
+                        clique |= 1 << i
+                if clique >> first & 1:
+                    found.add((clique, level))
+        return sorted(found)
+
+    # Topologies
+
+    def _codes(self, key: str) -> Ints:
+        codes = self._room.snapshot.label(key).codes[: len(self._room.free)]
+        return codes.astype(np.int64)
+
+    def _sort_topologies(self, keys: set[str]) -> None:
+        """Tell shared topologies from local ones, and find out whether they are nested."""
+        sizes = {}
+        for key in sorted(keys):
+            codes = self._codes(key)[self._rows]
+            values, nodes = np.unique(codes[codes >= 0], return_counts=True)
+            if np.any(nodes > 1):
+                sizes[key] = len(values)
+        self.shared = sorted(sizes, key=lambda key: (sizes[key], key))
+        self.local = sorted(keys - sizes.keys())
+        whole = np.zeros(len(self._rows), np.int64)
+        self.cells: list[Ints] = []
+        self.is_nested = True
+        for key in self.shared:
+            codes = self._codes(key)[self._rows]
+            codes = np.where(codes < 0, -1 - whole, codes)  # no domain: one of its own in each
+            pairs = np.unique(np.stack([codes, whole]), axis=1)
+            self.is_nested &= len(np.unique(pairs[0])) == pairs.shape[1]
+            _, whole = np.unique(np.stack([whole, codes]), axis=1, return_inverse=True)
+            whole = whole.reshape(-1)
+            self.cells.append(codes)
+
+    def _place_of(self, key: str) -> int:
+        return self.shared.index(key) if key in self.shared else -1
+
+    # Numbers
+
+    def _number_pulls(self, pulls: list[tuple[tuple[PodTerm, ...], int]]) -> None:
+        room = self._room
+        for pod_class, (terms, by) in zip(self.classes, pulls, strict=True):
+            if not terms:
+                self.pulls.append(None)
+                continue
+            selector = room.snapshot.neighbours.selector_id(all_of(terms))
+            counts = room.counts(Key(Column.PODS, selector))
+            numbered = []
+            for term in terms:
+                numbered.append((len(self._near), self._place_of(term.topology_key)))
+                self._near.append(room.domain_sums(term.topology_key, counts) > 0)
+            is_first = inter_pod_affinity.is_first(pod_class, room)
+            self.pulls.append(Pull(tuple(numbered), by, selector, is_first))
+
+    def _number_meter(self, one: _Counted) -> None:
+        topology = self._place_of(one.key)
+        place = sum(meter.topology < 0 for meter in self.meters)
+        codes = self._codes(one.key)
+        sums = np.bincount(codes[one.counted], weights=one.pods[one.counted]).astype(np.int64)
+        here = set(codes[self._rows].tolist())
+        domains = np.unique(codes[one.counted]).tolist()
+        elsewhere = min((int(sums[d]) for d in domains if d not in here), default=2**40)
+        counts = {d: int(sums[d]) if d < len(sums) else 0 for d in here if d >= 0}
+        self.meters.append(Meter(topology, one.by, place, elsewhere, counts, frozenset(domains)))
+
+    # Nodes
+
+    def _sort_nodes(self, slots: Ints, in_all: Ints) -> None:
+        """Sort the nodes into kinds: alike in all that these pods could tell them apart by."""
+        rows = self._rows
+        # Room that all these pods together cannot use does not tell nodes apart; nor does how far
+        # others overcommitted a node in what these pods do not ask for.
+        free = np.clip(self._room.free[rows][:, self.columns], 0, in_all)
+        local = [m for m in range(len(self.meters)) if self.meters[m].topology < 0]
+        own = [
+            self._room.domain_sums(self._counted[m].key, self._counted[m].pods)[rows] for m in local
+        ]
+        facts = [
+            [slots[rows, i] > 0 for i in range(len(self.classes))],
+            [self._codes(key)[rows] >= 0 for key in self.local],
+            [near[rows] for near in self._near],
+            [one.counted[rows] for one in self._counted],
+            [self._in_minimum(m) for m in range(len(self.meters))],
+            [self._sees(i) for i in range(len(self.classes))],
+        ]
+        widths = np.cumsum([len(masks) for masks in facts])[:-1]
+        flat = np.stack([mask for masks in facts for mask in masks], axis=1)
+        statics, static_of = np.unique(flat, axis=0, return_inverse=True)
+        self.statics = [self._static(*map(_mask_of, np.split(row, widths))) for row in statics]
+        table = np.column_stack([static_of.reshape(-1), free, *own, *self.cells])
+        distinct, which = np.unique(table, axis=0, return_inverse=True)
+        order = np.argsort(which.reshape(-1), kind="stable")
+        ends = np.cumsum(np.bincount(which.reshape(-1), minlength=len(distinct)))
+        members = np.split(rows[order], ends)[: len(distinct)]
+        self.rows_of: dict[tuple[Cell, Kind], list[int]] = {}
+        width, meters = len(self.columns), len(local)
+        for row, alike in zip(distinct.tolist(), members, strict=True):
+            meter_end = 1 + width + meters
+            kind = Kind(row[0], tuple(row[1 : 1 + width]), 0, tuple(row[1 + width : meter_end]))
+            self.rows_of[tuple(row[meter_end:]), kind] = alike.tolist()
+
+    def _in_minimum(self, meter: int) -> Mask:
+        codes = self._codes(self._counted[meter].key)[self._rows]
+        return np.isin(codes, list(self.meters[meter].in_minimum))
+
+    def _sees(self, index: int) -> Mask:
+        seen = np.zeros(len(self._rows), np.bool_)
+        for term in self.classes[index].shape.affinity:
+            seen |= self._codes(term.topology_key)[self._rows] >= 0
+        return seen
+
+    def _static(
+        self, allowed: int, labels: int, near: int, counted: int, in_minimum: int, seen: int
+    ) -> Static:
+        apart = list(self._apart[""])
+        for bit, key in enumerate(self.local):
+            if labels >> bit & 1 and key in self._apart:
+                apart = [mine | more for mine, more in zip(apart, self._apart[key], strict=True)]
+        return Static(allowed, tuple(apart), near, counted, in_minimum, seen)
+
+
+def _mask_of(bits: Mask) -> int:
+    return sum(1 << index for index in np.flatnonzero(bits).tolist())

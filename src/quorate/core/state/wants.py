@@ -1,0 +1,327 @@
+"""What a pod's volumes demand of a node, without the names that only tell alike pods apart.
+
+Made at planning time from ``Storage``; part of a pod class's identity, so that a thousand pods with
+one alike claim each are one class. A name stays in where it matters: a volume or a claim that
+another living pod uses too. Rules and texts: kube-scheduler 1.36's volume plugins.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quorate.core.model import LabelSelector, Pod, SelectorTerm
+from quorate.core.model.storage import (
+    READ_WRITE_ONCE_POD,
+    SHAREABLE_MODES,
+    WAIT_FOR_FIRST_CONSUMER,
+    Claim,
+    ClaimKey,
+    ClaimRef,
+    Volume,
+)
+from quorate.core.state.storage import Storage
+from quorate.core.state.volume_counts import VolumeId
+
+ZONE_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""A volume's labels that a node must match, in the plugin's order, each with its present name."""
+
+RESTRICTIONS = "VolumeRestrictions"
+LIMITS = "NodeVolumeLimits"
+BINDING = "VolumeBinding"
+ZONE = "VolumeZone"
+
+
+class Problem(NamedTuple):
+    """Why no node can take the pod, said by one rule, in kube-scheduler's words.
+
+    ``kind`` is alike for alike pods; ``detail`` names the object and the field to mend.
+    """
+
+    rule: str
+    kind: str
+    text: str
+    detail: str
+
+
+class Topology(NamedTuple):
+    """A zone or region label of a bound volume: a node with such labels must have one of these."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+class BoundWant(NamedTuple):
+    """A bound claim; ``affinity`` is its volume's (None: any node)."""
+
+    affinity: tuple[SelectorTerm, ...] | None
+    exists: bool = True
+
+
+class UnboundWant(NamedTuple):
+    """A claim that waits for its first pod to have a node.
+
+    ``kept`` is a volume that is kept for it already; ``claim`` names it where other living pods use
+    it too, ``shareable`` then says that these may be on other nodes.
+    """
+
+    storage_class: str
+    size: int | None
+    access_modes: tuple[str, ...]
+    volume_mode: str
+    attributes_class: str
+    selector: LabelSelector | None
+    selected_node: str | None
+    kept: str = ""
+    claim: ClaimKey | None = None
+    shareable: bool = False
+
+
+class Wants(NamedTuple):
+    """All that the volume rules read of a pod.
+
+    ``bound`` is in the pod's order, ``unbound`` from small to large. ``new`` is how many volumes
+    that nobody else uses the pod brings along, by driver; ``shared`` are the others. ``exclusive``
+    are claims that one pod at a time may use, and that others use or want to.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    bound: tuple[BoundWant, ...] = ()
+    topologies: tuple[Topology, ...] = ()
+    unbound: tuple[UnboundWant, ...] = ()
+    new: tuple[tuple[str, int], ...] = ()
+    shared: tuple[VolumeId, ...] = ()
+    exclusive: tuple[ClaimKey, ...] = ()
+
+
+def wants_of(pod: Pod, storage: Storage) -> Wants | None:
+    """Return what the pod's volumes demand; None when it uses none that a rule reads."""
+    user = storage.users.get(pod.uid)
+    if user is None:
+        return None
+    problems = problems_of(pod, storage)
+    if problems:
+        return Wants(problems=problems)
+    claims = _claims(pod, storage)
+    new: dict[str, int] = {}
+    shared: list[VolumeId] = []
+    for volume_id in user.ids:
+        if storage.id_users[volume_id] > 1:
+            shared.append(volume_id)
+        else:
+            new[volume_id[0]] = new.get(volume_id[0], 0) + 1
+    plain = [storage.claims[key] for key in _keys(pod, ephemeral=False)]
+    return Wants(
+        bound=tuple(_bound(claim, storage) for claim in claims if claim.is_bound),
+        topologies=tuple(
+            topology
+            for claim in plain
+            if claim.volume
+            for topology in _topologies(storage.volumes[claim.volume])
+        ),
+        unbound=tuple(_unbound(claim, storage) for claim in unbound_claims(pod, storage)),
+        new=tuple(sorted(new.items())),
+        shared=tuple(sorted(shared)),
+        exclusive=tuple(
+            sorted(
+                {
+                    claim.key
+                    for claim in plain
+                    if READ_WRITE_ONCE_POD in claim.access_modes
+                    and len(storage.users_of[claim.key]) > 1
+                }
+            )
+        ),
+    )
+
+
+def unbound_claims(pod: Pod, storage: Storage) -> list[Claim]:
+    """Return the claims that are bound when the pod has a node, small ones first."""
+    waiting = [claim for claim in _claims(pod, storage) if not claim.is_bound]
+    return sorted(waiting, key=lambda claim: claim.size or 0)
+
+
+def problems_of(pod: Pod, storage: Storage) -> tuple[Problem, ...]:
+    """Return why no node can take the pod: the first finding of each rule, in the rules' order."""
+    found = (
+        _missing(pod, storage),
+        _limits_problem(pod, storage),
+        _binding_problem(pod, storage),
+        _zone_problem(pod, storage),
+    )
+    return tuple(problem for problem in found if problem is not None)
+
+
+def fits_claim(volume: Volume, claim: Claim | UnboundWant) -> bool:
+    """Whether a volume's size, mode and attributes do for the claim, kept for it or not."""
+    return (
+        volume.capacity >= (claim.size or 0)
+        and volume.volume_mode == claim.volume_mode
+        and volume.attributes_class == claim.attributes_class
+        and not volume.terminating
+    )
+
+
+def _keys(pod: Pod, *, ephemeral: bool) -> list[ClaimKey]:
+    return [
+        ClaimKey(pod.namespace, use.name) for use in pod.claims if ephemeral or not use.ephemeral
+    ]
+
+
+def _claims(pod: Pod, storage: Storage) -> list[Claim]:
+    return [storage.claims[key] for key in dict.fromkeys(_keys(pod, ephemeral=True))]
+
+
+def _bound(claim: Claim, storage: Storage) -> BoundWant:
+    volume = storage.volumes.get(claim.volume)
+    return BoundWant(volume.affinity) if volume else BoundWant(None, exists=False)
+
+
+def _topologies(volume: Volume) -> list[Topology]:
+    labels = dict(volume.labels)
+    found = []
+    for key in ZONE_LABELS:
+        zones = {zone.strip() for zone in labels[key].split("__")} if key in labels else set()
+        if zones and "" not in zones:
+            found.append(Topology(key, tuple(sorted(zones))))
+    return found
+
+
+def _unbound(claim: Claim, storage: Storage) -> UnboundWant:
+    shared = len(storage.users_of[claim.key]) > 1
+    return UnboundWant(
+        claim.storage_class,
+        claim.size,
+        claim.access_modes,
+        claim.volume_mode,
+        claim.attributes_class,
+        claim.selector,
+        storage.selected.get(claim.key, claim.selected_node),
+        _kept(claim, storage),
+        claim.key if shared else None,
+        shareable=shared and not SHAREABLE_MODES.isdisjoint(claim.access_modes),
+    )
+
+
+def _kept(claim: Claim, storage: Storage) -> str:
+    """Return the volume that is kept for the claim, by somebody or by a plan under way."""
+    for name in sorted(storage.index.volumes_for.get(claim.key, ())):
+        volume = storage.volumes[name]
+        meant = volume.claim is not None and volume.claim.means(claim)
+        if meant and volume.storage_class == claim.storage_class and fits_claim(volume, claim):
+            return name
+    return storage.kept_for.get(claim.key, "")
+
+
+def _missing(pod: Pod, storage: Storage) -> Problem | None:
+    for key in _keys(pod, ephemeral=False):
+        if key not in storage.claims:
+            return Problem(RESTRICTIONS, "missing", _not_found(key.name), _no_claim(pod, key))
+    return None
+
+
+def _limits_problem(pod: Pod, storage: Storage) -> Problem | None:
+    for use, key in zip(pod.claims, _keys(pod, ephemeral=True), strict=True):
+        claim = storage.claims.get(key)
+        if claim is None:
+            text = f"looking up PVC {key}: {_not_found(key.name)}"
+            return Problem(LIMITS, "missing", text, _no_claim(pod, key))
+        if use.ephemeral and claim.controller != pod.uid:
+            return _not_owned(LIMITS, pod, key)
+    return None
+
+
+def _binding_problem(pod: Pod, storage: Storage) -> Problem | None:
+    for use, key in zip(pod.claims, _keys(pod, ephemeral=True), strict=True):
+        claim = storage.claims.get(key)
+        if claim is None and use.ephemeral:
+            text = (
+                "waiting for ephemeral volume controller to create the persistentvolumeclaim "
+                f'"{key.name}"'
+            )
+            return Problem(BINDING, "not made", text, _no_claim(pod, key))
+        if claim is None:
+            return Problem(BINDING, "missing", _not_found(key.name), _no_claim(pod, key))
+        if claim.lost:
+            text = (
+                f'persistentvolumeclaim "{key.name}" bound to non-existent persistentvolume '
+                f'"{claim.volume}"'
+            )
+            detail = f"spec.volumeName {claim.volume} of claim {key} does not exist any more"
+            return Problem(BINDING, "lost", text, detail)
+        if claim.terminating:
+            text = f'persistentvolumeclaim "{key.name}" is being deleted'
+            return Problem(BINDING, "deleted", text, f"claim {key} is being deleted")
+        if use.ephemeral and claim.controller != pod.uid:
+            return _not_owned(BINDING, pod, key)
+    for key in dict.fromkeys(_keys(pod, ephemeral=True)):
+        detail = _immediate(storage.claims[key], storage)
+        if detail:
+            text = "pod has unbound immediate PersistentVolumeClaims"
+            return Problem(BINDING, "immediate", text, detail)
+    return None
+
+
+def _immediate(claim: Claim, storage: Storage) -> str:
+    """Say why an unbound claim does not wait for its first pod; nothing when it does."""
+    found = storage.classes.get(claim.storage_class)
+    if claim.is_bound:
+        return ""
+    if claim.volume:
+        return f"claim {claim.key} is not bound yet: its spec.volumeName is {claim.volume}"
+    if not claim.storage_class:
+        return f"claim {claim.key} is not bound, and has no spec.storageClassName"
+    if found is None:
+        return (
+            f"claim {claim.key} is not bound: its spec.storageClassName {claim.storage_class} "
+            "does not exist"
+        )
+    if found.binding_mode != WAIT_FOR_FIRST_CONSUMER:
+        return f"claim {claim.key} is not bound yet: its class {found.name} binds at once"
+    return ""
+
+
+def _zone_problem(pod: Pod, storage: Storage) -> Problem | None:
+    for key in _keys(pod, ephemeral=False):
+        claim = storage.claims.get(key)
+        if claim is None:
+            return Problem(ZONE, "missing", _not_found(key.name), _no_claim(pod, key))
+        if claim.volume:
+            if claim.volume not in storage.volumes:
+                text = f'persistentvolume "{claim.volume}" not found'
+                detail = f"spec.volumeName {claim.volume} of claim {key} does not exist"
+                return Problem(ZONE, "no volume", text, detail)
+            continue
+        text = ""
+        if not claim.storage_class:
+            text = "PersistentVolumeClaim had no pv name and storageClass name"
+        elif claim.storage_class not in storage.classes:
+            text = f'storageclass.storage.k8s.io "{claim.storage_class}" not found'
+        elif storage.classes[claim.storage_class].binding_mode != WAIT_FOR_FIRST_CONSUMER:
+            text = "PersistentVolume had no name"
+        if text:
+            return Problem(ZONE, text, text, _immediate(claim, storage))
+    return None
+
+
+def _not_found(name: str) -> str:
+    return f'persistentvolumeclaim "{name}" not found'
+
+
+def _no_claim(pod: Pod, key: ClaimKey) -> str:
+    return f"spec.volumes of pod {pod.name} names the claim {key}, which does not exist"
+
+
+def _not_owned(rule: str, pod: Pod, key: ClaimKey) -> Problem:
+    text = f"PVC {key} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
+    detail = f"metadata.ownerReferences of claim {key} do not name pod {pod.name}"
+    return Problem(rule, "not owned", text, detail)
+
+
+def is_kept_for(ref: ClaimRef | None, claim: Claim) -> bool:
+    """Whether a volume is kept for this claim and its uid is written down."""
+    return ref is not None and bool(ref.uid) and ref.means(claim)

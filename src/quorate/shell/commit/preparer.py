@@ -1,0 +1,196 @@
+"""Have claims bound before binds: the writes of a plan's ``prepare``, and taking them back.
+
+In: plans whose claims are not bound yet, and what to undo. Out: nothing where a write succeeds (the
+claim's own news say so), ``PrepareFailed`` where one is refused, ``Undone`` when a gang's writes
+have been taken back. Called by ``shell.app``. The writes of one gang go out in order, so that what
+is taken back was written before. Only the holder of the lease sends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import structlog
+
+from quorate.core.changes import PrepareFailed, Undone
+from quorate.core.model import GangKey
+from quorate.core.plan.plan import GangBinds, Plan, Prepare, Undo
+from quorate.shell.clock import Clock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from quorate.shell.kube.paths import resource_path
+
+log = structlog.get_logger(__name__)
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+_RETRY_S_MIN = 0.05
+_RETRY_S_MAX = 5.0
+_TRANSIENT = (TooManyRequests, ServerError, Unreachable)
+_UNDO_S_MAX = 60.0
+_CONCURRENCY = 32
+_INVALID = 422
+
+
+class Preparer:
+    """Writes to claims and volumes, a few requests at a time."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        on_change: Callable[[PrepareFailed | Undone], None],
+        may_write: Callable[[], bool],
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._on_change = on_change
+        self._may_write = may_write
+        self._clock = clock
+        self._slots = asyncio.Semaphore(_CONCURRENCY)
+        self._last: dict[GangKey, asyncio.Task[None]] = {}
+
+    def carry_out(self, plan: Plan) -> None:
+        """Start the writes that come before binds, and take others back; returns at once."""
+        for undo in plan.undo:
+            log.warning("claims are let go", gang=str(undo.key), claims=len(undo.prepared))
+            self._after(undo.key, self._undo_all(undo))
+        for gang in plan.preparing:
+            log.info("claims first", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
+            self._after(gang.key, self._prepare_all(gang))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a write is under way."""
+        return bool(self._last)
+
+    async def close(self) -> None:
+        """Send nothing more; a successor finds claims and volumes as they are."""
+        tasks = list(self._last.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _after(self, key: GangKey, work: Coroutine[None, None, None]) -> None:
+        """Do this work after what is under way for the gang."""
+        before = self._last.get(key)
+
+        async def run() -> None:
+            try:
+                if before is not None:
+                    await asyncio.wait([before])
+            except asyncio.CancelledError:
+                work.close()
+                raise
+            await work
+
+        task = self._last[key] = asyncio.create_task(run())
+        task.add_done_callback(lambda done: self._ended(key, done))
+
+    def _ended(self, key: GangKey, task: asyncio.Task[None]) -> None:
+        if self._last.get(key) is task:
+            del self._last[key]
+        if not task.cancelled() and task.exception() is not None:
+            log.error("preparing claims failed", gang=str(key), exc_info=task.exception())
+
+    async def _prepare_all(self, gang: GangBinds) -> None:
+        todo = [one for bind in gang.binds for one in bind.prepare if not one.written]
+        await asyncio.gather(*(self._prepare(one, gang) for one in todo))
+
+    async def _prepare(self, one: Prepare, gang: GangBinds) -> None:
+        """Write once, again after passing troubles, until the attempt's time is over."""
+        path, body = _write_of(one)
+        wait_s, tries = _RETRY_S_MIN, 0
+        while self._may_write():
+            try:
+                async with self._slots:
+                    await self._client.patch(path, body, "merge")
+            except _TRANSIENT as error:
+                if self._clock.now_s() >= gang.deadline_s:
+                    return  # the core gives up by itself
+                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
+                wait_s, tries = min(2 * wait_s, _RETRY_S_MAX), tries + 1
+            except ApiError as error:
+                if isinstance(error, Conflict) and tries:
+                    return  # an earlier try, whose answer was lost, may have changed it: news tell
+                what = f"volume {one.volume}" if one.volume else f"claim {one.key}"
+                text = f"{what} cannot be written: {error.message}"
+                self._on_change(PrepareFailed(gang.key, gang.attempt, one.node, text))
+                return
+            else:
+                return
+
+    async def _undo_all(self, undo: Undo) -> None:
+        await asyncio.gather(*(self._take_back(one) for one in undo.prepared))
+        self._on_change(Undone(undo.key))
+
+    async def _take_back(self, one: Prepare) -> None:
+        """Remove what we wrote, if it is still there and the claim is not bound by it."""
+        path, body = _undo_of(one)
+        wait_s, end_s = _RETRY_S_MIN, self._clock.now_s() + _UNDO_S_MAX
+        while self._may_write() and self._clock.now_s() < end_s:
+            try:
+                async with self._slots:
+                    await self._client.patch(path, body, "json")
+            except NotFound:
+                return
+            except _TRANSIENT as error:
+                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
+                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+            except ApiError as error:
+                if error.status != _INVALID:  # a test of the patch did not hold: it is not ours
+                    log.warning("cannot be undone", claim=str(one.key), problem=error.message)
+                return
+            else:
+                return
+
+
+def _claim_path(one: Prepare) -> str:
+    return resource_path("", "v1", "persistentvolumeclaims", one.namespace, one.claim)
+
+
+def _volume_path(one: Prepare) -> str:
+    return resource_path("", "v1", "persistentvolumes", name=one.volume)
+
+
+def _write_of(one: Prepare) -> tuple[str, dict[str, object]]:
+    """Return the write that has the claim bound; it fails if the object is another one by now."""
+    if not one.volume:
+        metadata: dict[str, object] = {"uid": one.uid, "annotations": {SELECTED_NODE: one.node}}
+        return _claim_path(one), {"metadata": metadata}
+    metadata = {"resourceVersion": one.version}
+    if one.marks:
+        metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": one.namespace,
+        "name": one.claim,
+        "uid": one.uid,
+    }
+    return _volume_path(one), {"metadata": metadata, "spec": {"claimRef": claim}}
+
+
+def _undo_of(one: Prepare) -> tuple[str, list[dict[str, object]]]:
+    if not one.volume:
+        note = f"/metadata/annotations/{SELECTED_NODE.replace('/', '~1')}"
+        return _claim_path(one), [
+            {"op": "test", "path": "/metadata/uid", "value": one.uid},
+            {"op": "test", "path": note, "value": one.node},
+            {"op": "remove", "path": note},
+        ]
+    note = f"/metadata/annotations/{BOUND_BY_CONTROLLER.replace('/', '~1')}"
+    steps: list[dict[str, object]] = [
+        {"op": "test", "path": "/spec/claimRef/uid", "value": one.uid},
+        {"op": "test", "path": "/status/phase", "value": "Available"},
+        {"op": "remove", "path": "/spec/claimRef" if one.marks else "/spec/claimRef/uid"},
+    ]
+    return _volume_path(one), [*steps, {"op": "remove", "path": note}] if one.marks else steps

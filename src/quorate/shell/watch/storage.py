@@ -1,0 +1,397 @@
+"""The JSON of storage objects to values of the core. Called through ``lookups``' table.
+
+An object of which a field cannot be used is left out, rather than used wrongly: each decoder raises
+``Malformed`` with the object's name and the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from quorate.core.model import LabelSelector, Requirement, SelectorTerm
+from quorate.core.model.storage import (
+    MIGRATED_DRIVERS,
+    Claim,
+    ClaimRef,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
+from quorate.core.quantity import QuantityError, parse_quantity
+from quorate.dialects.base import Malformed
+from quorate.dialects.fields import UNREADABLE
+from quorate.shell.watch.pod_wire import NodeSelector, PodSelector, defect_text
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
+_ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+Quantity = str | int | float
+T = TypeVar("T", bound=Struct)
+
+
+class _Owner(Struct, gc=False):
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _Metadata(Struct, gc=False, rename="camel"):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+    owner_references: list[_Owner] | None = None
+
+
+class _Named(Struct, gc=False):
+    metadata: _Metadata
+
+
+class _Resources(Struct, gc=False):
+    requests: dict[str, Quantity] | None = None
+
+
+class _ClaimSpec(Struct, gc=False, rename="camel"):
+    access_modes: list[str] | None = None
+    storage_class_name: str | None = None
+    volume_mode: str | None = None
+    volume_name: str | None = None
+    volume_attributes_class_name: str | None = None
+    selector: PodSelector | None = None
+    resources: _Resources | None = None
+
+
+class _Phase(Struct, gc=False):
+    phase: str | None = None
+
+
+class _WireClaim(Struct, gc=False):
+    metadata: _Metadata
+    spec: _ClaimSpec = field(default_factory=_ClaimSpec)
+    status: _Phase | None = None
+
+
+class _WireRef(Struct, gc=False):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class _Csi(Struct, gc=False, rename="camel"):
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class _Affinity(Struct, gc=False):
+    required: NodeSelector | None = None
+
+
+class _VolumeSpec(Struct, gc=False, rename="camel"):
+    capacity: dict[str, Quantity] | None = None
+    access_modes: list[str] | None = None
+    storage_class_name: str | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+    claim_ref: _WireRef | None = None
+    node_affinity: _Affinity | None = None
+    csi: _Csi | None = None
+    gce_persistent_disk: dict[str, Any] | None = None
+    aws_elastic_block_store: dict[str, Any] | None = None
+    azure_disk: dict[str, Any] | None = None
+    cinder: dict[str, Any] | None = None
+    portworx_volume: dict[str, Any] | None = None
+
+
+class _WireVolume(Struct, gc=False):
+    metadata: _Metadata
+    spec: _VolumeSpec = field(default_factory=_VolumeSpec)
+    status: _Phase | None = None
+
+
+class _TopologyLabel(Struct, gc=False):
+    key: str
+    values: list[str] | None = None
+
+
+class _Topology(Struct, gc=False, rename="camel"):
+    match_label_expressions: list[_TopologyLabel] | None = None
+
+
+class _WireClass(Struct, gc=False, rename="camel"):
+    metadata: _Metadata
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[_Topology] | None = None
+
+
+class _Count(Struct, gc=False):
+    count: int | None = None
+
+
+class _NodeDriver(Struct, gc=False):
+    name: str
+    allocatable: _Count | None = None
+
+
+class _CSINodeSpec(Struct, gc=False):
+    drivers: list[_NodeDriver] | None = None
+
+
+class _WireCSINode(Struct, gc=False):
+    metadata: _Metadata
+    spec: _CSINodeSpec = field(default_factory=_CSINodeSpec)
+
+
+class _DriverSpec(Struct, gc=False, rename="camel"):
+    storage_capacity: bool | None = None
+
+
+class _WireDriver(Struct, gc=False):
+    metadata: _Metadata
+    spec: _DriverSpec = field(default_factory=_DriverSpec)
+
+
+class _WireCapacity(Struct, gc=False, rename="camel"):
+    metadata: _Metadata
+    storage_class_name: str = ""
+    capacity: Quantity | None = None
+    maximum_volume_size: Quantity | None = None
+    node_topology: PodSelector | None = None
+
+
+class _Source(Struct, gc=False, rename="camel"):
+    persistent_volume_name: str | None = None
+
+
+class _AttachmentSpec(Struct, gc=False, rename="camel"):
+    attacher: str = ""
+    node_name: str = ""
+    source: _Source = field(default_factory=_Source)
+
+
+class _WireAttachment(Struct, gc=False):
+    metadata: _Metadata
+    spec: _AttachmentSpec = field(default_factory=_AttachmentSpec)
+
+
+_CLAIM = msgspec.json.Decoder(_WireClaim)
+_VOLUME = msgspec.json.Decoder(_WireVolume)
+_CLASS = msgspec.json.Decoder(_WireClass)
+_CSI_NODE = msgspec.json.Decoder(_WireCSINode)
+_DRIVER = msgspec.json.Decoder(_WireDriver)
+_CAPACITY = msgspec.json.Decoder(_WireCapacity)
+_ATTACHMENT = msgspec.json.Decoder(_WireAttachment)
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+def decode_claim(raw: bytes) -> Claim:
+    """Return a PersistentVolumeClaim. Raises ``Malformed``."""
+    wire = _decoded(_CLAIM, raw, "the claim")
+    meta, spec = wire.metadata, wire.spec
+    notes = meta.annotations or {}
+    requests = (spec.resources and spec.resources.requests) or {}
+    return Claim(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        storage_class=notes.get(_BETA_CLASS, spec.storage_class_name or ""),
+        size=_size(requests.get("storage"), "spec.resources.requests.storage", meta),
+        access_modes=tuple(sorted(spec.access_modes or ())),
+        volume_mode=spec.volume_mode or "Filesystem",
+        attributes_class=spec.volume_attributes_class_name or "",
+        selector=_selector(spec.selector, "spec.selector", meta),
+        volume=spec.volume_name or "",
+        bound=BIND_COMPLETED in notes,
+        selected_node=notes.get(SELECTED_NODE),
+        lost=wire.status is not None and wire.status.phase == "Lost",
+        terminating=meta.deletion_timestamp is not None,
+        controller=next((one.uid for one in meta.owner_references or () if one.controller), ""),
+    )
+
+
+def decode_volume(raw: bytes) -> Volume:
+    """Return a PersistentVolume. Raises ``Malformed``."""
+    wire = _decoded(_VOLUME, raw, "the volume")
+    meta, spec = wire.metadata, wire.spec
+    ref, affinity = spec.claim_ref, spec.node_affinity
+    driver, handle, in_tree = _csi_of(spec, meta)
+    notes = meta.annotations or {}
+    return Volume(
+        name=meta.name,
+        version=meta.resource_version,
+        storage_class=notes.get(_BETA_CLASS, spec.storage_class_name or ""),
+        capacity=_size((spec.capacity or {}).get("storage"), "spec.capacity.storage", meta) or 0,
+        access_modes=tuple(sorted(spec.access_modes or ())),
+        volume_mode=spec.volume_mode or "Filesystem",
+        attributes_class=spec.volume_attributes_class_name or "",
+        phase=(wire.status and wire.status.phase) or "",
+        claim=ClaimRef(ref.namespace, ref.name, ref.uid) if ref else None,
+        affinity=_terms(affinity.required) if affinity and affinity.required else None,
+        labels=tuple(sorted((meta.labels or {}).items())),
+        driver=driver,
+        handle=handle,
+        in_tree=in_tree,
+        terminating=meta.deletion_timestamp is not None,
+    )
+
+
+def decode_storage_class(raw: bytes) -> StorageClass:
+    """Return a StorageClass. Raises ``Malformed``."""
+    wire = _decoded(_CLASS, raw, "the class")
+    return StorageClass(
+        name=wire.metadata.name,
+        provisioner=wire.provisioner,
+        binding_mode=wire.volume_binding_mode or "Immediate",
+        topologies=tuple(
+            tuple((one.key, tuple(one.values or ())) for one in term.match_label_expressions or ())
+            for term in wire.allowed_topologies or ()
+        ),
+    )
+
+
+def decode_csi_node(raw: bytes) -> CSINode:
+    """Return a CSINode. Raises ``Malformed``."""
+    wire = _decoded(_CSI_NODE, raw, "the CSINode")
+    limits = {
+        one.name: one.allocatable.count
+        for one in wire.spec.drivers or ()
+        if one.allocatable is not None and one.allocatable.count is not None
+    }
+    return CSINode(wire.metadata.name, tuple(sorted(limits.items())))
+
+
+def decode_csi_driver(raw: bytes) -> CSIDriver:
+    """Return a CSIDriver. Raises ``Malformed``."""
+    wire = _decoded(_DRIVER, raw, "the CSIDriver")
+    return CSIDriver(wire.metadata.name, bool(wire.spec.storage_capacity))
+
+
+def decode_storage_capacity(raw: bytes) -> CSIStorageCapacity:
+    """Return a CSIStorageCapacity. Raises ``Malformed``."""
+    wire = _decoded(_CAPACITY, raw, "the capacity")
+    meta = wire.metadata
+    largest = _size(wire.maximum_volume_size, "maximumVolumeSize", meta)
+    return CSIStorageCapacity(
+        namespace=meta.namespace,
+        name=meta.name,
+        storage_class=wire.storage_class_name,
+        size_max=largest if largest is not None else _size(wire.capacity, "capacity", meta),
+        nodes=_selector(wire.node_topology, "nodeTopology", meta),
+    )
+
+
+def decode_attachment(raw: bytes) -> VolumeAttachment:
+    """Return a VolumeAttachment. Raises ``Malformed``."""
+    wire = _decoded(_ATTACHMENT, raw, "the attachment")
+    spec = wire.spec
+    return VolumeAttachment(
+        wire.metadata.name, spec.attacher, spec.node_name, spec.source.persistent_volume_name or ""
+    )
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], raw: bytes, what: str) -> T:
+    try:
+        return decoder.decode(raw)
+    except UNREADABLE as error:
+        namespace = name = ""
+        try:
+            meta = _NAMED.decode(raw).metadata
+            namespace, name = meta.namespace, meta.name
+        except UNREADABLE:
+            pass
+        text = defect_text(error).replace("the pod", what)
+        raise Malformed(text, namespace=namespace, name=name) from error
+
+
+def _size(written: Quantity | None, path: str, meta: _Metadata) -> int | None:
+    if written is None:
+        return None
+    try:
+        return parse_quantity(str(written))
+    except QuantityError as error:
+        raise Malformed(f"{path}: {error}", namespace=meta.namespace, name=meta.name) from error
+
+
+def _selector(written: PodSelector | None, path: str, meta: _Metadata) -> LabelSelector | None:
+    if written is None:
+        return None
+    found = [
+        Requirement(key, "In", (value,))
+        for key, value in sorted((written.match_labels or {}).items())
+    ]
+    for one in written.match_expressions or ():
+        if one.operator not in _OPERATORS:
+            text = f"{path}: {one.operator[:60]!r} is not an operator of a label selector"
+            raise Malformed(text, namespace=meta.namespace, name=meta.name)
+        found.append(Requirement(one.key, one.operator, tuple(one.values or ())))
+    return LabelSelector(tuple(found))
+
+
+def _terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
+    """Return the terms; kube-scheduler looks at a node's labels alone here, not at its name."""
+    return tuple(
+        SelectorTerm(
+            expressions=tuple(
+                Requirement(one.key, one.operator, tuple(one.values or ()))
+                for one in term.match_expressions or ()
+            )
+        )
+        for term in selector.node_selector_terms or ()
+        if not term.match_fields
+    )
+
+
+def _csi_of(spec: _VolumeSpec, meta: _Metadata) -> tuple[str, str, bool]:
+    """Return driver, handle and whether they were translated, as csi-translation-lib does."""
+    if spec.csi is not None:
+        return spec.csi.driver, spec.csi.volume_handle, False
+    labels = meta.labels or {}
+    if spec.gce_persistent_disk is not None:
+        zone = next((labels[key] for key in _ZONE_LABELS if labels.get(key)), "")
+        handle = gce_handle(str(spec.gce_persistent_disk.get("pdName", "")), zone)
+        return MIGRATED_DRIVERS["kubernetes.io/gce-pd"], handle, True
+    sources: tuple[tuple[str, Mapping[str, Any] | None, str], ...] = (
+        ("kubernetes.io/aws-ebs", spec.aws_elastic_block_store, "volumeID"),
+        ("kubernetes.io/azure-disk", spec.azure_disk, "diskURI"),
+        ("kubernetes.io/cinder", spec.cinder, "volumeID"),
+        ("kubernetes.io/portworx-volume", spec.portworx_volume, "volumeID"),
+    )
+    for plugin, source, key in sources:
+        if source is not None:
+            handle = str(source.get(key, ""))
+            return MIGRATED_DRIVERS[plugin], in_tree_handle(plugin, handle), True
+    return "", "", False
+
+
+def gce_handle(disk: str, zone: str = "") -> str:
+    """Return the handle that a GCE disk has when its plugin is migrated to CSI.
+
+    ``zone`` is its zone label; ``__`` joins the zones of a regional disk, which must be of one
+    region: else it has no handle, "".
+    """
+    zones = zone.split("__") if zone else ["UNSPECIFIED"]
+    if len(zones) == 1:
+        return f"projects/UNSPECIFIED/zones/{zones[0]}/disks/{disk}"
+    regions = {one.rpartition("-")[0] if one.count("-") == 2 else "" for one in zones}
+    region = regions.pop()
+    if regions or not region:
+        return ""
+    return f"projects/UNSPECIFIED/regions/{region}/disks/{disk}"
+
+
+def in_tree_handle(plugin: str, volume_id: str) -> str:
+    """Return the handle of another in-tree volume: EBS's may be a URL that ends in the id."""
+    if plugin == "kubernetes.io/aws-ebs" and volume_id.startswith("aws://"):
+        return volume_id.removeprefix("aws://").partition("/")[2].strip("/")
+    return volume_id

@@ -1,0 +1,103 @@
+"""Packing alike pods that constrain one another: each is accepted, and as many as one by one."""
+
+import random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.core.changes import NodeChanged, PodChanged
+from quorate.core.model import Node, Pod, PodShape
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.plan.pack import _pack_one_by_one, constrain_one_another, pack
+from quorate.core.plan.room import Room
+from quorate.core.state.cluster import Cluster
+from tests.unit.core.random_terms import random_terms
+from tests.unit.core.random_worlds import POD_LABELS, profile, seeds
+from tests.unit.core.terms import apart, near, pods, spread
+from tests.unit.core.world import TEAM
+
+packings = st.sampled_from(["most-allocated", "least-allocated"])
+OWN = pods(app="web")
+
+
+def node(chance, number):
+    labels = {"host": f"h{number}", "zone": chance.choice("abc"), "rack": chance.choice("xyzuv")}
+    kept = sorted(name for name in labels if chance.random() < 0.9)
+    return Node(
+        f"n{number}",
+        (("cpu", chance.randint(0, 6)), ("pods", chance.randint(1, 6))),
+        tuple((name, labels[name]) for name in kept),
+        unschedulable=chance.random() < 0.1,
+    )
+
+
+def own_terms(chance):
+    """Terms that select the pod itself, several together."""
+    shape = {}
+    if chance.random() < 0.4:
+        shape |= apart(OWN, by=chance.choice(["host", "zone", "rack"]))
+    if chance.random() < 0.4:
+        keys = chance.sample(["host", "zone", "rack"], chance.choice([1, 1, 2]))
+        shape["affinity"] = tuple(near(OWN, by=key)["affinity"][0] for key in keys)
+    if chance.random() < 0.5:
+        more = {"skew": chance.randint(1, 3), "min_domains": chance.choice([1, 1, 2, 5])}
+        keys = chance.sample(["host", "zone", "rack"], chance.choice([1, 1, 2]))
+        shape["spread"] = tuple(spread(OWN, by=key, **more)["spread"][0] for key in keys)
+    return shape
+
+
+def world(chance):
+    """A cluster with running pods, and a room; return the class of the pods to place too."""
+    cluster = Cluster(("quorate",))
+    nodes = [node(chance, number) for number in range(chance.randint(1, 9))]
+    for one in nodes:
+        cluster.apply(NodeChanged(one))
+    for number in range(chance.choice([0, 2, 5])):
+        shape = PodShape((("cpu", 1),), **(random_terms(chance) if chance.random() < 0.5 else {}))
+        labels = chance.choice(POD_LABELS)
+        on = chance.choice(nodes).name
+        cluster.apply(
+            PodChanged(Pod(f"u{number}", TEAM, f"r{number}", "x", shape, node=on, labels=labels))
+        )
+    shape = PodShape((("cpu", chance.randint(0, 2)),), **own_terms(chance))
+    waiting = Pod("u", TEAM, "p", "quorate", shape, labels=(("app", "web"),))
+    cluster.apply(PodChanged(waiting))
+    entry = cluster.pods["u"]
+    pod_class = cluster.classes.matching(
+        entry.pod_class, cluster.neighbours.matched(entry.label_set)
+    )
+    return Room(cluster.snapshot(), AttributeMasks()), pod_class
+
+
+def accepts(room, pod_class, counts):
+    """Whether the pods can be placed one after the other, each where it is accepted then."""
+    left, room = counts.copy(), room.copy()
+    while left.any():
+        may = np.flatnonzero((left > 0) & (room.slots(pod_class) > 0))
+        if not len(may):
+            return False
+        one = np.zeros_like(left)
+        one[may[0]] = 1
+        room.take(pod_class, one)
+        left -= one
+    return True
+
+
+@profile(500)
+@given(seeds, st.integers(1, 12), packings)
+def test_each_is_accepted_and_as_many_are_placed_as_one_by_one(seed, count, packing):
+    room, pod_class = world(random.Random(seed))
+    plain, before = room.copy(), room.copy()
+    placed = pack(pod_class, count, room, packing)
+    assert placed.sum() <= count
+    assert accepts(before, pod_class, placed)
+    assert placed.sum() >= _pack_one_by_one(pod_class, count, plain, packing).sum()
+    after = before.copy()
+    after.take(pod_class, placed)
+    assert np.array_equal(after.free, room.free)
+
+
+def test_the_worlds_constrain_often_enough():
+    worlds = [world(random.Random(seed)) for seed in range(100)]
+    assert sum(constrain_one_another(pod_class, room) for room, pod_class in worlds) > 60

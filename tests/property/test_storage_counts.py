@@ -1,0 +1,166 @@
+"""What ``Storage`` counts by change is what a recount of everything finds."""
+
+from collections import Counter
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from quorate.core.changes import (
+    NodeChanged,
+    NodeGone,
+    ObjectChanged,
+    ObjectGone,
+    PodChanged,
+    PodGone,
+)
+from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
+from quorate.core.model.storage import (
+    MIGRATED_DRIVERS,
+    Claim,
+    ClaimKey,
+    CSINode,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.volume_counts import UNLIMITED
+
+NODES, VOLUMES, CLAIMS = ("n0", "n1"), ("v0", "v1"), ("c0", "c1")
+DRIVERS = ("one.csi", "two.csi")
+DISKS = ((), (Disk("kubernetes.io/gce-pd", "d"),), (Disk("kubernetes.io/iscsi", "i"),))
+names = st.sampled_from
+
+
+class Counts(RuleBasedStateMachine):
+    """News of all kinds, in any order."""
+
+    def __init__(self):
+        super().__init__()
+        self.cluster = Cluster(["quorate"])
+        self.nodes, self.pods = set(), {}
+        self.objects = {}
+        for name, volume, claim in zip(NODES, VOLUMES, CLAIMS, strict=True):  # what mostly is
+            self.node(name, True)
+            self.volume(volume, DRIVERS[0], "a", False)
+            self.claim(claim, volume, "")
+
+    def tell(self, found):
+        self.objects[type(found).__name__, found.name] = found
+        self.cluster.apply(ObjectChanged(found))
+
+    @rule(name=names(NODES), there=names((True, True, False)))
+    def node(self, name, there):
+        if there:
+            self.nodes.add(name)
+            self.cluster.apply(NodeChanged(Node(name, (("pods", 9),))))
+        else:
+            self.nodes.discard(name)
+            self.cluster.apply(NodeGone(name))
+
+    @rule(name=names(CLAIMS), volume=names((*VOLUMES, "")), of=names(("", "c")))
+    def claim(self, name, volume, of):
+        self.tell(Claim("team", name, volume=volume, bound=bool(volume), storage_class=of))
+
+    @rule(
+        name=names(VOLUMES),
+        driver=names((*DRIVERS, DRIVERS[0], "")),
+        handle=names("aab"),
+        old=names((False, False, True)),
+    )
+    def volume(self, name, driver, handle, old):
+        self.tell(Volume(name, driver=driver, handle=handle, in_tree=old))
+
+    @rule(provisioner=names(DRIVERS))
+    def storage_class(self, provisioner):
+        self.tell(StorageClass("c", provisioner))
+
+    @rule(name=names(NODES), driver=names(DRIVERS), count=st.integers(0, 3))
+    def limits(self, name, driver, count):
+        self.tell(CSINode(name, ((driver, count),)))
+
+    @rule(
+        name=names("xy"),
+        node=names(NODES),
+        volume=names(VOLUMES),
+        attacher=names((DRIVERS[0], *DRIVERS)),
+    )
+    def attachment(self, name, node, volume, attacher):
+        self.tell(VolumeAttachment(name, attacher, node, volume))
+
+    @rule(data=st.data())
+    def gone(self, data):
+        if self.objects:
+            kind, name = data.draw(names(sorted(self.objects)))
+            found = self.objects.pop((kind, name))
+            self.cluster.apply(ObjectGone(kind, getattr(found, "namespace", ""), name))
+
+    @rule(
+        uid=names("pqr"),
+        node=names(NODES),
+        claims=st.lists(names(CLAIMS), min_size=1, max_size=2, unique=True),
+        disks=names(DISKS),
+        phase=names(("Running", "Running", "Succeeded")),
+    )
+    def pod(self, uid, node, claims, disks, phase):
+        known = self.pods.get(uid)
+        uses = known.claims if known else tuple(ClaimUse(one) for one in claims)
+        shape = known.shape if known else PodShape(disks=disks)
+        where = known.node if known else node
+        made = Pod(uid, "team", uid, "other", shape, node=where, claims=uses, phase=phase)
+        self.pods[uid] = made
+        self.cluster.apply(PodChanged(made))
+
+    @rule(uid=names("pqr"))
+    def pod_gone(self, uid):
+        self.pods.pop(uid, None)
+        self.cluster.apply(PodGone(uid))
+
+    # The recount
+
+    def volume_id(self, claim):
+        volume = self.objects.get(("Volume", claim.volume))
+        if claim.volume and volume is not None:
+            return (volume.driver, volume.handle) if volume.driver else None
+        found = self.objects.get(("StorageClass", claim.storage_class))
+        return (found.provisioner, f"/team/{claim.name}") if found else None
+
+    def ids_of(self, pod):
+        claims = (self.objects.get(("Claim", use.name)) for use in pod.claims)
+        found = {self.volume_id(claim) for claim in claims if claim is not None} - {None}
+        moved = (one for one in pod.shape.disks if one.plugin in MIGRATED_DRIVERS)
+        return found | {(MIGRATED_DRIVERS[one.plugin], one.id) for one in moved}
+
+    def on(self, node):
+        return [p for p in self.pods.values() if p.node == node and p.phase == "Running"]
+
+    @invariant()
+    def counts_are_true(self):
+        storage, counts = self.cluster.storage, self.cluster.storage.nodes
+        attached = {name: set() for name in NODES}
+        for (kind, _), one in self.objects.items():
+            if kind == "VolumeAttachment":
+                volume = self.objects.get(("Volume", one.volume))
+                if volume is not None and volume.driver and not volume.in_tree:
+                    attached[one.node].add((one.attacher, volume.handle))
+        for name in self.nodes:
+            row = self.cluster.nodes.rows[name]
+            there = set(attached[name]).union(*(self.ids_of(pod) for pod in self.on(name)))
+            expected = Counter(driver for driver, _ in there)
+            seen = {driver: int(column[row]) for driver, column in counts.counts.items()}
+            assert {d: n for d, n in seen.items() if n} == dict(expected)
+            limits = dict(self.objects.get(("CSINode", name), CSINode("")).limits)
+            for driver, column in counts.limits.items():
+                assert int(column[row]) == limits.get(driver, UNLIMITED)
+        running = [pod for name in self.nodes for pod in self.on(name)]
+        uses = Counter(ClaimKey("team", use.name) for pod in running for use in pod.claims)
+        assert storage.in_use == uses
+        users = Counter(one for pod in self.pods.values() for one in self.ids_of(pod))
+        assert storage.id_users == users
+        disks = Counter((disk.plugin, disk.id) for pod in running for disk in pod.shape.disks)
+        assert {key: held.total() for key, held in storage.disks.items()} == disks
+
+
+Counts.TestCase.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestCounts = Counts.TestCase

@@ -1,0 +1,201 @@
+"""Draw storage for random cases: claims, volumes, classes, limits; and the volumes of pods."""
+
+from __future__ import annotations
+
+from tools.parity.choice import Choice, Object
+
+ZONE, DISK = "topology.kubernetes.io/zone", "disk"
+DRIVER = "csi.example"
+CLASSES = ("fast", "local", "now")
+SIZES = ("1Gi", "5Gi", "10Gi")
+CLAIMS = ("c0", "c1", "c2", "c3")
+VOLUMES = ("v0", "v1", "v2", "v3", "v4", "v5")
+SELECTED = "volume.kubernetes.io/selected-node"
+COMPLETED = "pv.kubernetes.io/bind-completed"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+INLINE: tuple[Object, ...] = (
+    {"gcePersistentDisk": {"pdName": "d"}},
+    {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+    {"awsElasticBlockStore": {"volumeID": "vol-1"}},
+    {"iscsi": {"targetPortal": "x", "iqn": "i", "lun": 0}},
+    {"iscsi": {"targetPortal": "x", "iqn": "i", "lun": 0, "readOnly": True}},
+    {"rbd": {"monitors": ["a", "b"], "image": "i"}},
+    {"rbd": {"monitors": ["b", "c"], "image": "i", "readOnly": True}},
+    {"azureDisk": {"diskName": "a", "diskURI": "u", "kind": "Managed"}},
+    {"cinder": {"volumeID": "c"}},
+    {"emptyDir": {}},
+)
+
+
+def give_volumes(choice: Choice, pod: Object) -> None:
+    """Give a pod claims and disks, rarely one that does not exist."""
+    volumes: list[Object] = [
+        {"persistentVolumeClaim": {"claimName": claim}} for claim in CLAIMS if choice.chance(25)
+    ]
+    if choice.chance(4):
+        volumes.append({"persistentVolumeClaim": {"claimName": "absent"}})
+    if choice.chance(25):
+        volumes.append(choice.pick(INLINE))
+    if choice.chance(4):
+        volumes.append({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
+    if volumes:
+        pod["spec"]["volumes"] = [
+            {"name": f"vol{index}", **volume} for index, volume in enumerate(volumes)
+        ]
+
+
+def storage(choice: Choice, nodes: list[str], namespaces: tuple[str, ...]) -> list[Object]:
+    """Return storage objects that fit together in most cases, and not in some."""
+    claims = [_claim(choice, name, namespace, nodes) for namespace in namespaces for name in CLAIMS]
+    by_volume = {one["spec"]["volumeName"]: one for one in claims if "volumeName" in one["spec"]}
+    found = [*claims, *_classes(choice)]
+    found += [
+        _volume(choice, name, by_volume.get(name), nodes)
+        for name in VOLUMES
+        if not choice.chance(5)
+    ]
+    found += [_csi_node(choice, node) for node in nodes if not choice.chance(20)]
+    spec = {"storageCapacity": choice.chance(50), "attachRequired": True}
+    found.append(_object("storage.k8s.io/v1", "CSIDriver", DRIVER, spec=spec))
+    found += [_capacity(choice, index) for index in range(choice.number(0, 3))]
+    found += [_attachment(choice, index, nodes) for index in range(choice.number(0, 3))]
+    return found
+
+
+def _object(version: str, kind: str, name: str, **fields: object) -> Object:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
+
+
+def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Object:
+    spec: Object = {
+        "accessModes": [choice.pick(("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"))],
+        "resources": {"requests": {"storage": choice.pick(SIZES)}},
+        "volumeMode": "Block" if choice.chance(8) else "Filesystem",
+    }
+    if not choice.chance(8):
+        # A class that binds at once, or does not exist, leaves little to compare.
+        names = ("fast", "local", "fast", "local", "fast", "local", "now", "absent")
+        spec["storageClassName"] = choice.pick(names)
+    if choice.chance(10):
+        spec["selector"] = {"matchLabels": {"tier": choice.pick(("front", "back"))}}
+    notes: Object = {}
+    if choice.chance(45):
+        spec["volumeName"] = choice.pick(VOLUMES)
+        if not choice.chance(8):
+            notes[COMPLETED] = "yes"
+    elif choice.chance(15):
+        notes[SELECTED] = choice.pick(nodes)
+    found = _object("v1", "PersistentVolumeClaim", name, spec=spec)
+    found["metadata"] |= {"namespace": namespace, "uid": f"{namespace}/{name}"}
+    if notes:
+        found["metadata"]["annotations"] = notes
+    if choice.chance(3):
+        found["status"] = {"phase": "Lost"}
+    if choice.chance(3):
+        found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        found["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
+    return found
+
+
+def _classes(choice: Choice) -> list[Object]:
+    found = []
+    for name in CLASSES:
+        provisioner = NO_PROVISIONER if name == "local" else DRIVER
+        if name == "fast" and choice.chance(15):
+            provisioner = choice.pick(("kubernetes.io/aws-ebs", "kubernetes.io/vsphere-volume"))
+        one = _object(
+            "storage.k8s.io/v1",
+            "StorageClass",
+            name,
+            provisioner=provisioner,
+            volumeBindingMode="Immediate" if name == "now" else "WaitForFirstConsumer",
+        )
+        if choice.chance(25):
+            zones = {"key": ZONE, "values": [choice.pick(("a", "b")), "c"]}
+            one["allowedTopologies"] = [{"matchLabelExpressions": [zones]}]
+        found.append(one)
+    return found
+
+
+def _volume(choice: Choice, name: str, claim: Object | None, nodes: list[str]) -> Object:
+    spec: Object = {
+        "capacity": {"storage": choice.pick(SIZES)},
+        "accessModes": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"],
+        "storageClassName": choice.pick(("fast", "local", "local")),
+        "volumeMode": "Block" if choice.chance(8) else "Filesystem",
+    }
+    if choice.chance(20):
+        spec["accessModes"] = ["ReadWriteOnce"]
+    labels: Object = {"tier": choice.pick(("front", "back"))}
+    if choice.chance(35):
+        labels[ZONE] = choice.pick(("a", "b", "a__b"))
+    if choice.chance(10):
+        labels["failure-domain.beta.kubernetes.io/zone"] = choice.pick(("a", "c"))
+    if choice.chance(45):
+        expression = choice.pick(
+            (
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes[:2]},
+                {"key": ZONE, "operator": "In", "values": ["a", "c"]},
+                {"key": DISK, "operator": "NotIn", "values": ["ssd"]},
+            )
+        )
+        spec["nodeAffinity"] = {
+            "required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+        }
+    spec |= choice.pick(
+        (
+            {"csi": {"driver": DRIVER, "volumeHandle": name}},
+            {"csi": {"driver": DRIVER, "volumeHandle": "shared"}},
+            {"awsElasticBlockStore": {"volumeID": f"vol-{name}"}},
+            {"gcePersistentDisk": {"pdName": name}},
+            {"local": {"path": "/mnt"}},
+        )
+    )
+    phase = "Available" if not choice.chance(10) else "Released"
+    if claim is not None:
+        meta = claim["metadata"]
+        spec["claimRef"] = {key: meta[key] for key in ("namespace", "name", "uid")}
+        phase = "Bound"
+    elif choice.chance(15):
+        spec["claimRef"] = {"namespace": "default", "name": choice.pick(CLAIMS)}
+    found = _object("v1", "PersistentVolume", name, spec=spec, status={"phase": phase})
+    found["metadata"]["labels"] = labels
+    return found
+
+
+def _csi_node(choice: Choice, node: str) -> Object:
+    drivers = []
+    for name in (DRIVER, "ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com"):
+        if choice.chance(60):
+            one: Object = {"name": name, "nodeID": node}
+            if not choice.chance(15):
+                one["allocatable"] = {"count": choice.number(0, 3)}
+            drivers.append(one)
+    return _object("storage.k8s.io/v1", "CSINode", node, spec={"drivers": drivers})
+
+
+def _capacity(choice: Choice, index: int) -> Object:
+    found = _object(
+        "storage.k8s.io/v1",
+        "CSIStorageCapacity",
+        f"cap{index}",
+        storageClassName="fast",
+        capacity=choice.pick(("1Gi", "7Gi", "20Gi")),
+    )
+    found["metadata"]["namespace"] = "default"
+    if not choice.chance(10):
+        found["nodeTopology"] = choice.pick(
+            ({}, {"matchLabels": {ZONE: "a"}}, {"matchLabels": {DISK: "ssd"}})
+        )
+    if choice.chance(25):
+        found["maximumVolumeSize"] = choice.pick(("1Gi", "6Gi"))
+    return found
+
+
+def _attachment(choice: Choice, index: int, nodes: list[str]) -> Object:
+    spec = {
+        "attacher": DRIVER,
+        "nodeName": choice.pick(nodes),
+        "source": {"persistentVolumeName": choice.pick(VOLUMES)},
+    }
+    return _object("storage.k8s.io/v1", "VolumeAttachment", f"att{index}", spec=spec)
