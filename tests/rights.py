@@ -60,6 +60,8 @@ def _asked() -> Iterable[Right]:
     yield Right("create", "", "pods/binding")
     yield Right("create", "", "pods/eviction")
     yield Right("patch", "", "pods/status")
+    yield Right("delete", "", "pods")
+    yield from (Right(verb, "policy", "poddisruptionbudgets") for verb in ("list", "watch"))
     yield Right("create", "events.k8s.io", "events")
     gangs = [f"scheduling.{of}" for of in ("x-k8s.io", "sigs.k8s.io", "volcano.sh", "k8s.io")]
     yield from (Right(verb, of, "podgroups") for of in gangs for verb in ("list", "watch"))

@@ -32,6 +32,7 @@ NAMESPACE = "least-privilege"
 SIGS_CRD = (
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.sigs.k8s.io"
 )
+PREEMPTING = "least-privilege-preempting"
 QUEUES = f"/apis/{VOLCANO}/queues"
 
 
@@ -53,6 +54,7 @@ def recorded(cluster, tmp_path):
         election = {"namespace": NAMESPACE, "leaseDurationSeconds": 15, "renewDeadlineSeconds": 10}
         config = {
             "schedulerNames": [NAMESPACE],
+            "profiles": [{"schedulerName": PREEMPTING}],
             "leaderElection": {**election, "retryPeriodSeconds": 1},
             "logLevel": "debug",
         }
@@ -86,6 +88,7 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     each_owner_is_asked_how_many_it_makes(life)
     an_attempt_is_undone(life)
     claims_are_bound_late(life)
+    a_pod_preempts_another(life)
     life.create_pod(pod("large", scheduler=NAMESPACE, requests={"cpu": "100000"}))
     life.wait_condition("Insufficient cpu")
 
@@ -98,6 +101,22 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     requests = len(proxy.requests)
     print(f"{len(ASKED)} rights granted, {len(asked)} asked for in {requests} requests, 0 refused")
     the_token_is_nowhere(life, running)
+
+
+def a_pod_preempts_another(life):
+    life.nodes(1, prefix="preempted-", labels={"only": "one"})
+    [node] = [
+        one
+        for one in life.cluster.api("GET", "/api/v1/nodes")["items"]
+        if one["metadata"]["name"].startswith("preempted-")
+    ]
+    chosen = {"scheduler": PREEMPTING, "nodeSelector": {"only": "one"}}
+    all_of_it = {"requests": {"cpu": node["status"]["allocatable"]["cpu"]}}
+    life.create_pod(pod("victim", **chosen, **all_of_it, terminationGracePeriodSeconds=0))
+    wait_for(lambda: "victim" in life.where(), "it is bound")
+    critical = {"priorityClassName": "system-cluster-critical"}
+    life.create_pod(pod("preemptor", **chosen, **all_of_it, **critical))
+    wait_for(lambda: "preemptor" in life.where(), "it got the room")
 
 
 def a_gang_of_each_kind_starts(life):

@@ -66,6 +66,7 @@ def test_the_cases_meet_every_rule_and_every_score(oracle: Oracle) -> None:
     assert {rule: tally.refusals[rule] for rule in RULES if tally.refusals[rule] < 50} == {}
     assert {rule: tally.scored[rule] for rule in SCORES if tally.scored[rule] < 10} == {}
     assert tally.sentences > 100
+    assert {what: count for what, count in tally.cleared.items() if count < 10} == {}
 
 
 @pytest.mark.parametrize("rule", RULES)

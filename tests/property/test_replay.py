@@ -71,7 +71,7 @@ def test_a_whole_recording_replays_to_the_same_plans(file, script):
 
 
 @profile(150)
-@given(script=scripts(), ring=st.sampled_from([12_000, 30_000]))
+@given(script=scripts(), ring=st.sampled_from([20_000, 40_000]))
 def test_what_is_left_of_a_ring_replays_to_the_same_plans(file, script, ring):
     play = RecordedPlay(ring)
     play.run(script)

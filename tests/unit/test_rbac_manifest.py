@@ -22,7 +22,7 @@ BUCKETS = {
     "Role": rbac.ROLES,
     "RoleBinding": rbac.ROLE_BINDINGS,
 }
-FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "delete", "approve"}
+FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "approve"}
 READS_SECRETS = {"*", "secrets", "configmaps", "serviceaccounts", "serviceaccounts/token"}
 RUNS_CODE = {"pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers"}
 REACHES_NODES = {"nodes/proxy", "pods/proxy", "services/proxy", "nodes/status"}

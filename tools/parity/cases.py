@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tools.parity.choice import Choice, Object
+from tools.parity.ranks import budgets, crowd, rank
 from tools.parity.storage_cases import give_volumes, storage
 
 T = TypeVar("T")
@@ -36,15 +37,18 @@ def draw_case(choice: Choice) -> Object:
         if choice.chance(10):
             one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     pending = pod(choice, "pending")
+    found = {"nodes": nodes, "pods": pods, "pod": pending, "nominated": []}
+    if choice.chance(35):
+        crowd(choice, found, pod)
+    if choice.chance(75):
+        rank(choice, found, names, pod)
     objects = [*namespaces(choice), *selecting(choice)]
+    objects += budgets(choice, NAMESPACES, label_selector)
     if choice.chance(40):
         objects += storage(choice, names, NAMESPACES)
         for one in (*pods, pending):
             give_volumes(choice, one)
-    return {
-        "nodes": nodes,
-        "pods": pods,
-        "pod": pending,
+    return found | {
         "objects": objects,
         # Scores of nodes that do not pass are compared too: else few cases have two nodes to score.
         "scoreAll": choice.chance(70),

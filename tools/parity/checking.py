@@ -26,6 +26,8 @@ class Tally:
         self.scored: Counter[str] = Counter()
         """Cases in which a score told two nodes apart."""
         self.sentences = 0
+        self.cleared: Counter[str] = Counter()
+        """Cases in which preemption clears a node, and what was to be seen in them."""
         self.different: list[tuple[int, list[str]]] = []
 
     def note(self, theirs: Mapping[str, Any]) -> None:
@@ -39,14 +41,24 @@ class Tally:
                 by_rule.setdefault(rule, set()).add(score)
         self.scored.update(rule for rule, values in by_rule.items() if len(values) > 1)
         self.sentences += not theirs.get("feasible")
+        self._note_preemption(theirs.get("preemption") or {})
+
+    def _note_preemption(self, said: Mapping[str, Any]) -> None:
+        candidates = (said.get("candidates") or {}).values()
+        self.cleared["a node"] += bool(said.get("node"))
+        self.cleared["one of several"] += len(candidates) > 1
+        self.cleared["against a budget"] += any(one.get("pdbViolations") for one in candidates)
+        self.cleared["of several pods"] += any(len(one["victims"]) > 1 for one in candidates)
 
     def summary(self) -> str:
         """Return one line."""
         rules = ", ".join(f"{rule} {count}" for rule, count in sorted(self.refusals.items()))
         scores = ", ".join(f"{rule} {count}" for rule, count in sorted(self.scored.items()))
+        cleared = ", ".join(f"{what} {count}" for what, count in self.cleared.items())
         return (
             f"{self.cases} cases, {len(self.different)} differ; refusals: {rules}; "
-            f"scores that told nodes apart: {scores}; sentences: {self.sentences}"
+            f"scores that told nodes apart: {scores}; sentences: {self.sentences}; "
+            f"preemption cleared: {cleared}"
         )
 
 

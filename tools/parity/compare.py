@@ -23,8 +23,9 @@ def differences(ours: Answer, theirs: Theirs) -> list[str]:
     ]
     if not found:
         found += _of_scores(ours, theirs)
-        found += _of_sentence(ours, theirs)
         found += _of_choice(ours, theirs)
+        found += _of_preemption(ours, theirs)
+        found += _of_sentence(ours, theirs)
     return found
 
 
@@ -94,10 +95,29 @@ def _of_choice(ours: Answer, theirs: Theirs) -> list[str]:
     return [f"choice: ours {ours.chosen!r}, kube-scheduler's best are {best}"]
 
 
+def _of_preemption(ours: Answer, theirs: Theirs) -> list[str]:
+    said = theirs.get("preemption")
+    if said is None or ours.preemption is None:
+        return []
+    mine = ours.preemption
+    candidates = said.get("candidates") or {}
+    found = []
+    for node in sorted(candidates.keys() | mine.candidates.keys()):
+        other, clearing = candidates.get(node), mine.candidates.get(node)
+        expected = other and (sorted(other["victims"]), other.get("pdbViolations", 0))
+        have = clearing and (sorted(clearing.victims), clearing.violations)
+        if expected != have:
+            found.append(f"{node}: victims: ours {have}, kube-scheduler's {expected}")
+    best = said.get("best") or [""]
+    if mine.node not in best:
+        found.append(f"cleared: ours {mine.node!r}, kube-scheduler's best are {best}")
+    return found
+
+
 def _of_sentence(ours: Answer, theirs: Theirs) -> list[str]:
     if ours.feasible:
         return []
     said = str(theirs.get("message", ""))
-    if said.startswith(ours.sentence):
+    if said == ours.sentence:
         return []
     return [f"sentence: ours {ours.sentence!r}, kube-scheduler's {said!r}"]

@@ -14,6 +14,8 @@ from quorate.core.plan.cycle import members_of
 from quorate.core.plan.diagnosis import nodes_ruled_out
 from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.nominated import look, promised_to_others
+from quorate.core.plan.preemption import Outcome, preempt
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import scores
 from quorate.core.plan.single import Singles
@@ -26,6 +28,24 @@ from quorate.shell.watch.objects import watched_kinds
 
 Case = Mapping[str, Any]
 SCHEDULER = "default-scheduler"
+
+
+class Clearing(msgspec.Struct):
+    """What preemption would do on a node: delete these (``namespace/name``), against budgets."""
+
+    victims: list[str]
+    violations: int
+
+
+class Preempting(msgspec.Struct):
+    """The node that preemption would clear ("": none), and what it could clear.
+
+    ``said`` is why it clears none, as kube-scheduler's PostFilter says it.
+    """
+
+    node: str
+    candidates: dict[str, Clearing]
+    said: str
 
 
 class Answer(msgspec.Struct):
@@ -41,6 +61,7 @@ class Answer(msgspec.Struct):
     sentence: str
     chosen: str = ""
     """The node that the pod would get."""
+    preemption: Preempting | None = None
     held: str = ""
     """Why the pod is not looked at by filters at all."""
 
@@ -50,7 +71,12 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     cluster = Cluster([SCHEDULER], {SCHEDULER: profile})
     for change in changes_of(case):
         cluster.apply(change)
-    entry = next(e for e in cluster.pods.values() if not e.pod.node and e.ours)
+    pending = case["pod"]["metadata"]
+    entry = next(
+        e
+        for e in cluster.pods.values()
+        if (e.pod.namespace, e.pod.name) == (pending["namespace"], pending["name"])
+    )
     if entry.where is not Where.WAITING:
         return Answer({}, [], {}, "", held=entry.pod.defect or entry.where.name)
     assert entry.gang is not None, "a pod of ours is in a gang"
@@ -59,20 +85,41 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     judged = list(verdicts(pod_class, room))
     rows = cluster.nodes.rows
     filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {name: {} for name in rows}
-    feasible = room.snapshot.alive.copy()
     for rule, verdict in judged:
-        feasible &= verdict.codes == 0
         for name, row in rows.items():
             if verdict.codes[row]:
                 filters[name][rule] = _of_node(verdict, row)
-    best = Singles().best(pod_class, room)
+    promised = promised_to_others(entry.pod.priority, cluster, entry)
+    feasible = look(pod_class, room, cluster, promised).feasible
     scored = room.snapshot.alive if case.get("scoreAll") else feasible
-    return Answer(
+    found = Answer(
         filters=filters,
         feasible=sorted(name for name, row in rows.items() if feasible[row]),
         scores=_scores(pod_class, room, scored, rows),
-        sentence=nodes_ruled_out(pod_class, room) if not feasible.any() else "",
-        chosen=room.snapshot.node(best).name if best is not None else "",
+        sentence="",
+    )
+    row = Singles().best(entry, pod_class, room, cluster)
+    found.chosen = room.snapshot.node(row).name if row is not None else ""
+    if found.feasible or not rows:
+        return found
+    outcome = preempt(entry, pod_class, room, cluster, promised, 0)
+    found.preemption = _preempting(outcome, room)
+    said = f" {outcome.said}" if outcome.said else ""
+    found.sentence = nodes_ruled_out(pod_class, room, cluster, promised) + said
+    return found
+
+
+def _preempting(outcome: Outcome, room: Room) -> Preempting:
+    return Preempting(
+        node=room.snapshot.node(outcome.chosen.row).name if outcome.chosen else "",
+        candidates={
+            room.snapshot.node(one.row).name: Clearing(
+                [f"{v.pod.namespace}/{v.pod.name}" for v in one.victims],
+                one.violations,
+            )
+            for one in outcome.candidates
+        },
+        said=outcome.said,
     )
 
 
@@ -82,7 +129,11 @@ def changes_of(case: Case) -> list[AnyChange]:
     for kind in watched_kinds(frozenset([SCHEDULER])).values():
         decoders[kind.resource.kind] = kind.changed
     changes = []
-    pods = [one | {"kind": "Pod"} for one in (*case.get("pods", ()), case["pod"])]
+    waiting = [
+        one["pod"] | {"status": {"nominatedNodeName": one["node"]}}
+        for one in case.get("nominated", ())
+    ]
+    pods = [one | {"kind": "Pod"} for one in (*case.get("pods", ()), *waiting, case["pod"])]
     nodes = [one | {"kind": "Node"} for one in case["nodes"]]
     for one in (*case.get("objects", ()), *nodes, *pods):
         decode = decoders.get(one["kind"])

@@ -173,6 +173,8 @@ def _difference(recorded: Planned, replayed: Planned, plan: Plan) -> list[str]:
         lines.append(
             f"evictions: recorded {len(recorded.evictions)}, now {len(replayed.evictions)}"
         )
+    if recorded.preemptions != replayed.preemptions:
+        lines.append(f"preemptions: recorded {recorded.preemptions}, now {replayed.preemptions}")
     if recorded.wake_at_s != replayed.wake_at_s:
         lines.append(f"next look: recorded {recorded.wake_at_s}, now {replayed.wake_at_s}")
     if recorded.touched != replayed.touched:

@@ -23,10 +23,12 @@ from quorate.core.model import (
     ResourceClaim,
     ResourceSlice,
 )
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.selects import Selects
 from quorate.core.model.storage import AnyStorage
 
-AnyObject = Namespace | Selects | AnyStorage | ResourceSlice | DeviceClass | ResourceClaim
+AnyDevices = ResourceSlice | DeviceClass | ResourceClaim
+AnyObject = Namespace | Selects | PodDisruptionBudget | AnyStorage | AnyDevices
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 
@@ -134,6 +136,14 @@ class BindFailed(Change, frozen=True):
     message: str = ""
 
 
+class PreemptionFailed(Change, frozen=True):
+    """Victims of a preemption could not be deleted; ``uid`` is the pod that they make room for."""
+
+    uid: str
+    victims: tuple[str, ...]
+    message: str = ""
+
+
 class PrepareFailed(Change, frozen=True):
     """A write that had to come before a gang's binds was refused; ``message`` is the server's."""
 
@@ -178,6 +188,7 @@ AnyChange = (
     | ObjectGone
     | PodBound
     | BindFailed
+    | PreemptionFailed
     | PrepareFailed
     | Undone
     | BindingAdmitted

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner, Pod
-from quorate.core.plan.diagnosis import Diagnosis, available, diagnose, would_fit
+from quorate.core.plan.cycle import members_of
+from quorate.core.plan.diagnosis import Diagnosis, diagnose, single_sentence, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.plan.min_resources import shortage
+from quorate.core.plan.nominated import beside, promised_to_others
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
@@ -25,6 +27,7 @@ from quorate.core.reasons import (
     GangView,
     Members,
     Reason,
+    available,
 )
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
@@ -76,6 +79,8 @@ class Explainer:
                 room, withheld = self._room_for(gang)
                 diagnosis = diagnose(gang, self._cluster, room, self._policy)
                 reason, sentence, remedy = self._room_words(gang, diagnosis)
+                plain = single_sentence(gang, self._cluster, self._room)
+                sentence = plain if plain and not diagnosis.fits else sentence
                 if withheld and not diagnosis.fits and self._would_fit(gang):
                     reason, remedy = Reason.ROOM_HELD, "free or add room, or wait"
                     sentence = self._fit_words(gang, diagnosis) + withheld_words(withheld)
@@ -138,10 +143,14 @@ class Explainer:
 
     def _room_for(self, gang: GangEntry) -> tuple[Room, list[Hold]]:
         """Return the room that the gang may use, and what is withheld from it."""
-        if not self._cluster.holds:
-            return self._room, []
-        withheld = withheld_from(gang, self._cluster.holds)[-1]
-        return without(self._room, withheld), withheld
+        holds, room = self._cluster.holds, self._room
+        promised = promised_to_others(gang.priority, self._cluster, gang)
+        if promised:
+            room = beside(room, promised, list(members_of(gang, self._cluster)), self._cluster)
+        if not holds:
+            return room, []
+        withheld = withheld_from(gang, holds)[-1]
+        return without(room, withheld), withheld
 
     def _would_fit(self, gang: GangEntry) -> bool:
         return would_fit(gang, self._cluster, self._room, self._policy)

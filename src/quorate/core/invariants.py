@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from quorate.core.model import GangKey
 from quorate.core.queue.gate import held_by
 from quorate.core.reasons import Reason
@@ -102,6 +104,19 @@ def check_node(cluster: Cluster, name: str, excused: bool = False) -> Iterator[V
         yield Violation(what, name, text, OVERCOMMIT_TOLERATED_S)
 
 
+def _check_preemptable(cluster: Cluster, name: str, row: int) -> Iterator[Violation]:
+    """Check what bound pods take, as preemption sees it."""
+    if cluster.precedence.bound is None:
+        return
+    width = len(cluster.resources.names)
+    counted = cluster.precedence.bound.below(2**31, np.array([row]), width)[0].tolist()
+    total = _sum_of([one for one in cluster.pods_on(name) if one.where is Where.BOUND])
+    for resource, column in cluster.resources.columns.items():
+        if counted[column] != total[resource]:
+            text = f"{counted[column]} of {resource} could be preempted, not {total[resource]}"
+            yield Violation(Invariant.NODE_COUNTS, name, text)
+
+
 def _check_counts_of_node(
     cluster: Cluster, name: str, row: int, total: Counter[str]
 ) -> Iterator[Violation]:
@@ -111,6 +126,7 @@ def _check_counts_of_node(
         if counted != total[resource]:
             text = f"{counted} of {resource} is counted, and its pods ask for {total[resource]}"
             yield Violation(Invariant.NODE_COUNTS, name, text)
+    yield from _check_preemptable(cluster, name, row)
     ports: Counter[tuple[str, int, str]] = Counter(
         (port.protocol, port.port, port.ip)
         for entry in cluster.pods_on(name)

@@ -33,6 +33,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     backoff_s: float = 1.0
     backoff_s_max: float = 60.0
     binds_per_plan_max: int = 100_000
+    preemptions_per_plan_max: int = 20
+    """So many pods are promised room in one decision at most; the next follows at once."""
     search_steps_max: int = 50_000
     """Bound of the search for a joint placement of a gang with several pod classes: kinds of nodes
     looked at. So many take about a tenth of a second."""

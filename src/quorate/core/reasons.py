@@ -117,6 +117,15 @@ class RuledOut(msgspec.Struct, frozen=True):
     nodes: int
 
 
+def available(nodes: int, ruled_out: tuple[RuledOut, ...]) -> str:
+    """Return kube-scheduler's sentence (its FitError) from the counts of its reasons."""
+    reasons = sorted(
+        f"{one.nodes} {one.message}" if one.nodes else one.message for one in ruled_out
+    )
+    why = f": {', '.join(reasons)}" if reasons else ""
+    return f"0/{nodes} nodes are available{why}."
+
+
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """One class of pods that does not (wholly) fit: how many of ``pods`` fit, and why not more."""
 

@@ -13,20 +13,22 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from quorate.core.changes import BindFailed, BindFailure, Change
+from quorate.core.changes import BindFailed, BindFailure, Change, PreemptionFailed
 from quorate.core.explain import ApiWords, Explainer
 from quorate.core.journal import Journal
 from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
+from quorate.core.plan.clearing import preempts
 from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.devices.giving import take_backs
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.held_room import end_taken, end_unusable
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan, TakeBack, Undo
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, TakeBack, Undo
 from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
+from quorate.core.plan.verify_preemption import verify_preemption
 from quorate.core.policy import Policy
 from quorate.core.queue.gate import held_by
 from quorate.core.queue.queue import Queue
@@ -73,6 +75,7 @@ class Scheduler:
         draft = _Draft(gangs, undo)
         touched, evictions = self._take_news(now_s)
         idle: list[TakeBack] = []
+        preemptions: list[Preemption] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
         for gang in queue.take_ready(cluster.gangs):
@@ -92,19 +95,37 @@ class Scheduler:
                 binds_left -= self._place(gang, cycle, draft, now_s)
             if gang.waits:
                 idle += take_backs(gang, cluster)
-                queue.block(gang.key, members_of(gang, cluster))
-                if gang.avoid:
-                    queue.alarms[gang.key] = min(gang.avoid.values())
-        touched |= cluster.take_news()[0] | cluster.holds.take_changed()
+                self._make_room(gang, cycle, preemptions)
+        if cycle is not None:
+            queue.make_ready(cycle.clearings.displaced)
+        now_touched, freed, _ = cluster.take_news()
+        touched |= now_touched | cluster.holds.take_changed()
+        cluster.grown |= freed
+        again = queue.ready or cluster.holds.ended_on or freed
         return Plan(
             gangs=tuple(draft.gangs),
             preparing=tuple(draft.preparing),
             undo=tuple(draft.undo),
             evictions=tuple(evictions),
             take_backs=tuple(idle),
+            preemptions=tuple(preemptions),
             touched=tuple(sorted(touched)),
-            wake_at_s=now_s if queue.ready or cluster.holds.ended_on else self._wake_at_s(),
+            wake_at_s=now_s if again else self._wake_at_s(),
         )
+
+    def _make_room(self, gang: GangEntry, cycle: Cycle, made: list[Preemption]) -> None:
+        """Preempt for what still waits, where that is done; block it until room grows."""
+        queue = self._queue
+        if preempts(gang) and len(made) >= self.policy.preemptions_per_plan_max:
+            queue.ready.add(gang.key)
+            return
+        preemption = cycle.preempt(gang)
+        if preemption is not None:
+            made.append(preemption)
+        priority = gang.priority if preempts(gang) else None
+        queue.block(gang.key, members_of(gang, self.cluster), priority)
+        if gang.avoid:
+            queue.alarms[gang.key] = min(gang.avoid.values())
 
     def _place(self, gang: GangEntry, cycle: Cycle, draft: _Draft, now_s: float) -> int:
         """Place one gang, or let go what an earlier attempt left; return how many binds it takes.
@@ -138,6 +159,8 @@ class Scheduler:
         ended, evictions = self._attempts.end_due(now_s)
         self._attempts.note_failures([*changed, *ended], now_s)
         touched.update(gang.key for gang in ended)
+        for gang in ended:
+            cluster.precedence.may_go(gang)
         queue.make_ready(touched)
         queue.time_passed(now_s)
         stirred = cluster.neighbours.take_stirred()
@@ -179,14 +202,28 @@ class Scheduler:
                 bad.add((gang.key, gang.attempt))
                 failure = BindFailure.UNVERIFIED
                 self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
+        sound = self._verified_preemptions(plan, problems)
         if not problems:
             return plan, problems
 
         def good(gangs: tuple[GangBinds, ...]) -> tuple[GangBinds, ...]:
             return tuple(gang for gang in gangs if (gang.key, gang.attempt) not in bad)
 
-        kept = msgspec.structs.replace(plan, gangs=good(plan.gangs), preparing=good(plan.preparing))
-        return kept, problems
+        gangs_left, preparing = good(plan.gangs), good(plan.preparing)
+        left = {"gangs": gangs_left, "preparing": preparing, "preemptions": sound}
+        return msgspec.structs.replace(plan, **left), problems
+
+    def _verified_preemptions(self, plan: Plan, problems: list[str]) -> tuple[Preemption, ...]:
+        """Return the preemptions without those that fail verification; add what is wrong."""
+        sound = []
+        for one in plan.preemptions:
+            if wrong := verify_preemption(one, self.cluster):
+                problems += wrong
+                uids = tuple(victim.uid for victim in one.victims)
+                self.observe([PreemptionFailed(one.uid, uids, wrong[0])])
+            else:
+                sound.append(one)
+        return tuple(sound)
 
     def may_seal(self, gang: GangBinds) -> bool:
         """Tell whether the binds that make a gang quorate would still do so, before each is sent.
@@ -218,9 +255,13 @@ class Scheduler:
             return
         room = self._room()
         free = room.free[rows]
+        bound = self.cluster.precedence.bound
 
-        def could_help(pod_class: PodClass) -> bool:
-            slots = node_resources_fit.slots(pod_class, free)
+        def could_help(pod_class: PodClass, priority: int | None) -> bool:
+            left = free
+            if priority is not None and bound is not None:
+                left = free + bound.below(priority, np.array(rows), free.shape[1])
+            slots = node_resources_fit.slots(pod_class, left)
             if np.any((slots > 0) & room.mask(pod_class)[rows]):
                 return True
             if pod_class.ask is not None and devices:

@@ -28,6 +28,7 @@ from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.claims import Claims
 from quorate.shell.commit.evictor import Evictor
+from quorate.shell.commit.preemptor import Preemptor
 from quorate.shell.commit.preparer import Preparer
 from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
@@ -57,15 +58,6 @@ _GC_THRESHOLDS = (20_000, 20, 50)
 
 Connect = Callable[[int], KubeClient]
 """Makes a client of the API server with so many connections for writes."""
-
-
-def _lease_times(config: Config) -> LeaseTimes:
-    election = config.leader_election
-    return LeaseTimes(
-        lease_duration_s=int(election.lease_duration_s),
-        renew_deadline_s=election.renew_deadline_s,
-        retry_s=election.retry_period_s,
-    )
 
 
 class App:
@@ -104,16 +96,7 @@ class App:
             clock=clock,
             chance=chance,
         )
-        self._elector = Elector(
-            self._lease,
-            namespace=config.leader_election.namespace,
-            name=config.leader_election.name,
-            identity=self._identity,
-            clock=clock,
-            chance=chance,
-            journal=self._handover.journal,
-            times=_lease_times(config),
-        )
+        self._elector = self._make_elector(chance)
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
@@ -144,6 +127,25 @@ class App:
             metrics=self.metrics,
             instance=self._identity,
             clock=steady,
+        )
+        told, may_write = self._reporter.preempted, self._may_write
+        self._preemptor = Preemptor(self._reads, told, self._on_change, may_write, clock=steady)
+
+    def _make_elector(self, chance: Callable[[], float]) -> Elector:
+        election = self._config.leader_election
+        return Elector(
+            self._lease,
+            namespace=election.namespace,
+            name=election.name,
+            identity=self._identity,
+            clock=self._clock,
+            chance=chance,
+            journal=self._handover.journal,
+            times=LeaseTimes(
+                lease_duration_s=int(election.lease_duration_s),
+                renew_deadline_s=election.renew_deadline_s,
+                retry_s=election.retry_period_s,
+            ),
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -199,6 +201,7 @@ class App:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._preparer.close()
         await self._evictor.close()
+        await self._preemptor.close()
         await self._lookup.close()
         for client in (self._binds, self._reads, self._lease):
             await client.close()
@@ -330,10 +333,10 @@ class App:
             self._claims.submit(gang)
             log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
         self._claims.take_back(plan.take_backs)
-        if plan.evictions:
-            self.metrics.evictions.inc(len(plan.evictions))
-            self._evictor.submit(plan.evictions)
+        self._preemptor.submit(plan.preemptions)
+        self._evictor.submit(plan.evictions)
         for eviction in plan.evictions:
+            self.metrics.evictions.inc()
             log.warning("rolling back", pod=eviction.name, gang=str(eviction.key))
             entry = self.scheduler.cluster.pods.get(eviction.uid)
             if entry is not None:

@@ -47,6 +47,10 @@ class Trace:
         for eviction in plan.evictions:
             self.line(f"{link.name} evicts {eviction.name}: {eviction.message}")
 
+        for one in plan.preemptions:
+            victims = ", ".join(victim.name for victim in one.victims)
+            self.line(f"{link.name} clears {one.node} of {victims} for {one.name}")
+
     def write(self, event: Event) -> None:
         """Something was written."""
         if event.bucket in _LEFT_OUT:

@@ -157,6 +157,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
     ``hold_s`` is how long room is held for its replacement; None means its gang's or the default.
+    ``nominated`` is the node on which it was promised room; ``start_time`` is the API's own text
+    (UTC, so that it sorts). ``preempted`` says that it terminates because a scheduler preempted it.
     """
 
     uid: str
@@ -183,6 +185,10 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     started: bool = False
     refusal: str = ""
     hold_s: float | None = None
+    nominated: str = ""
+    start_time: str = ""
+    preempted: bool = False
+    never_preempts: bool = False
 
     @property
     def finished(self) -> bool:

@@ -13,14 +13,16 @@ import numpy as np
 
 from quorate.core.model import SpreadConstraint
 from quorate.core.model.storage import ClaimKey
+from quorate.core.plan.clearing import Clearings, preempts
 from quorate.core.plan.devices.giving import assume_devices
 from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.gang import Demand, DoesNotFit, place_gang
 from quorate.core.plan.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.plan.min_resources import shortage
+from quorate.core.plan.nominated import beside, promised_to_others
 from quorate.core.plan.pack import constrain_one_another
-from quorate.core.plan.plan import Bind, Give, Prepare
+from quorate.core.plan.plan import Bind, Give, Preemption, Prepare
 from quorate.core.plan.room import Room
 from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
@@ -93,17 +95,34 @@ class Cycle:
     ``hopeless`` holds demands that did not fit, with the number of holds that were withheld: room
     only shrinks within a cycle, so another gang that asks for the same need not be tried. What is
     withheld from gangs without holds of their own differs by priority alone, so its number says
-    what it is. Both are forgotten when a hold ends.
+    what it is. Both are forgotten when a hold ends. Where room is promised to nominated pods, the
+    priority is part of it.
     """
 
     cluster: Cluster
     policy: Policy
     masks: AttributeMasks
     room: Room
-    hopeless: set[tuple[Demand, int]] = field(default_factory=set)
+    hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
     singles: Singles = field(default_factory=Singles)
+    clearings: Clearings = field(init=False)
     _rooms: dict[int, Room] = field(default_factory=dict)
     """The room without what is withheld, by its number of holds; for gangs without own holds."""
+
+    def __post_init__(self) -> None:
+        """Begin with no preemption."""
+        self.clearings = Clearings(self.cluster, self.cluster.precedence.next_start)
+
+    def preempt(self, gang: GangEntry) -> Preemption | None:
+        """Promise a pod that did not fit room that others have to leave; see ``Clearings``."""
+        if not preempts(gang):
+            return None
+        ((pod_class, _),) = members_of(gang, self.cluster).items()
+        holds = self.cluster.holds
+        room = without(self.room, withheld_from(gang, holds)[-1]) if holds else self.room
+        rows = self.cluster.nodes.rows
+        avoided = [rows[node] for node in gang.avoid if node in rows]
+        return self.clearings.clear_for(gang, pod_class, room, avoided)
 
     def place(self, gang: GangEntry) -> tuple[Bind, ...]:
         """Place the gang and assume it; no binds when it does not fit whole."""
@@ -142,7 +161,11 @@ class Cycle:
         members = members_of(gang, self.cluster)
         demand = demand_of(gang, members)
         has_own = bool(self.cluster.holds.of(gang.key))
-        if not has_own and (demand, len(withheld)) in self.hopeless:
+        nominated = self.cluster.precedence.nominated
+        promised = promised_to_others(gang.priority, self.cluster, gang) if nominated else {}
+        priority = gang.priority if nominated else None
+        is_common = not has_own and not (nominated and nominated.has(gang))
+        if is_common and (demand, len(withheld), priority) in self.hopeless:
             return ()
         room = self._without(withheld, is_common=not has_own)
         if gang.avoid:
@@ -150,33 +173,37 @@ class Cycle:
         elif gang.shun:
             room = self._without_nodes(room, gang.shun)
         elif gang.key.is_single and not withheld and not demand.classes[0][0].profile.packs_gangs:
-            return self._place_single(members, demand)
+            return self._place_single(members, demand, priority, is_common=is_common)
         else:
             gang.is_short = not gang.started and bool(shortage(gang, room, self.cluster.resources))
             if gang.is_short:
                 return ()
+        room = beside(room, promised, list(members), self.cluster)
         found = place_gang(demand, room, self.policy.packing, self.policy.search_steps_max)
         if isinstance(found, DoesNotFit):
             if gang.shun:  # rather there than nowhere
                 gang.shun = frozenset()
                 return self._place(gang, withheld)
-            if not (has_own or gang.avoid):
-                self._give_up(demand, withheld)
+            if is_common and not gang.avoid:
+                self._give_up(demand, withheld, priority)
             return ()
         gang.shun = frozenset()
         return self._assume(members, found.pods, found.room, is_whole=room is self.room)
 
-    def _give_up(self, demand: Demand, withheld: Sequence[Hold]) -> None:
+    def _give_up(self, demand: Demand, withheld: Sequence[Hold], priority: int | None) -> None:
         """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
         if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
-            self.hopeless.add((demand, len(withheld)))
+            self.hopeless.add((demand, len(withheld), priority))
 
-    def _place_single(self, members: Members, demand: Demand) -> tuple[Bind, ...]:
+    def _place_single(
+        self, members: Members, demand: Demand, priority: int | None, *, is_common: bool
+    ) -> tuple[Bind, ...]:
         """Place a pod of no gang where kube-scheduler would."""
         ((pod_class, (entry,)),) = members.items()
-        row = self.singles.best(pod_class, self.room)
+        row = self.singles.best(entry, pod_class, self.room, self.cluster)
         if row is None:
-            self._give_up(demand, ())
+            if is_common:
+                self._give_up(demand, (), priority)
             return ()
         rows = np.array([row])
         self.room.take_at(pod_class, rows, np.ones(1, np.int64))
@@ -185,6 +212,7 @@ class Cycle:
         self.room.settle()
         self._rooms.clear()
         self.singles.changed(rows, self.room)
+        self.clearings.changed(rows.tolist())
         return (self._bind(entry, pod_class, row, set(), given),)
 
     def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
@@ -234,6 +262,7 @@ class Cycle:
             self.cluster.assume(entries, rows)
             gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
             self.singles.changed(used, self.room)
+            self.clearings.changed(None)  # other pods of the gang are no victims for a while
             for entry, row, given in zip(entries, rows, gives, strict=True):
                 binds.append(self._bind(entry, pod_class, row, prepared, given))
         self.room.settle()

@@ -6,19 +6,19 @@ while planning: a gang that waits costs nothing until then.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from quorate.core.plan.cycle import demand_of, members_of
-from quorate.core.plan.filters import node_affinity, taint_toleration, verdicts
+from quorate.core.plan.filters import node_affinity, taint_toleration
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
+from quorate.core.plan.nominated import Promised, look, promised_to_others, ruled_out
 from quorate.core.plan.pack import pack
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
-from quorate.core.reasons import Blocker, RuledOut
+from quorate.core.reasons import Blocker, available
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.gangs import GangEntry
@@ -56,7 +56,7 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         if class_fit >= count:
             continue
         named = min(entry.pod.name for entry in members[pod_class])
-        blocker = _blocker(pod_class, named, count, class_fit, after)
+        blocker = _blocker(pod_class, named, count, class_fit, after, cluster)
         blockers.append(blocker)
         if pod_class.ask is not None and pod_class.ask.problem:
             claim_problem = claim_problem or blocker
@@ -88,54 +88,36 @@ def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> 
     return isinstance(found, Placement) and found.placed >= demand.pods
 
 
-def _blocker(pod_class: PodClass, pod: str, pods: int, fit: int, room: Room) -> Blocker:
+def _blocker(
+    pod_class: PodClass, pod: str, pods: int, fit: int, room: Room, cluster: Cluster
+) -> Blocker:
     return Blocker(
         pod=pod,
         pods=pods,
         fit=fit,
-        ruled_out=_ruled_out(pod_class, room),
+        ruled_out=ruled_out(look(pod_class, room, cluster, {}), room),
         nearest_miss=_nearest_miss(pod_class, room),
     )
 
 
-def nodes_ruled_out(pod_class: PodClass, room: Room) -> str:
+def nodes_ruled_out(
+    pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised | None = None
+) -> str:
     """Return kube-scheduler's sentence for a pod that no node takes."""
-    return available(room.snapshot.nodes_alive, _ruled_out(pod_class, room))
+    seen = look(pod_class, room, cluster, promised or {})
+    return available(room.snapshot.nodes_alive, ruled_out(seen, room))
 
 
-def available(nodes: int, ruled_out: tuple[RuledOut, ...]) -> str:
-    """Return kube-scheduler's sentence (its FitError) from the counts of its reasons."""
-    reasons = sorted(
-        f"{one.nodes} {one.message}" if one.nodes else one.message for one in ruled_out
-    )
-    why = f": {', '.join(reasons)}" if reasons else ""
-    return f"0/{nodes} nodes are available{why}."
-
-
-def _ruled_out(pod_class: PodClass, room: Room) -> tuple[RuledOut, ...]:
-    """Count nodes by the rule that rules them out, as kube-scheduler's FitError does.
-
-    A node counts for the first rule that it fails; resources may count it several times.
-    """
-    left = room.snapshot.alive.copy()
-    counts: Counter[str] = Counter()
-    found = [verdict for _, verdict in verdicts(pod_class, room)]
-    for verdict in found:
-        if verdict.whole:
-            return (RuledOut(verdict.whole, 0),)
-    for verdict in found:
-        if verdict.early:
-            early = left & (verdict.codes == verdict.early)
-            counts[verdict.refusals[verdict.early - 1].message] += int(early.sum())
-            left &= ~early
-    for verdict in found:
-        for text, nodes in verdict.several:
-            counts[text] += int((left & nodes).sum())
-        if not verdict.several:
-            for code, refusal in enumerate(verdict.refusals, start=1):
-                counts[refusal.message] += int((left & (verdict.codes == code)).sum())
-        left &= verdict.codes == 0
-    return tuple(RuledOut(message, count) for message, count in sorted(counts.items()) if count)
+def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
+    """Return what kube-scheduler would say of a pod of no gang; "" where its profile is ours."""
+    if not (gang.key.is_single and gang.waits):
+        return ""
+    ((pod_class, _),) = members_of(gang, cluster).items()
+    if pod_class.profile.packs_gangs:
+        return ""
+    promised = promised_to_others(gang.priority, cluster, gang)
+    said = f" {gang.preemption_said}" if gang.preemption_said else ""
+    return nodes_ruled_out(pod_class, room, cluster, promised) + said
 
 
 def _nearest_miss(pod_class: PodClass, room: Room) -> str:

@@ -13,6 +13,20 @@ from quorate.core.plan.room import Room
 from quorate.core.state.encoding import Ints, Mask, PodClass
 
 
+def domain_codes(topology: str, room: Room) -> Ints:
+    """Return int64[n]: numbers of the domains in the order of their first nodes; -1: none.
+
+    The label's own codes depend on when somebody first asked for it, which no plan may depend on.
+    """
+    codes = room.snapshot.label(topology).codes[: len(room.free)].astype(np.int64)
+    values, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    present = values >= 0
+    numbers = np.full(len(values), -1, np.int64)
+    numbers[present] = np.argsort(np.argsort(first[present]))
+    renumbered: Ints = numbers[which.reshape(-1)]
+    return renumbered
+
+
 class Cells(NamedTuple):
     """Nodes that agree in the labels: ``codes`` is int64[n], -1 where a label is absent."""
 
@@ -26,7 +40,7 @@ class Cells(NamedTuple):
         whole = np.zeros(rows, np.int64)
         present = np.ones(rows, np.bool_)
         for topology in dict.fromkeys(topologies):
-            codes = room.snapshot.label(topology).codes[:rows].astype(np.int64)
+            codes = domain_codes(topology, room)
             present &= codes >= 0
             values, whole = np.unique(
                 whole * (codes.max(initial=0) + 2) + codes, return_inverse=True

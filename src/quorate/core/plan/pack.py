@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.core.model import SpreadConstraint, all_of
 from quorate.core.plan.deal import deal
-from quorate.core.plan.domains import Cells, deal_by_level, fixed_slots, levels_of
+from quorate.core.plan.domains import Cells, deal_by_level, domain_codes, fixed_slots, levels_of
 from quorate.core.plan.fill import Packing, fill
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.room import Room
@@ -157,7 +157,7 @@ def _one_for_each(
     topology: str, pod_class: PodClass, slots: Ints, room: Room, packing: Packing
 ) -> Ints:
     """Leave one slot in each domain, on the node that is best for one pod."""
-    codes = room.snapshot.label(topology).codes[: len(slots)]
+    codes = domain_codes(topology, room)
     if _is_per_node(topology, room):
         return np.where(codes >= 0, np.minimum(slots, 1), slots)
     left = np.where(codes < 0, slots, 0)
@@ -170,7 +170,7 @@ def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packin
     """Fill in, domain by domain if a spread constraint counts these pods."""
     if not is_exact(pod_class, room):
         return _deal(pod_class, count, slots, room)
-    for topology in _apart_by(pod_class, room):
+    for topology in sorted(_apart_by(pod_class, room)):
         slots = _one_for_each(topology, pod_class, slots, room, packing)
     spread = _spread_over(pod_class, room)
     if not spread:

@@ -85,6 +85,32 @@ class Eviction(msgspec.Struct, frozen=True):
     message: str
 
 
+class Victim(msgspec.Struct, frozen=True):
+    """A pod to delete, so that one of higher priority fits. ``gang_hit`` names its gang, if any."""
+
+    uid: str
+    namespace: str
+    name: str
+    gang_hit: str = ""
+
+
+class Preemption(msgspec.Struct, frozen=True, kw_only=True):
+    """Promise a waiting pod room on ``node`` and delete the victims there.
+
+    ``node`` "" takes an earlier promise back. ``displaced`` are pods of lower priority that were
+    promised room on the node, and are not any more: ``(namespace, name)``.
+    """
+
+    key: GangKey
+    uid: str
+    namespace: str
+    name: str
+    scheduler: str
+    node: str
+    victims: tuple[Victim, ...] = ()
+    displaced: tuple[tuple[str, str], ...] = ()
+
+
 class Undo(msgspec.Struct, frozen=True):
     """Take back what was prepared, where claims are still unbound; the gang waits for it."""
 
@@ -121,5 +147,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     undo: tuple[Undo, ...] = ()
     evictions: tuple[Eviction, ...] = ()
     take_backs: tuple[TakeBack, ...] = ()
+    preemptions: tuple[Preemption, ...] = ()
     touched: tuple[GangKey, ...] = ()
     wake_at_s: float | None = None

@@ -106,6 +106,14 @@ class Room:
             self.taking.take(pod_class.id, pod_class.ask, on, names)
         if pod_class.wants is not None:
             self.volumes.take(pod_class, rows, pods)
+        self.shift_counts(pod_class, rows, pods)
+
+    def shift_counts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Count pods (int64[len(rows)], negative: fewer) for rules that look at labels alone.
+
+        A pod that terminates counts like any other here: kube-scheduler's what-if forgets that
+        PodTopologySpread leaves such pods out.
+        """
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
             self._placed.append((effects, rows, pods))

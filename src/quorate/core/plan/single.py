@@ -11,9 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.core.plan.filters import node_resources_fit
+from quorate.core.plan.nominated import look, promised_to_others
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import allocation_score, standing_score
+from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.gangs import PodEntry
 
 _NOWHERE = -1
 
@@ -34,15 +37,33 @@ class Singles:
     def __init__(self) -> None:
         self._totals: dict[PodClass, _Totals] = {}
 
-    def best(self, pod_class: PodClass, room: Room) -> int | None:
-        """Return the first row with the highest total; None when no node takes the pod."""
-        kept = self._totals.get(pod_class)
-        if kept is None:
-            kept = _compute(pod_class, room)
-            if _stands_alone(pod_class):
-                self._totals[pod_class] = kept
+    def best(
+        self, entry: PodEntry, pod_class: PodClass, room: Room, cluster: Cluster
+    ) -> int | None:
+        """Return the row where the pod goes: its nominated node's, or the first of highest total.
+
+        None when no node takes the pod, nominated pods considered.
+        """
+        promised = promised_to_others(entry.pod.priority, cluster, entry)
+        kept = self._kept(pod_class, room)
+        if promised:
+            feasible = look(pod_class, room, cluster, promised).feasible
+            taken = (kept.total != _NOWHERE) & ~feasible
+            if taken.any():
+                kept = _compute(pod_class, room, feasible)
+        own = cluster.nodes.rows.get(entry.nominated, -1)
+        if own >= 0 and kept.total[own] != _NOWHERE:
+            return own
         row = int(np.argmax(kept.total)) if len(kept.total) else 0
         return row if len(kept.total) and kept.total[row] != _NOWHERE else None
+
+    def _kept(self, pod_class: PodClass, room: Room) -> _Totals:
+        kept = self._totals.get(pod_class)
+        if kept is None:
+            kept = _compute(pod_class, room, room.slots(pod_class) > 0)
+            if _stands_alone(pod_class):
+                self._totals[pod_class] = kept
+        return kept
 
     def changed(self, rows: Ints, room: Room) -> None:
         """Look again at rows of which room was taken."""
@@ -56,8 +77,7 @@ class Singles:
             kept.total[rows] = np.where(was & fits, now, _NOWHERE)
 
 
-def _compute(pod_class: PodClass, room: Room) -> _Totals:
-    feasible: Mask = room.slots(pod_class) > 0
+def _compute(pod_class: PodClass, room: Room, feasible: Mask) -> _Totals:
     standing = standing_score(pod_class, room, feasible)
     total = standing + allocation_score(pod_class, room.amounts())
     among = standing[feasible]

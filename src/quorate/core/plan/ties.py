@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quorate.core.model import PodTerm, all_of
-from quorate.core.plan.domains import fixed_slots
+from quorate.core.plan.domains import domain_codes, fixed_slots
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
 from quorate.core.plan.room import Room
 from quorate.core.state.encoding import Ints, Mask, PodClass
@@ -96,6 +96,7 @@ class Ties:
         self.classes = classes
         self.columns = sorted({c for pod_class in classes for c in pod_class.columns})
         self._room = room
+        self._known_codes: dict[str, Ints] = {}
         self._apart: dict[str, list[int]] = {"": self._apart_by_ports()}
         self._counted: list[_Counted] = []
         self.limits: list[list[Limit]] = [[] for _ in classes]
@@ -213,8 +214,10 @@ class Ties:
     # Topologies
 
     def _codes(self, key: str) -> Ints:
-        codes = self._room.snapshot.label(key).codes[: len(self._room.free)]
-        return codes.astype(np.int64)
+        found = self._known_codes.get(key)
+        if found is None:
+            found = self._known_codes[key] = domain_codes(key, self._room)
+        return found
 
     def _sort_topologies(self, keys: set[str]) -> None:
         """Tell shared topologies from local ones, and find out whether they are nested."""

@@ -7,7 +7,7 @@ whom is asked by ``plan.cycle``, for the writes that come before the binds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from quorate.core.model import Disk, SelectorTerm
 from quorate.core.model.storage import NO_PROVISIONER, ClaimKey
 from quorate.core.plan.candidates import Candidates, candidates_of
 from quorate.core.plan.filters import node_affinity
+from quorate.core.plan.moved_volumes import MovedVolumes
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.volume_counts import UNLIMITED, VolumeId
@@ -58,6 +59,8 @@ class VolumeRoom:
         self._decided: dict[ClaimKey, tuple[int, str]] = {}
         """Where a claim of several pods is provisioned (row, ""), or which volume it gets."""
         self._chosen: dict[tuple[int, int], tuple[tuple[str, ...], ...]] = {}
+        self.moved: MovedVolumes | None = None
+        """Of pods that a trial thinks away, or there; set on a copy."""
 
     def copy(self) -> VolumeRoom:
         """Return a room of its own to try something in."""
@@ -67,6 +70,7 @@ class VolumeRoom:
         other._attached, other._holders = dict(self._attached), dict(self._holders)
         other._disks, other._in_use = self._disks, self._in_use
         other._decided, other._chosen = dict(self._decided), dict(self._chosen)
+        other.moved = None
         return other
 
     # Questions of the rules
@@ -80,11 +84,16 @@ class VolumeRoom:
             for others, rows in self._disks:
                 if any(disk.conflicts(other) for other in others):
                     found |= rows
+            if self.moved is not None:
+                (found.add if self.moved.has_disk(disk) else found.discard)(self.moved.row)
         return sorted(found)
 
-    def is_used(self, claims: Iterable[ClaimKey]) -> bool:
+    def is_used(self, claims: Collection[ClaimKey]) -> bool:
         """Whether a pod on a node uses one of these claims."""
-        return any(key in self._in_use or key in self._storage.in_use for key in claims)
+        if self.moved is not None and self.moved.is_used(claims):
+            return True
+        there = self._storage.in_use if self.moved is None else ()
+        return any(key in self._in_use or key in there for key in claims)
 
     def limits(self, driver: str) -> Ints | None:
         """Return int64[n]: how many volumes of the driver each node takes; None: any number."""
@@ -96,12 +105,18 @@ class VolumeRoom:
         found = self._attached.get(driver)
         if found is None:
             found = self._storage.nodes.column(driver)[: len(self._snapshot)]
+        if self.moved is not None and (change := self.moved.change(driver)):
+            found = found.copy()
+            found[self.moved.row] += change
         return found
 
     def holders(self, volume_id: VolumeId) -> list[int]:
         """Return the rows on which a pod uses the volume."""
         here = self._storage.nodes.holders.get(volume_id)
-        return sorted(self._holders.get(volume_id, _NOBODY).union(here or ()))
+        rows = set(self._holders.get(volume_id, _NOBODY).union(here or ()))
+        if self.moved is not None:
+            (rows.add if self.moved.holds(volume_id) else rows.discard)(self.moved.row)
+        return sorted(rows)
 
     def affinity(self, terms: tuple[SelectorTerm, ...]) -> Mask:
         """Return bool[n]: nodes that match a volume's node affinity."""

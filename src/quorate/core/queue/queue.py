@@ -33,7 +33,7 @@ class Queue:
             self.alarms.pop(key, None)
             self.ready.add(key)
 
-    def room_grew(self, could_help: Callable[[PodClass], bool]) -> None:
+    def room_grew(self, could_help: Callable[[PodClass, int | None], bool]) -> None:
         """Wake the blocked gangs that the change could help, by their classes."""
         self.make_ready(self.blocked.woken_by(could_help))
 
@@ -48,9 +48,9 @@ class Queue:
         self.ready = set()
         return sorted(ready, key=order_key)
 
-    def block(self, key: GangKey, classes: Iterable[PodClass]) -> None:
-        """Leave the gang alone until room for one of its classes grows."""
-        self.blocked.add(key, classes)
+    def block(self, key: GangKey, classes: Iterable[PodClass], priority: int | None = None) -> None:
+        """Leave the gang alone until room for one of its classes grows; see ``Blocked.add``."""
+        self.blocked.add(key, classes, priority)
 
     def back_off(self, key: GangKey, until_s: float) -> None:
         """Leave the gang alone until then."""

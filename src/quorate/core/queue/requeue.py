@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from quorate.core.model import GangKey
 from quorate.core.state.encoding import PodClass
 
+_Need = tuple[PodClass, int | None]
+
 
 class Blocked:
     """Gangs that did not fit, by the pod classes of which more would have to fit.
@@ -16,8 +18,8 @@ class Blocked:
     """
 
     def __init__(self) -> None:
-        self._classes_of: dict[GangKey, tuple[PodClass, ...]] = {}
-        self._by_class: dict[PodClass, dict[GangKey, None]] = {}
+        self._classes_of: dict[GangKey, tuple[_Need, ...]] = {}
+        self._by_class: dict[_Need, dict[GangKey, None]] = {}
 
     def __iter__(self) -> Iterator[GangKey]:
         """Iterate over the blocked gangs, the longest blocked first."""
@@ -31,25 +33,28 @@ class Blocked:
         """Return how many gangs are blocked."""
         return len(self._classes_of)
 
-    def add(self, key: GangKey, classes: Iterable[PodClass]) -> None:
-        """Block a gang until a class of its fits somewhere where it did not."""
+    def add(self, key: GangKey, classes: Iterable[PodClass], priority: int | None = None) -> None:
+        """Block a gang until a class of its fits somewhere where it did not.
+
+        ``priority`` is set if pods of lower priority may have to make room for it.
+        """
         self.discard(key)
-        self._classes_of[key] = tuple(classes)
-        for pod_class in self._classes_of[key]:
-            self._by_class.setdefault(pod_class, {})[key] = None
+        self._classes_of[key] = tuple((pod_class, priority) for pod_class in classes)
+        for need in self._classes_of[key]:
+            self._by_class.setdefault(need, {})[key] = None
 
     def discard(self, key: GangKey) -> None:
         """Forget a gang, blocked or not."""
-        for pod_class in self._classes_of.pop(key, ()):
-            gangs = self._by_class[pod_class]
+        for need in self._classes_of.pop(key, ()):
+            gangs = self._by_class[need]
             gangs.pop(key, None)
             if not gangs:
-                del self._by_class[pod_class]
+                del self._by_class[need]
 
-    def woken_by(self, could_help: Callable[[PodClass], bool]) -> set[GangKey]:
+    def woken_by(self, could_help: Callable[[PodClass, int | None], bool]) -> set[GangKey]:
         """Return the gangs with a class that a change ``could_help``."""
         woken: set[GangKey] = set()
-        for pod_class, gangs in self._by_class.items():
-            if could_help(pod_class):
+        for need, gangs in self._by_class.items():
+            if could_help(*need):
                 woken.update(gangs)
         return woken

@@ -8,13 +8,16 @@ Called by ``scheduler``. This is the one mutable class of the core.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import replace
 
 from quorate.core import changes
-from quorate.core.changes import BindFailure, Change
+from quorate.core.changes import Change
 from quorate.core.journal import Journal
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
-from quorate.core.state import looked_up
+from quorate.core.state import looked_up, outcomes
 from quorate.core.state.device_asks import Asks
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
@@ -23,6 +26,7 @@ from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_o
 from quorate.core.state.holds import Holds, placed
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
 from quorate.core.state.storage import Storage
@@ -54,6 +58,7 @@ class Cluster:
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
         self.holds = Holds()
+        self.precedence = Precedence(self.nodes, self.profiles.values())
         self.found: Journal | None = None
         """The journal of the leader before us."""
         self.touched: set[GangKey] = set()
@@ -76,12 +81,7 @@ class Cluster:
             changes.OwnerChanged: self._owner_changed,
             changes.ObjectChanged: self._object_changed,
             changes.ObjectGone: self._object_gone,
-            changes.PodBound: self._pod_bound,
-            changes.BindFailed: self._bind_failed,
-            changes.PrepareFailed: self._note_prepared,
-            changes.Undone: self._note_prepared,
-            changes.BindingAdmitted: self._binding_admitted,
-            changes.JournalFound: self._journal_found,
+            **{kind: partial(act, self) for kind, act in outcomes.HANDLERS.items()},
         }
 
     def apply(self, change: Change) -> None:
@@ -102,7 +102,7 @@ class Cluster:
         stirred = {*self.storage.take_stirred(), *self.devices.take_stirred_users()}
         entries = (self.pods.get(uid) for uid in stirred)
         self.touched.update(e.gang.key for e in entries if e is not None and e.gang is not None)
-        news = self.touched, self.grown, self.nodes_differ
+        news = self.touched, self.grown | self.precedence.take_freed(), self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
 
@@ -132,6 +132,8 @@ class Cluster:
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
             self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
+            if entry.nominated:
+                self.precedence.waits_no_more(entry, node.name)
             self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
@@ -147,6 +149,7 @@ class Cluster:
         if is_new:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
+            self.precedence.grow()
             self.storage.nodes.node_added(name, row, self.nodes.capacity)
             for uid in self._on_node.get(name, ()):
                 self._take(self.pods[uid], row)
@@ -165,6 +168,7 @@ class Cluster:
             self.neighbours.release(
                 row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
+            self.precedence.released(entry)
             self.storage.release(uid)
             entry.row = -1
         self.storage.nodes.node_removed(change.name)
@@ -184,7 +188,9 @@ class Cluster:
             entry.gang = self._gang_for(pod)
             self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
             self.holds.note(None, entry)
-        elif entry.pod != pod:
+        elif replace(entry.pod, start_time=pod.start_time) == pod:
+            entry.pod = pod  # nothing is counted by when it started
+        else:
             was = placed(entry)
             where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
             was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
@@ -193,6 +199,7 @@ class Cluster:
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
             self.devices.note_user(pod, entry.pod)
+            entry.note_nomination(pod)
             self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
@@ -200,14 +207,14 @@ class Cluster:
             self._enter(entry, where, node if where in _ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry, ran=ran)
-                entry.gang.settle(pod.uid)
+                self.settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
             self.holds.note(was, entry)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
-            entry.gang.settle(pod.uid)
+            self.settle(entry.gang, pod.uid)
 
     def _class_of(self, pod: Pod) -> PodClass:
         return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
@@ -230,7 +237,7 @@ class Cluster:
 
     def _after_loss(self, gang: GangEntry, uid: str) -> None:
         gang.after_loss()
-        gang.settle(uid)
+        self.settle(gang, uid)
         self._drop_if_empty(gang)
 
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
@@ -244,6 +251,8 @@ class Cluster:
             entry.gang.attach(entry, where)
             self.waiting += where is Where.WAITING
             self.touched.add(entry.gang.key)
+            if where is Where.WAITING:
+                self.precedence.waits(entry)
         if not node or entry.pod.finished:
             return
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
@@ -258,6 +267,7 @@ class Cluster:
         self.neighbours.take(
             row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
         )
+        self.precedence.took(entry)
 
     def _leave(self, entry: PodEntry) -> None:
         """Undo ``_enter``; the entry keeps its old row for the caller to look at."""
@@ -265,8 +275,11 @@ class Cluster:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
             self.touched.add(entry.gang.key)
+        if entry.nominated:
+            self.precedence.waits_no_more(entry)
         self.storage.release(entry.pod.uid)
         if entry.row >= 0:
+            self.precedence.released(entry)
             self.nodes.release(entry.row, entry.pod_class)
             self.neighbours.release(
                 entry.row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
@@ -277,7 +290,8 @@ class Cluster:
             if not on_node:
                 del self._on_node[entry.node]
 
-    def _move(self, entry: PodEntry, where: Where, node: str) -> None:
+    def move(self, entry: PodEntry, where: Where, node: str) -> None:
+        """Count a pod where it is now."""
         row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
@@ -356,45 +370,14 @@ class Cluster:
     def _object_gone(self, change: changes.ObjectGone) -> None:
         looked_up.remove(change.kind, change.namespace, change.name, self)
 
-    # Outcomes of our binds, and of those of the leader before us
+    # Outcomes
 
-    def _journal_found(self, change: changes.JournalFound) -> None:
-        self.found = change.journal
-
-    def _pod_bound(self, change: changes.PodBound) -> None:
-        entry = self.pods.get(change.uid)
-        if entry is None or entry.gang is None:
+    def settle(self, gang: GangEntry, uid: str) -> None:
+        """Close the attempt when its last bind is settled and the gang is quorate."""
+        attempt = gang.attempt
+        if attempt is None:
             return
-        if entry.where not in (Where.BOUND, Where.REFUSED):  # the watch may have told more
-            self._move(entry, Where.BOUND, change.node)
-        entry.gang.settle(change.uid)
-
-    def _bind_failed(self, change: changes.BindFailed) -> None:
-        if change.failure is BindFailure.GONE:
-            self._pod_gone(changes.PodGone(change.uid))
-            return
-        entry = self.pods.get(change.uid)
-        if entry is None or entry.gang is None:
-            return
-        if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
-            if entry.gang.attempt is not None:
-                entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
-            self._move(entry, Where.BOUND, change.node)
-        elif entry.where is Where.ASSUMED and entry.node == change.node:
-            if change.failure is not BindFailure.NOT_SENT:
-                entry.gang.failed = True
-                entry.gang.last_failure = change.message
-            self._move(entry, place_of(entry.pod, None, self.scheduler_names), "")
-        entry.gang.settle(change.uid)
-
-    def _note_prepared(self, change: changes.PrepareFailed | changes.Undone) -> None:
-        """Tell the gang what became of writes that come before its binds."""
-        if change.key in self.gangs:
-            self.gangs[change.key].note_prepared(change)
-            self.touched.add(change.key)
-
-    def _binding_admitted(self, change: changes.BindingAdmitted) -> None:
-        """Count another scheduler's pod where it is about to be bound, or no more."""
-        entry = self.pods.get(change.uid)
-        if entry is not None and entry.where is Where.FOREIGN:
-            self._move(entry, Where.FOREIGN, change.node)
+        attempt.open.discard(uid)
+        if not attempt.open and (gang.started or not gang.bound):
+            gang.attempt = None
+            self.precedence.may_go(gang)

@@ -52,9 +52,11 @@ class PodEntry:
         "gang",
         "label_set",
         "node",
+        "nominated",
         "ours",
         "pod",
         "pod_class",
+        "preempting",
         "row",
         "where",
     )
@@ -69,6 +71,15 @@ class PodEntry:
         self.node = ""
         self.row = -1
         self.evicting = False
+        self.nominated = pod.nominated
+        """The node on which it is promised room: as the API says it, or as we decided since."""
+        self.preempting = False
+        """Whether we are deleting it to make room for another pod."""
+
+    def note_nomination(self, pod: Pod) -> None:
+        """Take what a newer version says of its node, unless it says what the last one said."""
+        if pod.nominated != self.pod.nominated:
+            self.nominated = pod.nominated
 
 
 class Attempt:
@@ -130,6 +141,8 @@ class GangEntry:
         self.is_short = False
         """Whether minResources held it back when it was last tried."""
         self.last_failure = ""
+        self.preemption_said = ""
+        """What preemption could not do when it was last tried, in kube-scheduler's words."""
         self.shun: frozenset[str] = frozenset()
         """Nodes for which claims could not be bound: the next attempt goes elsewhere, if it can."""
         self.is_undoing = False
@@ -302,15 +315,6 @@ class GangEntry:
             return stays >= attempt.min_count or not self.counts[Where.REFUSED]
         # The mark of a dead leader's bind, which arrived after we had taken its gang up.
         return pod.started and pod.attempt not in {attempt.id, *self.founders}
-
-    def settle(self, uid: str) -> None:
-        """Close the attempt when its last bind is settled and the gang is quorate."""
-        attempt = self.attempt
-        if attempt is None:
-            return
-        attempt.open.discard(uid)
-        if not attempt.open and (self.started or not self.bound):
-            self.attempt = None
 
     def may_be_sealed(self, attempt_id: str) -> bool:
         """Tell whether a bind that was planned to make the gang quorate would do so still."""

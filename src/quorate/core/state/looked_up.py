@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from quorate.core.changes import AnyObject
 from quorate.core.model import DeviceClass, Namespace, ResourceClaim, ResourceSlice
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.selects import ReplicaSet, ReplicationController, Service, StatefulSet
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ def put(found: AnyObject, cluster: Cluster) -> None:
             cluster.neighbours.put_namespace(found)
         case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
             cluster.spread_defaults.put(found)
+        case PodDisruptionBudget():
+            cluster.precedence.budgets.put(found)
         case ResourceSlice() | DeviceClass() | ResourceClaim():
             cluster.devices.put(found)
         case _:
@@ -35,6 +38,8 @@ def remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
             cluster.neighbours.remove_namespace(name)
         case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
             cluster.spread_defaults.remove(kind, namespace, name)
+        case "PodDisruptionBudget":
+            cluster.precedence.budgets.remove(namespace, name)
         case "ResourceSlice" | "DeviceClass" | "ResourceClaim":
             cluster.devices.remove(kind, namespace, name)
         case _:

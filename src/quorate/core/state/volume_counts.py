@@ -82,7 +82,7 @@ class VolumeCounts:
         held[row] += sign
         if held[row] <= 0:
             del held[row]
-        if was != (held[row] > 0) and not self._is_attached(volume_id, row):
+        if was != (held[row] > 0) and not self.is_attached(volume_id, row):
             self._column(volume_id[0])[row] += sign
         if not held:
             del self.holders[volume_id]
@@ -101,7 +101,8 @@ class VolumeCounts:
         if not nodes:
             del self._attached[volume_id]
 
-    def _is_attached(self, volume_id: VolumeId, row: int) -> bool:
+    def is_attached(self, volume_id: VolumeId, row: int) -> bool:
+        """Whether the volume is attached to the row's node, whoever uses it."""
         return any(self._row_of.get(node) == row for node in self._attached.get(volume_id, ()))
 
     def _column(self, driver: str) -> Ints:

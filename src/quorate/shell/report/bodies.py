@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 from quorate.core.model import Pod
+from quorate.core.plan.plan import Preemption
 from quorate.core.reasons import Reason
 from quorate.dialects.fields import format_micro_time, format_time
 
@@ -69,6 +70,18 @@ def event(
             "uid": pod.uid,
         },
     }
+
+
+def caused_by(event: dict[str, object], preemption: Preemption) -> dict[str, object]:
+    """Return an Event about a victim, with the pod that gets its room as its other object."""
+    related = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": preemption.namespace,
+        "name": preemption.name,
+        "uid": preemption.uid,
+    }
+    return {**event, "related": related}
 
 
 def about(

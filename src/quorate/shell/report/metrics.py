@@ -40,6 +40,7 @@ class Metrics:
         )
         self.binds = self._counter("binds", "Outcomes of binds.", ["outcome"])
         self.evictions = self._counter("evictions", "Pods evicted to roll a gang back.", [])
+        self.preempted = self._counter("preempted", "Pods deleted for others of more priority.", [])
         self.gangs_planned = self._counter("gangs_planned", "Gangs for which binds were sent.", [])
         self.unverified = self._counter(
             "unverified_plans", "Plans that failed verification and were not sent.", []

@@ -81,6 +81,8 @@ class Planned(Record, frozen=True, kw_only=True):
     gangs: list[GangSummary] = []
     evictions: list[str] = []
     """Uids."""
+    preemptions: list[tuple[str, str, list[str]]] = []
+    """Uid of the pod that gets room, the node, and uids of the victims."""
     touched: int = 0
     wake_at_s: float | None = None
 
@@ -121,6 +123,7 @@ def planned(plan: Plan) -> Planned:
         digest=digest(plan),
         gangs=[summary(gang) for gang in plan.gangs],
         evictions=[eviction.uid for eviction in plan.evictions],
+        preemptions=[(p.uid, p.node, [v.uid for v in p.victims]) for p in plan.preemptions],
         touched=len(plan.touched),
         wake_at_s=plan.wake_at_s,
     )

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from quorate.core.explain import Explainer
-from quorate.core.model import GangKey, Pod
+from quorate.core.model import GangKey, Pod, PodShape
+from quorate.core.plan.plan import Preemption, Victim
 from quorate.core.reasons import Explanation, GangState, Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.gangs import GangEntry, Where, key_of
@@ -93,6 +94,18 @@ class Reporter:
         self.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
         if pod.warning:
             self._warn(key_of(pod), pod, pod.warning)
+
+    def preempted(self, preemption: Preemption, victim: Victim) -> None:
+        """Tell that a pod is being deleted so that another one gets its room."""
+        self._metrics.preempted.inc()
+        note = f"Preempted by pod {preemption.uid} on node {preemption.node}"
+        if victim.gang_hit:
+            note = f"{note}; {victim.gang_hit}"
+        by = preemption.scheduler
+        pod = Pod(victim.uid, victim.namespace, victim.name, scheduler=by, shape=PodShape())
+        make = self._event(pod, kind="Normal", reason="Preempted", action="Preempting", note=note)
+        send = partial(self._send_event, pod, lambda: bodies.caused_by(make(), preemption))
+        self.writes.put(("Preempted", victim.uid), send, urgent=False)
 
     def gone(self, uid: str) -> None:
         """Forget a deleted pod."""

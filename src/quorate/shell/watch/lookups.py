@@ -21,6 +21,7 @@ from quorate.core.model import (
     ResourceClaim,
     ResourceSlice,
 )
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.selects import (
     ReplicaSet,
     ReplicationController,
@@ -84,9 +85,21 @@ class _WireBySelector(Struct, gc=False):
     spec: _BySelector | None = None
 
 
+class _BudgetStatus(Struct, gc=False, rename="camel"):
+    disruptions_allowed: int | None = None
+    disrupted_pods: dict[str, msgspec.Raw] | None = None
+
+
+class _WireBudget(Struct, gc=False):
+    metadata: _Metadata
+    spec: _BySelector | None = None
+    status: _BudgetStatus | None = None
+
+
 _NAMESPACE = msgspec.json.Decoder(_WireNamespace)
 _BY_LABELS = msgspec.json.Decoder(_WireByLabels)
 _BY_SELECTOR = msgspec.json.Decoder(_WireBySelector)
+_BUDGET = msgspec.json.Decoder(_WireBudget)
 T = TypeVar("T", bound=Struct)
 
 
@@ -139,6 +152,18 @@ def _equal(wire: _WireByLabels) -> LabelSelector | None:
     return LabelSelector(tuple(Requirement(k, "In", (v,)) for k, v in sorted(written.items())))
 
 
+def _budget(raw: bytes) -> PodDisruptionBudget:
+    meta, selector = _selecting(raw)
+    status = _decode(_BUDGET, raw).status or _BudgetStatus()
+    return PodDisruptionBudget(
+        meta.namespace,
+        meta.name,
+        selector,
+        status.disruptions_allowed or 0,
+        tuple(sorted(status.disrupted_pods or ())),
+    )
+
+
 def _selecting(raw: bytes) -> tuple[_Metadata, LabelSelector | None]:
     wire = _decode(_BY_SELECTOR, raw)
     written = wire.spec.selector if wire.spec is not None else None
@@ -165,6 +190,11 @@ LOOKUPS: tuple[Lookup, ...] = (
     ),
     Lookup(Resource("apps", "v1", "replicasets", "ReplicaSet"), ReplicaSet, _replica_set),
     Lookup(Resource("apps", "v1", "statefulsets", "StatefulSet"), StatefulSet, _stateful_set),
+    Lookup(
+        Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+        PodDisruptionBudget,
+        _budget,
+    ),
     Lookup(
         Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
         Claim,

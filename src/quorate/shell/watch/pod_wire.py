@@ -107,6 +107,7 @@ class Spec(Struct, gc=False, rename="camel"):
     scheduler_name: str | None = None
     node_name: str | None = None
     priority: Int32 | None = None
+    preemption_policy: str | None = None
     scheduling_gates: list[Gate] | None = None
     scheduling_group: SchedulingGroup | None = None
     volumes: list[Volume] | None = None
@@ -134,6 +135,8 @@ class Status(Struct, gc=False, rename="camel"):
 
     phase: str | None = None
     reason: str | None = None
+    nominated_node_name: str | None = None
+    start_time: str | None = None
     conditions: Raw = EMPTY
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
@@ -272,6 +275,7 @@ class Condition(Struct, gc=False):
 
     type: str = ""
     reason: str | None = None
+    status: str | None = None
 
 
 def is_set(raw: Raw) -> bool:

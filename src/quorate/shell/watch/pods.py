@@ -24,12 +24,14 @@ from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
 from quorate.shell.watch import pod_shape, pod_volumes
 from quorate.shell.watch.pod_claims import pod_claims
 from quorate.shell.watch.pod_wire import (
+    Condition,
     Metadata,
     OwnerRef,
     ShapeError,
     Spec,
     Status,
     WirePod,
+    decode_part,
     defect_text,
     is_set,
 )
@@ -40,6 +42,7 @@ SHAPES_MAX = 16384
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _DECODER = msgspec.json.Decoder(WirePod)
 _PARTS = msgspec.json.Decoder(dict[str, Raw])
+_CONDITIONS = msgspec.json.Decoder(list[Condition] | None)
 _TEXT = msgspec.json.Decoder(str)
 _TEXTS = msgspec.json.Decoder(dict[str, str])
 K = TypeVar("K")
@@ -127,6 +130,10 @@ class PodDecoder:
             started=STARTED in annotations,
             hold_s=said.hold_s,
             refusal=_refusal(status) if node and status is not None else "",
+            nominated=(status and not node and status.nominated_node_name) or "",
+            start_time=(status and status.start_time) or "",
+            preempted=meta.deletion_timestamp is not None and _is_preempted(status),
+            never_preempts=spec.preemption_policy == "Never",
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -293,6 +300,16 @@ def _refusal(status: Status) -> str:
     if status.phase != "Failed" or not reason:
         return ""
     return reason if reason.startswith("OutOf") or reason in _REFUSALS else ""
+
+
+def _is_preempted(status: Status | None) -> bool:
+    """Whether a scheduler has marked the pod as the victim of a preemption."""
+    if status is None or b'"PreemptionByScheduler"' not in bytes(status.conditions):
+        return False
+    conditions = decode_part(_CONDITIONS, status.conditions, "status.conditions") or ()
+    first = next((one for one in conditions if one.type == "DisruptionTarget"), None)
+    is_true = first is not None and first.status == "True"
+    return is_true and first is not None and first.reason == "PreemptionByScheduler"
 
 
 def _parts(raw: Raw | bytes | None) -> dict[str, Raw]:

@@ -51,6 +51,14 @@ def lacking(pod_class: PodClass, free: Ints) -> dict[int, Mask]:
     return {column: free[:, column] < amount for column, amount in pod_class.checked}
 
 
+def could_hold(size: Ints, column: int, amount: int) -> bool:
+    """Whether a node with ``size`` (int64[r]) has that much of the resource, were it empty.
+
+    The number of pods is not looked at: kube-scheduler calls a lack of it always resolvable.
+    """
+    return column == PODS or int(size[column]) >= amount
+
+
 def message(column: int, names: list[str]) -> str:
     """Return the default scheduler's words for a lack of the resource."""
     return "Too many pods" if column == PODS else f"Insufficient {names[column]}"

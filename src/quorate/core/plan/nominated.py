@@ -1,0 +1,159 @@
+"""Room that is promised to pods which wait for it (``status.nominatedNodeName``).
+
+In: a pod, the room. Out: what each node says of it, nominated pods considered. Called by
+``plan.cycle``, ``plan.preemption`` and ``plan.diagnosis``. The rule is kube-scheduler's: a node has
+to take the pod beside the nominated pods of equal or higher priority there, and without them too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from quorate.core.plan.filters import verdicts
+from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.room import Room
+from quorate.core.plan.trial import Refused, Trial
+from quorate.core.reasons import RuledOut
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import Mask, PodClass
+from quorate.core.state.gangs import GangEntry, PodEntry
+
+Promised = dict[int, list[PodEntry]]
+
+
+def promised_to_others(
+    priority: int, cluster: Cluster, but: GangEntry | PodEntry | None = None
+) -> Promised:
+    """Return by row the nominated pods to which pods of a priority yield, ``but`` left out."""
+    found: Promised = {}
+    if not cluster.precedence.nominated:
+        return found
+    nominated, rows = cluster.precedence.nominated, cluster.nodes.rows
+    for node in nominated:
+        there = [
+            entry
+            for entry in nominated.on(node)
+            if entry.pod.priority >= priority and entry is not but and entry.gang is not but
+        ]
+        if there and node in rows:
+            found[rows[node]] = there
+    return found
+
+
+def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster) -> Room:
+    """Return the room that is left beside nominated pods, for a gang: one room for all its pods.
+
+    A gang with required affinity must not rely on pods that may come to nothing, so that no rule
+    sees them there.
+    """
+    if not promised:
+        return room
+    left = room.copy()
+    attracted = any(pod_class.shape.affinity for pod_class in pod_classes)
+    for row, entries in promised.items():
+        pods = np.zeros(len(room.free), np.int64)
+        pods[row] = 1
+        for entry in entries:
+            matched = cluster.neighbours.matched(entry.label_set)
+            pod_class = cluster.classes.matching(entry.pod_class, matched)
+            (left.withhold if attracted else left.take)(pod_class, pods)
+    return left
+
+
+@dataclass(slots=True)
+class Look:
+    """What the nodes say of one pod; masks are bool[n].
+
+    ``resolvable`` are the nodes that do not take it and might, with fewer pods there. ``whole`` is
+    set when no node was looked at (PreFilter rejects the pod).
+    """
+
+    feasible: Mask
+    resolvable: Mask
+    rules: list[str]
+    found: list[Verdict]
+    refused: dict[int, Refused] = field(default_factory=dict)
+    """By row, where nominated pods are in the way."""
+    whole: str = ""
+    is_hopeless: bool = False
+    """Whether that rejection leaves preemption nothing to try."""
+
+
+def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) -> Look:
+    """Judge every node for one more pod of the class."""
+    judged = list(verdicts(pod_class, room))
+    found = [verdict for _, verdict in judged]
+    left = room.snapshot.alive.copy()
+    resolvable = np.zeros(len(left), np.bool_)
+    seen = Look(left, resolvable, [name for name, _ in judged], found)
+    for verdict in found:
+        if verdict.whole:
+            if not seen.whole or not verdict.refusals[0].resolvable:
+                seen.whole = verdict.whole
+            if not verdict.refusals[0].resolvable:
+                seen.is_hopeless = True
+                left[:] = False
+                return seen
+    if seen.whole:
+        resolvable |= left & room.mask(pod_class)
+        left[:] = False
+        return seen
+    for verdict in found:
+        if verdict.early:
+            left &= verdict.codes != verdict.early
+    allowed = left & room.mask(pod_class)
+    for verdict in found:
+        for code, refusal in enumerate(verdict.refusals, start=1):
+            if refusal.resolvable:
+                resolvable |= left & (verdict.codes == code)
+        left &= verdict.codes == 0
+    _yield_to(promised, allowed, seen, pod_class, room, cluster)
+    return seen
+
+
+def _yield_to(
+    promised: Promised,
+    allowed: Mask,
+    seen: Look,
+    pod_class: PodClass,
+    room: Room,
+    cluster: Cluster,
+) -> None:
+    for row, entries in promised.items():
+        if not allowed[row]:
+            continue
+        refused = Trial(pod_class, row, room, cluster, seen.rules, entries).refused()
+        if refused is not None:
+            seen.feasible[row] = False
+            seen.resolvable[row] = refused.resolvable
+            seen.refused[row] = refused
+
+
+def ruled_out(seen: Look, room: Room) -> tuple[RuledOut, ...]:
+    """Count nodes by what rules them out, as kube-scheduler's FitError does.
+
+    A node counts for the first rule that it fails; resources may count it several times.
+    """
+    if seen.whole:
+        return (RuledOut(seen.whole, 0),)
+    left = room.snapshot.alive.copy()
+    counts: Counter[str] = Counter()
+    for refused in seen.refused.values():
+        counts.update(refused.texts)
+    left[list(seen.refused)] = False
+    for verdict in seen.found:
+        if verdict.early:
+            early = left & (verdict.codes == verdict.early)
+            counts[verdict.refusals[verdict.early - 1].message] += int(early.sum())
+            left &= ~early
+    for verdict in seen.found:
+        for text, nodes in verdict.several:
+            counts[text] += int((left & nodes).sum())
+        if not verdict.several:
+            for code, refusal in enumerate(verdict.refusals, start=1):
+                counts[refusal.message] += int((left & (verdict.codes == code)).sum())
+        left &= verdict.codes == 0
+    return tuple(RuledOut(message, count) for message, count in sorted(counts.items()) if count)

@@ -1,0 +1,253 @@
+"""Make room for a pod that fits nowhere by deleting pods of lower priority on one node.
+
+In: the pod, the room, the cluster. Out: the node and its victims, or why none helps. Called by
+``plan.cycle`` for pods of no gang under a profile of kube-scheduler's. Source of every rule here:
+kube-scheduler 1.36's DefaultPreemption and its evaluator. Two differences: where it starts to look
+at nodes is not random, and pods whose gang's binds are under way are not touched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from quorate.core.plan.filters import node_resources_fit
+from quorate.core.plan.nominated import Look, Promised, look
+from quorate.core.plan.room import Room
+from quorate.core.plan.trial import BY_NODE, Trial
+from quorate.core.reasons import RuledOut, available
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.gangs import PodEntry, Where
+
+_UNHELPFUL = "Preemption is not helpful for scheduling"
+_NO_VICTIMS = "No preemption victims found for incoming pod"
+_NEVER = "not eligible due to preemptionPolicy=Never."
+_WAITS = "not eligible due to a terminating pod on the nominated node."
+_NO_CLAIMS = "no new claims to deallocate"
+_PRIORITY_MIN = -(2**31)
+_LAST = "~"
+"""Sorts after every time: a pod that has not started yet starts now."""
+
+
+class Candidate(NamedTuple):
+    """A node that would take the pod without ``victims`` (the most important one first)."""
+
+    row: int
+    victims: tuple[PodEntry, ...]
+    violations: int
+    """How many of them their disruption budgets would spare."""
+    cost: tuple[int, int, int, int]
+
+
+Known = dict[int, Candidate | tuple[str, ...]]
+"""By row: the candidate, or why the node is none. Good until the row, or what is promised there,
+changes."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What preemption came to: a candidate, or what it could not do in kube-scheduler's words."""
+
+    chosen: Candidate | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """All that were looked at."""
+    said: str = ""
+    keeps_nomination: bool = False
+    """Whether an earlier promise stands, although nothing was found."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """One pod that looks for victims."""
+
+    entry: PodEntry
+    pod_class: PodClass
+    room: Room
+    cluster: Cluster
+    promised: Promised
+    seen: Look
+    known: Known
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def preempt(
+    entry: PodEntry,
+    pod_class: PodClass,
+    room: Room,
+    cluster: Cluster,
+    promised: Promised,
+    start: int = 0,
+    avoided: Collection[int] = (),
+    known: Known | None = None,
+) -> Outcome:
+    """Return the node to clear for the pod, and of whom. Changes nothing.
+
+    ``start`` says with which of the nodes in question to begin; ``avoided`` rows are not cleared.
+    What is ``known`` of nodes is not asked again, and what is learnt is added.
+    """
+    seen = look(pod_class, room, cluster, promised)
+    seen.resolvable[list(avoided)] = False
+    has_claims_rule = "DynamicResources" not in pod_class.profile.disabled
+    if seen.is_hopeless and has_claims_rule:
+        return Outcome(said="not found")  # DynamicResources' PostFilter fails on its own state
+    prefix = f"{_NO_CLAIMS}, preemption: " if has_claims_rule else "preemption: "
+    if entry.pod.never_preempts:
+        return Outcome(said=prefix + _NEVER, keeps_nomination=True)
+    if _waits_for_victims(entry, cluster, seen):
+        return Outcome(said=prefix + _WAITS, keeps_nomination=True)
+    if known is None or not set(seen.rules) <= BY_NODE:
+        known = {}  # other rules look at what happens on other nodes
+    search = _Search(entry, pod_class, room, cluster, promised, seen, known)
+    found = _candidates(search, start)
+    said = "" if found else prefix + _no_candidates(search)
+    return Outcome(_best(found), tuple(found), said)
+
+
+def _waits_for_victims(entry: PodEntry, cluster: Cluster, seen: Look) -> bool:
+    """Whether victims of this pod are going already, on a node that it may still get."""
+    row = cluster.nodes.rows.get(entry.nominated, -1)
+    if row < 0 or not seen.resolvable[row]:
+        return False
+    return any(
+        other.pod.priority < entry.pod.priority
+        and (other.preempting or (other.pod.terminating and other.pod.preempted))
+        for other in cluster.pods_on(entry.nominated)
+    )
+
+
+def _no_candidates(search: _Search) -> str:
+    nodes, counts = search.room.snapshot.nodes_alive, search.reasons
+    counts[_UNHELPFUL] += nodes - int(search.seen.resolvable.sum())
+    ruled_out = tuple(RuledOut(text, count) for text, count in counts.items() if count)
+    return available(nodes, ruled_out)
+
+
+# Candidates
+
+
+def _candidates(search: _Search, start: int) -> list[Candidate]:
+    """Return enough candidates, those whose budgets are kept first."""
+    profile = search.pod_class.profile
+    possible = np.flatnonzero(search.seen.resolvable)
+    if not len(possible):
+        return []
+    percentage = profile.preemption_nodes_percentage_min
+    wanted = max(len(possible) * percentage // 100, profile.preemption_nodes_min)
+    wanted = min(wanted, len(possible))
+    found: list[Candidate] = []
+    rows = np.roll(possible, -(start % len(possible)))
+    for row in _worth_a_trial(rows, search).tolist():
+        if row not in search.known:
+            search.known[row] = _on_node(row, search)
+        candidate = search.known[row]
+        if not isinstance(candidate, Candidate):
+            search.reasons.update(candidate)
+            continue
+        found.append(candidate)
+        if len(found) >= wanted and any(not one.violations for one in found):
+            break
+    return sorted(found, key=lambda one: one.violations > 0)
+
+
+def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
+    """Return the rows where pods of lower priority take as much as is missing, in their order."""
+    bound = search.cluster.precedence.bound
+    priority = search.entry.pod.priority
+    if bound is None:
+        return rows[:0]
+    has_victims = bound.has_below(priority, rows)
+    search.reasons[_NO_VICTIMS] += int((~has_victims).sum())
+    rows = rows[has_victims]
+    rules = search.seen.rules
+    if "NodePorts" in rules or "NodeResourcesFit" not in rules:
+        return rows  # another rule may be the first to refuse
+    free = search.room.free[rows]
+    free = free + bound.below(priority, rows, free.shape[1])
+    is_short = np.zeros(len(rows), np.bool_)
+    exact = np.isin(rows, list(search.promised))
+    names = search.room.snapshot.table.resources.names
+    for column, lacks in node_resources_fit.lacking(search.pod_class, free).items():
+        is_short |= lacks & ~exact
+        search.reasons[node_resources_fit.message(column, names)] += int((lacks & ~exact).sum())
+    return rows[~is_short]
+
+
+def _on_node(row: int, search: _Search) -> Candidate | tuple[str, ...]:
+    """Return the fewest, least important pods whose going lets the pod in; or why none do."""
+    cluster, priority = search.cluster, search.entry.pod.priority
+    name = search.room.snapshot.node(row).name
+    there = cluster.pods_on(name)
+    possible = [one for one in there if one.pod.priority < priority and _may_go(one)]
+    if not possible:
+        return (_NO_VICTIMS,)
+    trial = Trial(
+        search.pod_class,
+        row,
+        search.room,
+        cluster,
+        search.seen.rules,
+        search.promised.get(row, ()),
+    )
+    for one in possible:
+        trial.remove(one)
+    refused = trial.refused()
+    if refused is not None:
+        return refused.texts
+    possible.sort(key=importance)
+    violating, others = cluster.precedence.budgets.split(possible)
+    victims = _not_spared(violating, trial)
+    violations = len(victims)
+    victims += _not_spared(others, trial)
+    victims.sort(key=importance)
+    return Candidate(row, tuple(victims), violations, _cost(victims, violations)) if victims else ()
+
+
+def _not_spared(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
+    """Put back each of the pods that lets the preemptor fit still; return the others."""
+    victims = []
+    for one in pods:
+        trial.add(one)
+        if trial.refused() is not None:
+            trial.remove(one)
+            victims.append(one)
+    return victims
+
+
+def _may_go(entry: PodEntry) -> bool:
+    """Whether a pod may be a victim: not while its gang's binds are under way."""
+    gang = entry.gang
+    return entry.where is Where.BOUND and (gang is None or gang.attempt is None)
+
+
+def importance(entry: PodEntry) -> tuple[int, str, float, str]:
+    """Return what pods are sorted by, the most important first: of higher priority, then older."""
+    pod = entry.pod
+    return -pod.priority, pod.start_time or _LAST, pod.created_s, pod.uid
+
+
+# The choice
+
+
+def _best(candidates: list[Candidate]) -> Candidate | None:
+    """Return the candidate that costs least: by kube-scheduler's criteria, the first of equals."""
+    least = min((one.cost for one in candidates), default=None)
+    cheapest = [one for one in candidates if one.cost == least]
+    return max(cheapest, key=_oldest_start, default=None)
+
+
+def _cost(victims: list[PodEntry], violations: int) -> tuple[int, int, int, int]:
+    """Return violated budgets, the highest priority, the sum of (positive) priorities, pods."""
+    priorities = [victim.pod.priority for victim in victims]
+    total = sum(priority - _PRIORITY_MIN for priority in priorities)
+    return violations, max(priorities), total, len(priorities)
+
+
+def _oldest_start(one: Candidate) -> str:
+    """Return when the oldest of the most important victims started: later is cheaper."""
+    highest = one.victims[0].pod.priority
+    return min(v.pod.start_time or _LAST for v in one.victims if v.pod.priority == highest)

@@ -1,0 +1,139 @@
+"""Whether a pod would fit on a node, were some pods not there, or others there too.
+
+Used by ``plan.nominated`` and ``plan.preemption``. Costs what the node's pods cost: only rules that
+look at labels beyond the node judge all nodes, on counts of the trial's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from quorate.core.model import HostPort
+from quorate.core.plan.filters import ATTRIBUTE_RULES, RULES, node_ports, node_resources_fit
+from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.moved_volumes import MovedVolumes
+from quorate.core.plan.room import Room
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.gangs import PodEntry
+
+BY_NODE = frozenset((*ATTRIBUTE_RULES, "NodePorts", "NodeResourcesFit"))
+"""Rules that look at one node alone."""
+
+
+class Refused(NamedTuple):
+    """Why a node does not take the pod: its texts, and whether fewer pods could change it."""
+
+    texts: tuple[str, ...]
+    resolvable: bool
+
+
+class Trial:
+    """What one node would hold. The attribute rules are not asked: pods do not change them.
+
+    ``rules`` are those that apply to the pod as things are: a rule that kube-scheduler's PreFilter
+    skips stays skipped, whoever is thought there. ``promised`` are the nominated pods to which the
+    pod yields: it has to fit beside them, and without them.
+    """
+
+    def __init__(
+        self,
+        pod_class: PodClass,
+        row: int,
+        room: Room,
+        cluster: Cluster,
+        rules: Iterable[str],
+        promised: Sequence[PodEntry],
+    ) -> None:
+        self._pod_class = pod_class
+        self._row = row
+        self._cluster = cluster
+        self._promised = promised
+        applied = set(rules)
+        self._counted = [name for name in RULES if name in applied and name not in BY_NODE]
+        self._checks_fit = "NodeResourcesFit" in applied
+        self._room = room.copy() if self._counted else room
+        self._volumes = MovedVolumes(room.snapshot.storage, row)
+        if self._counted:
+            self._room.volumes.moved = self._volumes
+        self._concerns = cluster.neighbours.concerns(pod_class) if self._counted else frozenset()
+        self._is_stale = True
+        """Whether what rules count may differ from when they last let the pod in."""
+        self._checks_ports = "NodePorts" in applied
+        self._free: list[int] = room.free[row].tolist()
+        self._ports: set[HostPort] = set()
+        """Taken ones. As kube-scheduler's it is a set: a port held twice is free when one goes."""
+        if self._checks_ports:
+            there = cluster.pods_on(room.snapshot.node(row).name)
+            self._ports.update(port for entry in there for port in entry.pod.shape.host_ports)
+
+    def remove(self, entry: PodEntry) -> None:
+        """Think a pod of the node away."""
+        self._shift(entry, -1)
+
+    def add(self, entry: PodEntry) -> None:
+        """Think a pod there."""
+        self._shift(entry, 1)
+
+    def _shift(self, entry: PodEntry, pods: int) -> None:
+        for column, amount in entry.pod_class.demands:
+            self._free[column] -= pods * amount
+        (self._ports.update if pods > 0 else self._ports.difference_update)(
+            entry.pod.shape.host_ports
+        )
+        if self._counted:
+            matched = self._cluster.neighbours.matched(entry.label_set)
+            pod_class = self._cluster.classes.matching(entry.pod_class, matched)
+            self._room.shift_counts(pod_class, np.array([self._row]), np.array([pods]))
+            uses_volumes = self._volumes.shift(entry.pod.uid, pods)
+            looks_back = bool(entry.pod.shape.anti_affinity) or uses_volumes
+            self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)
+
+    def refused(self) -> Refused | None:
+        """Return why the node does not take the pod; None: it does."""
+        for entry in self._promised:
+            self.add(entry)
+        found = self._judge()
+        for entry in self._promised:
+            self.remove(entry)
+        if found is None and self._promised:
+            found = self._judge()
+        return found
+
+    def _judge(self) -> Refused | None:
+        pod_class = self._pod_class
+        if self._checks_ports and any(self._conflicts(port) for port in self._ports):
+            return Refused((node_ports.REFUSAL.message,), resolvable=True)
+        if self._checks_fit and (lacks := self._lacking()):
+            return lacks
+        for name in self._counted if self._is_stale else ():
+            verdict = RULES[name].judge(pod_class, self._room)
+            if verdict is not None and verdict.codes[self._row]:
+                return at_row(verdict, self._row)
+        self._is_stale = False
+        return None
+
+    def _conflicts(self, port: HostPort) -> bool:
+        return any(wanted.conflicts(port) for wanted in self._pod_class.shape.host_ports)
+
+    def _lacking(self) -> Refused | None:
+        table = self._room.snapshot.table
+        short = [(c, a) for c, a in self._pod_class.checked if self._free[c] < a]
+        if not short:
+            return None
+        texts = tuple(node_resources_fit.message(c, table.resources.names) for c, _ in short)
+        size = self._room.snapshot.allocatable[self._row]
+        is_large_enough = all(node_resources_fit.could_hold(size, c, a) for c, a in short)
+        return Refused(texts, is_large_enough)
+
+
+def at_row(verdict: Verdict, row: int) -> Refused:
+    """Return what a rule that refuses a node says of it."""
+    refusal = verdict.refusals[verdict.codes[row] - 1]
+    if verdict.several:
+        texts = tuple(text for text, nodes in verdict.several if nodes[row])
+        return Refused(texts, refusal.resolvable)
+    return Refused((refusal.message,), refusal.resolvable)

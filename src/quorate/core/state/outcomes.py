@@ -1,0 +1,81 @@
+"""What became of our writes, and of those of the leader before us: taken into the cluster.
+
+Called by ``cluster`` for each such change, with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quorate.core import changes
+from quorate.core.changes import BindFailure
+from quorate.core.state.gangs import Where, place_of
+
+if TYPE_CHECKING:
+    from quorate.core.state.cluster import Cluster
+
+
+def journal_found(cluster: Cluster, change: changes.JournalFound) -> None:
+    """Take the journal of the leader before us."""
+    cluster.found = change.journal
+
+
+def preemption_failed(cluster: Cluster, change: changes.PreemptionFailed) -> None:
+    """Let the pod and its victims be looked at again."""
+    cluster.touched |= cluster.precedence.failed(change, cluster.pods)
+
+
+def pod_bound(cluster: Cluster, change: changes.PodBound) -> None:
+    """Count the pod as bound."""
+    entry = cluster.pods.get(change.uid)
+    if entry is None or entry.gang is None:
+        return
+    if entry.where not in (Where.BOUND, Where.REFUSED):  # the watch may have told more
+        cluster.move(entry, Where.BOUND, change.node)
+    cluster.settle(entry.gang, change.uid)
+
+
+def bind_failed(cluster: Cluster, change: changes.BindFailed) -> None:
+    """Count the pod as waiting again, or where it is by now."""
+    if change.failure is BindFailure.GONE:
+        cluster.apply(changes.PodGone(change.uid))
+        return
+    entry = cluster.pods.get(change.uid)
+    if entry is None or entry.gang is None:
+        return
+    if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+        if entry.gang.attempt is not None:
+            entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
+        cluster.move(entry, Where.BOUND, change.node)
+    elif entry.where is Where.ASSUMED and entry.node == change.node:
+        if change.failure is not BindFailure.NOT_SENT:
+            entry.gang.failed = True
+            entry.gang.last_failure = change.message
+        cluster.move(entry, place_of(entry.pod, None, cluster.scheduler_names), "")
+    cluster.settle(entry.gang, change.uid)
+
+
+def note_prepared(cluster: Cluster, change: changes.PrepareFailed | changes.Undone) -> None:
+    """Tell the gang what became of writes that come before its binds."""
+    if change.key in cluster.gangs:
+        cluster.gangs[change.key].note_prepared(change)
+        cluster.touched.add(change.key)
+
+
+def binding_admitted(cluster: Cluster, change: changes.BindingAdmitted) -> None:
+    """Count another scheduler's pod where it is about to be bound, or no more."""
+    entry = cluster.pods.get(change.uid)
+    if entry is not None and entry.where is Where.FOREIGN:
+        cluster.move(entry, Where.FOREIGN, change.node)
+
+
+HANDLERS: dict[type[changes.Change], Callable[..., None]] = {
+    changes.PodBound: pod_bound,
+    changes.BindFailed: bind_failed,
+    changes.PreemptionFailed: preemption_failed,
+    changes.PrepareFailed: note_prepared,
+    changes.Undone: note_prepared,
+    changes.BindingAdmitted: binding_admitted,
+    changes.JournalFound: journal_found,
+}

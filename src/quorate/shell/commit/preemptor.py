@@ -1,0 +1,153 @@
+"""Make room for pods. In: preemptions of a plan. Out: failures, as changes; what succeeds returns
+to the core by the watch.
+
+Called by ``shell.app``. The writes are kube-scheduler's: the nomination, then for each victim the
+condition DisruptionTarget and a plain DELETE with the victim's own grace period. Disruption budgets
+were heard when the victims were chosen; they do not stop a deletion.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+import structlog
+
+from quorate.core.changes import PreemptionFailed
+from quorate.core.plan.plan import Preemption, Victim
+from quorate.dialects.fields import format_time
+from quorate.shell.clock import SteadyClock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from quorate.shell.kube.paths import pod_path
+
+log = structlog.get_logger(__name__)
+
+_RETRY_S = 0.2
+_TRIES_MAX = 5
+_AT_ONCE_MAX = 8
+
+
+class Preemptor:
+    """Carries preemptions out, a few writes at a time; each is tried a few times.
+
+    ``on_preempted`` is told of each victim that is going.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        on_preempted: Callable[[Preemption, Victim], None],
+        on_change: Callable[[PreemptionFailed], None],
+        may_write: Callable[[], bool],
+        *,
+        clock: SteadyClock,
+    ) -> None:
+        self._client = client
+        self._may_write = may_write
+        self._on_change = on_change
+        self._on_preempted = on_preempted
+        self._clock = clock
+        self._slots = asyncio.Semaphore(_AT_ONCE_MAX)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, preemptions: Iterable[Preemption]) -> None:
+        """Start to carry them out; returns at once."""
+        for preemption in preemptions:
+            task = asyncio.create_task(self._preempt(preemption))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Give up what is under way; a successor finds the pods as they are."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _preempt(self, preemption: Preemption) -> None:
+        """Nominate first: a successor that finds victims going finds for whom."""
+        await self._nominate(preemption)
+        for namespace, name in preemption.displaced:
+            await self._tried(partial(self._patch, namespace, name, _nomination("")))
+        problems = await asyncio.gather(
+            *(self._delete(preemption, victim) for victim in preemption.victims)
+        )
+        pairs = zip(preemption.victims, problems, strict=True)
+        failed = {victim.uid: problem for victim, problem in pairs if problem}
+        if failed:
+            problem = next(iter(failed.values()))
+            log.warning("victims were not deleted", pod=preemption.name, problem=problem)
+            self._on_change(PreemptionFailed(preemption.uid, tuple(failed), problem))
+
+    async def _nominate(self, preemption: Preemption) -> None:
+        body = _nomination(preemption.node, preemption.uid)
+        problem = await self._tried(
+            lambda: self._patch(preemption.namespace, preemption.name, body)
+        )
+        if problem:
+            log.warning("a nomination was not written", pod=preemption.name, problem=problem)
+
+    async def _delete(self, preemption: Preemption, victim: Victim) -> str:
+        """Mark a victim and delete it; return what was wrong, or "" (also when it is gone)."""
+        mark = _disrupted(preemption.scheduler, victim.uid, self._clock.wall_s())
+        problem = await self._tried(lambda: self._patch(victim.namespace, victim.name, mark))
+        if problem != "":
+            return problem or ""
+        path = pod_path(victim.namespace, victim.name)
+        options = {"preconditions": {"uid": victim.uid}}
+        problem = await self._tried(lambda: self._client.delete(path, options))
+        if problem == "":
+            who = {"pod": victim.name, "node": preemption.node, "by": preemption.name}
+            log.warning("preempted", **who, gang=victim.gang_hit or None)
+            self._on_preempted(preemption, victim)
+        return problem or ""
+
+    async def _patch(self, namespace: str, name: str, body: object) -> bytes:
+        return await self._client.patch(pod_path(namespace, name, "status"), body, "strategic")
+
+    async def _tried(self, send: Callable[[], Awaitable[object]]) -> str | None:
+        """Send until it is done ("") or hopeless (the last problem); None: the pod is gone."""
+        problem = "another replica leads"
+        for attempt in range(_TRIES_MAX):
+            if not self._may_write():
+                return problem
+            try:
+                async with self._slots:
+                    await send()
+            except (NotFound, Conflict):
+                return None  # or another pod has the name by now: the watch will say so
+            except (TooManyRequests, ServerError, Unreachable) as error:
+                problem = error.message
+                await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
+            except ApiError as error:
+                return error.message
+            else:
+                return ""
+        return problem
+
+
+def _nomination(node: str, uid: str = "") -> dict[str, object]:
+    """Return the patch of a waiting pod's status; the pod of another ``uid`` is left alone."""
+    body: dict[str, object] = {"status": {"nominatedNodeName": node or None}}
+    return {**body, "metadata": {"uid": uid}} if uid else body
+
+
+def _disrupted(scheduler: str, uid: str, now_s: float) -> dict[str, object]:
+    """Return the patch that says why the pod goes: Jobs do not count it as a failure."""
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": f"{scheduler}: preempting to accommodate a higher priority pod",
+        "lastTransitionTime": format_time(now_s),
+        "lastProbeTime": None,
+    }
+    return {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
