@@ -79,6 +79,8 @@ def _asked() -> Iterable[Right]:
 
 
 ASKED = frozenset(_asked())
+CHECKED_BESIDES = frozenset({Right("patch", "resource.k8s.io", "resourceclaims/binding")})
+"""No request names these: the API server asks for them when a claim's status gets devices."""
 
 
 def granted(text: str) -> list[Right]:

@@ -269,17 +269,17 @@ class Explainer:
             return Reason.STARTING, "there is room; the next cycle places it", ""
         nodes = self._room.snapshot.nodes_alive
         prefix = self._fit_words(gang, found)
-        if found.claim_problem is not None:
-            blocker = found.claim_problem
-            words = available(nodes, blocker.ruled_out)
-            words = f"{prefix}no node takes pod {blocker.pod}: {words}"
-            return Reason.CLAIM_NOT_USABLE, words, "mend the claim, or wait for it to be made"
         if found.volume_problem is not None:
             blocker, detail = found.volume_problem
             words = (
                 f"{prefix}no node takes pod {blocker.pod}: {available(nodes, blocker.ruled_out)}"
             )
             return Reason.CLAIM_NOT_USABLE, f"{words} ({detail})", "create or mend that object"
+        if found.claim_problem is not None:
+            blocker = found.claim_problem
+            words = available(nodes, blocker.ruled_out)
+            words = f"{prefix}no node takes pod {blocker.pod}: {words}"
+            return Reason.CLAIM_NOT_USABLE, words, "mend the claim, or wait for it to be made"
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
             words = (

@@ -67,9 +67,11 @@ def _add_with_problems(
     for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
         base = entry.pod_class
         matched = cluster.neighbours.matched(entry.label_set)
-        kind = base.id, matched, *((one.rule, one.kind) for one in wants.problems)
+        ask = cluster.asks.of(entry.pod) if entry.pod.device_claims else None
+        kind = base.id, matched, ask, *((one.rule, one.kind) for one in wants.problems)
         named = first.setdefault(kind, wants)
-        members.setdefault(cluster.classes.matching(base, matched, wants=named), []).append(entry)
+        pod_class = cluster.classes.matching(base, matched, wants=named, ask=ask)
+        members.setdefault(pod_class, []).append(entry)
 
 
 def _defaults(base: PodClass, entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:

@@ -58,11 +58,11 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         named = min(entry.pod.name for entry in members[pod_class])
         blocker = _blocker(pod_class, named, count, class_fit, after, cluster)
         blockers.append(blocker)
-        if pod_class.ask is not None and pod_class.ask.problem:
-            claim_problem = claim_problem or blocker
-            continue
         if pod_class.wants is not None and pod_class.wants.problems:
             volume_problem = volume_problem or (blocker, pod_class.wants.problems[0].detail)
+            continue
+        if pod_class.ask is not None and pod_class.ask.problem:
+            claim_problem = claim_problem or blocker
             continue
         matching = _matching(pod_class, room)
         if not matching.any():

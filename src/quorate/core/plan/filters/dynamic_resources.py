@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.model import SelectorTerm
 from quorate.core.plan.devices.expressions import Broken
 from quorate.core.plan.filters.node_affinity import matches_term
 from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected
@@ -77,9 +78,15 @@ def can_reach(ask: Ask, room: Room) -> Mask:
     for held in room.taking.held(ask):
         if held.unusable:
             mask[:] = False
-        if held.nodes is not None:
-            any_term = np.zeros(len(mask), np.bool_)
-            for term in held.nodes:
-                any_term |= matches_term(term, room.snapshot)
-            mask &= any_term
+        mask &= reaches(held.nodes, room)
     return mask
+
+
+def reaches(nodes: tuple[SelectorTerm, ...] | None, room: Room) -> Mask:
+    """Return bool[n]: nodes that reach devices which only nodes of these terms (None: all) do."""
+    if nodes is None:
+        return np.ones(len(room.free), np.bool_)
+    found = np.zeros(len(room.free), np.bool_)
+    for term in nodes:
+        found |= matches_term(term, room.snapshot)
+    return found
