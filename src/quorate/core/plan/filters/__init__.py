@@ -125,5 +125,6 @@ def pod_slots(pod_class: PodClass, room: Room, counted: tuple[str, ...] = _COUNT
     for _, verdict in verdicts(pod_class, room, counted):
         count[verdict.codes > 0] = 0
     if pod_class.ask is not None and "DynamicResources" not in pod_class.profile.disabled:
-        count = dynamic_resources.limit(pod_class.ask, count, room)
+        together = pod_class.profile.packs_gangs
+        count = dynamic_resources.limit(pod_class.ask, count, room, together=together)
     return count

@@ -53,11 +53,11 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     return Verdict(codes, tuple(refusals))
 
 
-def limit(ask: Ask, count: Ints, room: Room) -> Ints:
+def limit(ask: Ask, count: Ints, room: Room, *, together: bool) -> Ints:
     """Return int64[n]: ``count`` pods for each node, or as many as get devices for their claims.
 
-    A claim that several pods share ties them together: where one goes all go. So its first pod
-    goes where most of them have room.
+    A claim that several pods share ties them together: where one goes all go. So if they are to be
+    placed ``together``, the first one goes where most of them have room.
     """
     if ask.problem:
         return np.zeros_like(count)
@@ -65,7 +65,7 @@ def limit(ask: Ask, count: Ints, room: Room) -> Ints:
     rows = np.flatnonzero(count)
     if len(rows) and not room.taking.is_settled(ask):
         pods = room.taking.pods(ask, rows)
-        if ask.is_shared:
+        if ask.is_shared and together:
             most = int(count[rows][pods > 0].max(initial=0))
             pods = np.where(count[rows] == most, pods, 0)
         count[rows] = np.minimum(count[rows], pods)
