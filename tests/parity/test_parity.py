@@ -23,9 +23,10 @@ from tools.parity.ours import answer
 T = TypeVar("T")
 CASES = int(os.environ.get("QUORATE_PARITY_CASES", "20000"))
 BLOCK = 1000
-SCORES = (*STANDING, *ALLOCATION)
-DRAWN = [rule for rule in RULES if rule not in ("DynamicResources", "NodeDeclaredFeatures")]
-"""The rules that these cases meet; test_devices draws those of the others."""
+_ELSEWHERE = ("DynamicResources", "NodeDeclaredFeatures")
+"""Rules and scores that test_devices draws cases for."""
+SCORES = [score for score in (*STANDING, *ALLOCATION) if score not in _ELSEWHERE]
+DRAWN = [rule for rule in RULES if rule not in _ELSEWHERE]
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.json"))
 
 
