@@ -50,6 +50,12 @@ def _asked() -> Iterable[Right]:
     of_storage = ("csidrivers", "csinodes", "csistoragecapacities", "storageclasses")
     for one in (*of_storage, "volumeattachments"):
         yield from (Right(verb, "storage.k8s.io", one) for verb in ("list", "watch"))
+    devices = ("deviceclasses", "resourceslices", "resourceclaims")
+    for one in devices:
+        yield from (Right(verb, "resource.k8s.io", one) for verb in ("list", "watch"))
+    yield from (Right(verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch"))
+    yield Right("patch", "resource.k8s.io", "resourceclaims/status")
+    yield Right("patch", "resource.k8s.io", "resourceclaims/binding")
     yield Right("get", "", "pods")
     yield Right("create", "", "pods/binding")
     yield Right("create", "", "pods/eviction")
@@ -73,6 +79,8 @@ def _asked() -> Iterable[Right]:
 
 
 ASKED = frozenset(_asked())
+CHECKED_BESIDES = frozenset({Right("patch", "resource.k8s.io", "resourceclaims/binding")})
+"""No request names these: the API server asks for them when a claim's status gets devices."""
 
 
 def granted(text: str) -> list[Right]:

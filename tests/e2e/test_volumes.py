@@ -15,13 +15,6 @@ from tests.e2e.provisioner import (
 from tests.e2e.world import wait_for
 
 
-@pytest.fixture(autouse=True)
-def _needs_a_volume_controller(request):
-    """The embedded cluster has no controller that binds claims to volumes."""
-    if request.config.getoption("--cluster") == "embedded":
-        pytest.skip("the embedded cluster binds no claims")
-
-
 @pytest.fixture
 def classes(cluster, world):
     with storage_classes(cluster, world.namespace) as made:

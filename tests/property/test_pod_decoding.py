@@ -58,7 +58,7 @@ POD = {
         "resources": RESOURCES,
         "hostNetwork": True,
         "hostUsers": False,
-        "resourceClaims": [{"name": "c"}],
+        "resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}],
         "tolerations": [{"key": "a", "operator": "Exists", "value": "", "effect": "NoSchedule"}],
         "topologySpreadConstraints": [
             {

@@ -98,7 +98,7 @@ def test_blocked_gangs_are_woken_by_their_classes_and_by_no_other(script):
             plain.discard(key(arguments[0]))
         else:
             asked = []
-            woken = blocked.woken_by(lambda c, h=arguments[0], a=asked: (a.append(c), c in h)[1])
+            woken = blocked.woken_by(lambda c, _, h=arguments[0], a=asked: (a.append(c), c in h)[1])
             assert woken == plain.woken_by(arguments[0])
             assert len(asked) == len(set(asked)), "one question for each class"
         assert list(blocked) == list(plain.classes)

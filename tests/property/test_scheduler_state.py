@@ -28,7 +28,7 @@ def rebuilt(play: Play) -> Cluster:
 
 def assume(cluster, uid, node):
     """A pod under way may meanwhile be terminating, and its node may be gone: move it by hand."""
-    cluster._move(cluster.pods[uid], Where.ASSUMED, node)
+    cluster.move(cluster.pods[uid], Where.ASSUMED, node)
 
 
 def node_facts(cluster):

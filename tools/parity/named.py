@@ -45,6 +45,39 @@ _ABSENCE = {
 }
 _APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_ABSENCE]}}
 
+
+def _devices(node: str, **attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": node},
+        "spec": {
+            "driver": "gpu.example.com",
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "d0", "attributes": attributes}],
+        },
+    }
+
+
+def _class(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
+    return {**kind, "metadata": {"name": "gpu"}, "spec": spec}
+
+
+_FAST = 'device.attributes["gpu.example.com"].speed > 1'
+_DEVICE_CLAIM = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "mine", "namespace": "test"},
+    "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+}
+_DEVICE_CLAIM["spec"]["devices"]["requests"][0]["exactly"] |= {
+    "allocationMode": "ExactCount",
+    "count": 1,
+}
+_USES = {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]}
+_ASKS = {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]}
 _ZONE = "topology.kubernetes.io/zone"
 _CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
 _CLAIM = {
@@ -111,6 +144,41 @@ def _affinity(key: str, value: str) -> dict[str, Any]:
 
 
 NAMED = (
+    Named(
+        # An attribute that one device lacks: there the expression has no value. kube-scheduler
+        # gives the pod up as soon as it looks at that node.
+        "an expression that is broken for some devices rules out their nodes only",
+        {
+            "nodes": [_node("n0"), _node("n1")],
+            "pods": [],
+            "pod": _pod("pending", "test", **_USES),
+            "objects": [
+                _namespace("test", "test"),
+                _class(selectors=[{"cel": {"expression": _FAST}}]),
+                _devices("n0", speed={"int": 2}),
+                _devices("n1", model={"string": "a"}),
+                _DEVICE_CLAIM,
+            ],
+        },
+        their_feasible=(),
+        our_feasible=("n0",),
+    ),
+    Named(
+        # Not built yet: the pod waits, and the sentence says which resource is insufficient.
+        "an extended resource that only a device class backs is not allocated",
+        {
+            "nodes": [_node("n0")],
+            "pods": [],
+            "pod": _pod("pending", "test", **_ASKS),
+            "objects": [
+                _namespace("test", "test"),
+                _class(extendedResourceName="example.com/gpu"),
+                _devices("n0", model={"string": "a"}),
+            ],
+        },
+        their_feasible=("n0",),
+        our_feasible=(),
+    ),
     Named(
         # The plugin loses the selector's answer and asks it anew with no labels at all, which
         # NotIn and DoesNotExist match: so pods of every namespace count, prod's too.

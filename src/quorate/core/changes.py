@@ -12,12 +12,23 @@ from enum import StrEnum
 import msgspec
 
 from quorate.core.journal import Journal
-from quorate.core.model import GangKey, GangSpec, Namespace, Node, Owner, Pod
+from quorate.core.model import (
+    DeviceClass,
+    GangKey,
+    GangSpec,
+    Namespace,
+    Node,
+    Owner,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.selects import Selects
 from quorate.core.model.storage import AnyStorage
 
-AnyObject = Namespace | Selects | PodDisruptionBudget | AnyStorage
+AnyDevices = ResourceSlice | DeviceClass | ResourceClaim
+AnyObject = Namespace | Selects | PodDisruptionBudget | AnyStorage | AnyDevices
 """What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
 
 

@@ -275,6 +275,11 @@ class Explainer:
                 f"{prefix}no node takes pod {blocker.pod}: {available(nodes, blocker.ruled_out)}"
             )
             return Reason.CLAIM_NOT_USABLE, f"{words} ({detail})", "create or mend that object"
+        if found.claim_problem is not None:
+            blocker = found.claim_problem
+            words = available(nodes, blocker.ruled_out)
+            words = f"{prefix}no node takes pod {blocker.pod}: {words}"
+            return Reason.CLAIM_NOT_USABLE, words, "mend the claim, or wait for it to be made"
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
             words = (

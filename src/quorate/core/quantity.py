@@ -8,6 +8,7 @@ scheduler's ``MilliValue`` and ``Value`` do.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
 
 QUANTITY_MAX = 2**53
@@ -51,6 +52,20 @@ def parse_quantity(text: str, *, milli: bool = False) -> int:
     if units > QUANTITY_MAX:
         raise QuantityError(f"{text[:60]!r} is larger than any machine")
     return units
+
+
+@lru_cache(maxsize=16384)
+def exact(text: str) -> Fraction:
+    """Return ``text`` as it is: of any sign and size. Raises ``QuantityError``."""
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise QuantityError(f"{text[:60]!r} is not a quantity such as 500m, 2 or 16Gi")
+    sign, whole, fraction, only_fraction, suffix, exponent = match.groups()
+    fraction = fraction or only_fraction or ""
+    power = int(exponent) if exponent else _DECIMAL.get(suffix, 0)
+    value = Fraction(int((whole or "") + fraction), 10 ** len(fraction))
+    value *= _BINARY.get(suffix, 1) * Fraction(10) ** power
+    return -value if sign == "-" else value
 
 
 def parse_amount(resource: str, text: str) -> int:

@@ -20,10 +20,11 @@ from quorate.core.model import GangKey
 from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.clearing import preempts
 from quorate.core.plan.cycle import Cycle, members_of
+from quorate.core.plan.devices.giving import take_backs
 from quorate.core.plan.filters import AttributeMasks, node_resources_fit
 from quorate.core.plan.held_room import end_taken, end_unusable
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, Undo
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, TakeBack, Undo
 from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
@@ -73,6 +74,7 @@ class Scheduler:
         gangs, undo = self._preparations.step(cluster, now_s)
         draft = _Draft(gangs, undo)
         touched, evictions = self._take_news(now_s)
+        idle: list[TakeBack] = []
         preemptions: list[Preemption] = []
         binds_left = self.policy.binds_per_plan_max
         cycle: Cycle | None = None
@@ -82,6 +84,7 @@ class Scheduler:
             if reason is Reason.BACKING_OFF:
                 queue.back_off(gang.key, gang.not_before_s)
             if reason is not Reason.NONE or not gang.waits:
+                idle += take_backs(gang, cluster) if reason is not Reason.BACKING_OFF else []
                 continue
             if binds_left <= 0:
                 queue.ready.add(gang.key)
@@ -91,6 +94,7 @@ class Scheduler:
             if not self._preparations.holds(gang):
                 binds_left -= self._place(gang, cycle, draft, now_s)
             if gang.waits:
+                idle += take_backs(gang, cluster)
                 self._make_room(gang, cycle, preemptions)
         if cycle is not None:
             queue.make_ready(cycle.clearings.displaced)
@@ -103,6 +107,7 @@ class Scheduler:
             preparing=tuple(draft.preparing),
             undo=tuple(draft.undo),
             evictions=tuple(evictions),
+            take_backs=tuple(idle),
             preemptions=tuple(preemptions),
             touched=tuple(sorted(touched)),
             wake_at_s=now_s if again else self._wake_at_s(),
@@ -159,8 +164,9 @@ class Scheduler:
         queue.make_ready(touched)
         queue.time_passed(now_s)
         stirred = cluster.neighbours.take_stirred()
-        if grown or stirred:
-            self._wake(sorted(grown), stirred)
+        devices, classes = cluster.devices.take_stirred()
+        if grown or stirred or devices:
+            self._wake(sorted(grown), stirred, devices=devices, classes=classes)
         if grown:
             touched.update(cluster.not_admitted())
         if nodes_differ:
@@ -238,11 +244,12 @@ class Scheduler:
     def _room(self) -> Room:
         return Room(self.cluster.snapshot(), self._masks)
 
-    def _wake(self, rows: list[int], stirred: set[int]) -> None:
+    def _wake(self, rows: list[int], stirred: set[int], *, devices: bool, classes: bool) -> None:
         """Wake the blocked gangs of which one more pod fits on one of the rows.
 
         Those whose rules look at pods that came or went may fit anywhere; ``stirred`` are the
-        selectors of such pods.
+        selectors of such pods. ``devices`` says that some are free or new, ``classes`` that
+        device classes are different.
         """
         if not self._queue.blocked:
             return
@@ -257,6 +264,8 @@ class Scheduler:
             slots = node_resources_fit.slots(pod_class, left)
             if np.any((slots > 0) & room.mask(pod_class)[rows]):
                 return True
+            if pod_class.ask is not None and devices:
+                return classes or bool(room.slots(pod_class).any())
             concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()
             return not stirred.isdisjoint(concerns) and bool(room.slots(pod_class).any())
 

@@ -26,6 +26,7 @@ from quorate.shell.apis import api_words
 from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
+from quorate.shell.commit.claims import Claims
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.commit.preemptor import Preemptor
 from quorate.shell.commit.preparer import Preparer
@@ -95,26 +96,20 @@ class App:
             clock=clock,
             chance=chance,
         )
-        self._elector = Elector(
-            self._lease,
-            namespace=config.leader_election.namespace,
-            name=config.leader_election.name,
-            identity=self._identity,
-            clock=clock,
-            chance=chance,
-            journal=self._handover.journal,
-            times=LeaseTimes(
-                lease_duration_s=int(config.leader_election.lease_duration_s),
-                renew_deadline_s=config.leader_election.renew_deadline_s,
-                retry_s=config.leader_election.retry_period_s,
-            ),
-        )
+        self._elector = self._make_elector(chance)
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
             on_change=self._on_change,
             may_bind=self._may_write,
             may_seal=self.scheduler.may_seal,
+            clock=steady,
+        )
+        self._claims = Claims(
+            self._binds,
+            self._binder.submit,
+            self._on_change,
+            may_write=self._may_write,
             clock=steady,
         )
         self._preparer = Preparer(
@@ -135,6 +130,23 @@ class App:
         )
         told, may_write = self._reporter.preempted, self._may_write
         self._preemptor = Preemptor(self._reads, told, self._on_change, may_write, clock=steady)
+
+    def _make_elector(self, chance: Callable[[], float]) -> Elector:
+        election = self._config.leader_election
+        return Elector(
+            self._lease,
+            namespace=election.namespace,
+            name=election.name,
+            identity=self._identity,
+            clock=self._clock,
+            chance=chance,
+            journal=self._handover.journal,
+            times=LeaseTimes(
+                lease_duration_s=int(election.lease_duration_s),
+                renew_deadline_s=election.renew_deadline_s,
+                retry_s=election.retry_period_s,
+            ),
+        )
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
@@ -180,6 +192,7 @@ class App:
 
     async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
         """Let binds that were sent have their answer, give the lease back, close everything."""
+        await self._claims.close()
         await self._binder.close()
         if self._leads:
             await self._reporter.writes.flush(_FLUSH_S)
@@ -317,8 +330,9 @@ class App:
         self._preparer.carry_out(plan)
         for gang in plan.gangs:
             self.metrics.gangs_planned.inc()
-            self._binder.submit(gang)
+            self._claims.submit(gang)
             log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
+        self._claims.take_back(plan.take_backs)
         self._preemptor.submit(plan.preemptions)
         self._evictor.submit(plan.evictions)
         for eviction in plan.evictions:
@@ -341,8 +355,6 @@ class App:
             "pods": len(cluster.pods),
             "gangs": len(cluster.gangs),
         }
-
-    # Health
 
     async def _watch_numbers(self) -> None:
         """Copy counters that others keep into metrics, and say when a watch is in trouble."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
-from quorate.core.model import ClaimUse, GangKey, Owner
+from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim
 from quorate.core.reasons import Reason
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
@@ -266,6 +266,13 @@ ROOM = {
         Reason.NOT_ENOUGH_ROOM,
         "1 member must start now and 0 fit: 0/1 nodes are available: 1 Insufficient cpu.",
         "free or add room: node n0 lacks 3 cpu",
+    ),
+    "claim": Case(
+        lambda w: w.gang("job", 1, device_claims=(PodClaim("gpu", None, own=True),)),
+        Reason.CLAIM_NOT_USABLE,
+        "1 member must start now and 0 fit: no node takes pod job-0: 0/1 nodes are available: "
+        'pod "team/job-0": ResourceClaim not created yet.',
+        "mend the claim, or wait for it to be made",
     ),
     "minResources": Case(
         lambda w: w.gang("job", 1, spec={"min_resources": (("cpu", 12000), (GPU, 2))}),

@@ -25,7 +25,6 @@ from tests.unit.lint.world import (
 )
 
 GOOD = [group(2), job(2)]
-EMPTY_DIR = [{"name": "v", "emptyDir": {}}]
 VOLCANO_NAME = {ANNOTATION: "g"}
 LONG = "a" * 64
 
@@ -43,11 +42,6 @@ CASES = {
         "error",
         [group(2), job(2, requests={"cpu": "4x"})],
         [group(2), job(2, requests={"cpu": "4"})],
-    ),
-    "rule-not-supported": (
-        "error",
-        [group(2), job(2, resourceClaims=[{"name": "c", "resourceClaimName": "c"}])],
-        [group(2), job(2, volumes=EMPTY_DIR)],
     ),
     "unknown-gang-label": ("error", [job(2, labels={"pod-group.scheduling.x-k8s.io": "g"})], GOOD),
     "gang-label-incomplete": (

@@ -8,6 +8,7 @@ import yaml
 from quorate.core.model import (
     GangKey,
     Owner,
+    PodClaim,
     PodShape,
     PreferredTerm,
     Requirement,
@@ -130,27 +131,46 @@ def test_node_affinity():
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+RESTARTS = {"restartPolicyRules": [{"action": "RestartAllContainers"}]}
 
 
 @pytest.mark.parametrize(
-    ("spec", "unsupported"),
+    ("spec", "features"),
     [
         ({}, ()),
-        ({"volumes": [{"name": "v", "emptyDir": {}}, {"name": "t", "projected": {}}]}, ()),
-        ({"resourceClaims": [{"name": "gpu"}]}, ("DynamicResources",)),
-        ({"resourceClaims": []}, ()),
-        ({"hostNetwork": True, "hostUsers": False}, ("NodeDeclaredFeatures",)),
+        ({"hostNetwork": True, "hostUsers": False}, ("UserNamespacesHostNetworkSupport",)),
         ({"hostNetwork": True, "hostUsers": True}, ()),
         ({"hostNetwork": True}, ()),
-        (
-            {"containers": [{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
-            ("NodeDeclaredFeatures",),
-        ),
+        ({"containers": [RESTARTS]}, ("RestartAllContainersOnContainerExits",)),
+        ({"initContainers": [RESTARTS]}, ("RestartAllContainersOnContainerExits",)),
         ({"containers": [{"restartPolicyRules": [{"action": "Restart"}]}]}, ()),
     ],
 )
-def test_rules_that_quorate_does_not_know_are_named(spec, unsupported):
-    assert pod(spec).shape.unsupported == unsupported
+def test_features_that_the_node_must_declare(spec, features):
+    assert pod(spec).shape.node_features == features
+
+
+def test_claims_by_name_and_from_templates_as_far_as_they_are_made():
+    written = [
+        {"name": "mine", "resourceClaimTemplateName": "t"},
+        {"name": "none", "resourceClaimTemplateName": "t"},
+        {"name": "later", "resourceClaimTemplateName": "t"},
+        {"name": "shared", "resourceClaimName": "c"},
+    ]
+    made = [{"name": "mine", "resourceClaimName": "p-mine-x"}, {"name": "none"}]
+    found = pod({"resourceClaims": written}, status={"resourceClaimStatuses": made})
+    assert found.device_claims == (
+        PodClaim("mine", "p-mine-x", own=True),
+        PodClaim("none", "", own=True),
+        PodClaim("later", None, own=True),
+        PodClaim("shared", "c", own=False),
+    )
+    assert pod({"resourceClaims": written}).shape == pod({}).shape
+
+
+def test_an_entry_that_names_no_claim_is_a_defect():
+    broken = decode(manifest({"resourceClaims": [{"name": "gpu"}]}))
+    assert broken.defect == "spec.resourceClaims: 'gpu' names no claim"
 
 
 @pytest.mark.parametrize(

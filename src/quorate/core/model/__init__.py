@@ -11,6 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from quorate.core.model.devices import (
+    Allocation,
+    DeviceClass,
+    DeviceId,
+    PodClaim,
+    ResourceClaim,
+    ResourceSlice,
+)
 from quorate.core.model.selecting import (
     LabelSelector,
     PodSelector,
@@ -23,9 +31,13 @@ from quorate.core.model.selecting import (
     all_of,
 )
 from quorate.core.model.storage import ClaimUse, Disk
+from quorate.core.model.taints import Taint, Toleration
 
 __all__ = [
+    "Allocation",
     "ClaimUse",
+    "DeviceClass",
+    "DeviceId",
     "Disk",
     "GangKey",
     "GangSpec",
@@ -36,11 +48,14 @@ __all__ = [
     "Node",
     "Owner",
     "Pod",
+    "PodClaim",
     "PodSelector",
     "PodShape",
     "PodTerm",
     "PreferredTerm",
     "Requirement",
+    "ResourceClaim",
+    "ResourceSlice",
     "SelectorTerm",
     "SpreadConstraint",
     "Taint",
@@ -70,23 +85,6 @@ class GangKey(NamedTuple):
         return self.dialect == "pod"
 
 
-class Taint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``node.spec.taints[]``."""
-
-    key: str
-    effect: str
-    value: str = ""
-
-
-class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``pod.spec.tolerations[]``. An empty key or effect matches any."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
 class HostPort(NamedTuple):
     """A host port that a pod takes on its node."""
 
@@ -107,8 +105,8 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
     required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
     the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
-    without a claim. ``unsupported`` names the rules that the pod needs and that quorate does not
-    know: such a pod is held, never placed wrongly.
+    without a claim. ``node_features`` must be declared by the node. ``unsupported`` names the rules
+    that the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
     ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
     a pod that has no node yet, where it differs. ``images`` are those of all its ``containers``
     (init containers included) and image volumes, one for each, with their tags.
@@ -124,6 +122,7 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     anti_affinity: tuple[PodTerm, ...] = ()
     preferred_affinity: tuple[WeightedPodTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    node_features: tuple[str, ...] = ()
     disks: tuple[Disk, ...] = ()
     unsupported: tuple[str, ...] = ()
     scored: tuple[int, int] = (0, 0)
@@ -152,7 +151,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``defect`` says why the pod cannot be read or must not be placed as it is (malformed, or a label
     that looks like a gang's but is nobody's); ``warning`` is said aloud but holds nothing back.
-    ``claims`` are no part of the shape: alike pods of a StatefulSet have each a claim of their own.
+    ``claims`` (of volumes) and ``device_claims`` are no part of the shape: alike pods of a
+    StatefulSet have each a claim of their own.
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
@@ -171,6 +171,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     phase: str = "Pending"
     priority: int = 0
     claims: tuple[ClaimUse, ...] = ()
+    device_claims: tuple[PodClaim, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     gates: tuple[str, ...] = ()
     terminating: bool = False
@@ -198,7 +199,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node: its name, labels, taints, cordon and allocatable resources (with ``pods``).
 
-    ``images`` are ``(names, bytes)`` of what it has pulled.
+    ``images`` are ``(names, bytes)`` of what it has pulled, ``declared_features`` are sorted.
     """
 
     name: str
@@ -206,6 +207,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    declared_features: tuple[str, ...] = ()
     images: tuple[tuple[tuple[str, ...], int], ...] = ()
 
 

@@ -27,12 +27,32 @@ class Requirement(msgspec.Struct, frozen=True):
             case _:
                 return value is None
 
+    def holds_for_node(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy it, by the six operators of core/v1 NodeSelector."""
+        if self.operator not in ("Gt", "Lt"):
+            known = self.operator in ("In", "NotIn", "Exists", "DoesNotExist")
+            return known and self.holds(labels)
+        try:
+            value, bound = int(labels[self.key]), int(self.values[0])
+        except (KeyError, ValueError, IndexError):
+            return False
+        return value > bound if self.operator == "Gt" else value < bound
+
 
 class SelectorTerm(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node selector term: all expressions and all fields must match; an empty one never does."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether one node matches; over many nodes ``filters.node_affinity`` is faster."""
+        if not (self.expressions or self.fields):
+            return False
+        named = {"metadata.name": name}
+        return all(one.holds_for_node(labels) for one in self.expressions) and all(
+            one.key in named and len(one.values) == 1 and one.holds(named) for one in self.fields
+        )
 
 
 class PreferredTerm(msgspec.Struct, frozen=True):

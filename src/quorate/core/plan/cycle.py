@@ -14,6 +14,7 @@ import numpy as np
 from quorate.core.model import SpreadConstraint
 from quorate.core.model.storage import ClaimKey
 from quorate.core.plan.clearing import Clearings, preempts
+from quorate.core.plan.devices.giving import assume_devices
 from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.gang import Demand, DoesNotFit, place_gang
@@ -21,7 +22,7 @@ from quorate.core.plan.held_room import end_taken, pods_of, withheld_from, witho
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside, promised_to_others
 from quorate.core.plan.pack import constrain_one_another
-from quorate.core.plan.plan import Bind, Preemption, Prepare
+from quorate.core.plan.plan import Bind, Give, Preemption, Prepare
 from quorate.core.plan.room import Room
 from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
@@ -35,14 +36,14 @@ Members = dict[PodClass, list[PodEntry]]
 
 
 def members_of(gang: GangEntry, cluster: Cluster) -> Members:
-    """Return the gang's waiting members by class: by shape, labels and what volumes demand."""
+    """Return the gang's waiting members by class: by shape, labels, and claims of both kinds."""
     neighbours, storage = cluster.neighbours, cluster.storage
     members: Members = {}
     with_problems: list[tuple[PodEntry, Wants]] = []
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
         defaults = _defaults(base, next(iter(entries.values())), cluster)
-        if neighbours.is_idle and not storage.users:
+        if neighbours.is_idle and not storage.users and cluster.devices.has_no_users:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
@@ -51,7 +52,8 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
                 with_problems.append((entry, wants))
                 continue
             matched = neighbours.matched(entry.label_set)
-            pod_class = cluster.classes.matching(base, matched, defaults, wants)
+            ask = cluster.asks.of(entry.pod) if entry.pod.device_claims else None
+            pod_class = cluster.classes.matching(base, matched, defaults, wants, ask)
             members.setdefault(pod_class, []).append(entry)
     _add_with_problems(members, with_problems, cluster)
     return members
@@ -65,9 +67,11 @@ def _add_with_problems(
     for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
         base = entry.pod_class
         matched = cluster.neighbours.matched(entry.label_set)
-        kind = base.id, matched, *((one.rule, one.kind) for one in wants.problems)
+        ask = cluster.asks.of(entry.pod) if entry.pod.device_claims else None
+        kind = base.id, matched, ask, *((one.rule, one.kind) for one in wants.problems)
         named = first.setdefault(kind, wants)
-        members.setdefault(cluster.classes.matching(base, matched, wants=named), []).append(entry)
+        pod_class = cluster.classes.matching(base, matched, wants=named, ask=ask)
+        members.setdefault(pod_class, []).append(entry)
 
 
 def _defaults(base: PodClass, entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
@@ -206,11 +210,12 @@ class Cycle:
         rows = np.array([row])
         self.room.take_at(pod_class, rows, np.ones(1, np.int64))
         self.cluster.assume([entry], [row])
+        [given] = assume_devices(pod_class, [entry], [row], self.room, self.cluster)
         self.room.settle()
         self._rooms.clear()
         self.singles.changed(rows, self.room)
         self.clearings.changed(rows.tolist())
-        return (self._bind(entry, pod_class, row, set()),)
+        return (self._bind(entry, pod_class, row, set(), given),)
 
     def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
         if not is_common:
@@ -238,13 +243,15 @@ class Cycle:
     ) -> tuple[Bind, ...]:
         """Assume that pods are placed. ``after`` is what they leave of the room that was looked at.
 
-        That is all of the room, or ``is_whole`` is false: then volumes are as they were chosen.
+        That is all of the room, or ``is_whole`` is false: then only what was chosen for claims is
+        taken from it.
         """
         if not is_whole:
             left = self.room.copy()
             for pod_class, pods in placed:
                 left.take(pod_class, pods)
-            left.volumes, after = after.volumes, left
+            left.adopt_choices(after)
+            after = left
         self.room = after
         self._rooms.clear()
         binds: list[Bind] = []
@@ -255,24 +262,30 @@ class Cycle:
             rows = np.repeat(used, pods[used]).tolist()
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
+            gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
             self.singles.changed(used, self.room)
             self.clearings.changed(None)  # other pods of the gang are no victims for a while
-            for entry, row in zip(entries, rows, strict=True):
-                binds.append(self._bind(entry, pod_class, row, prepared))
+            for entry, row, given in zip(entries, rows, gives, strict=True):
+                binds.append(self._bind(entry, pod_class, row, prepared, given))
         self.room.settle()
         if held_before and (end_taken(self.cluster) or len(self.cluster.holds) < held_before):
             self.hopeless.clear()
         return tuple(binds)
 
     def _bind(
-        self, entry: PodEntry, pod_class: PodClass, row: int, prepared: set[ClaimKey]
+        self,
+        entry: PodEntry,
+        pod_class: PodClass,
+        row: int,
+        prepared: set[ClaimKey],
+        given: tuple[Give, ...],
     ) -> Bind:
         pod = entry.pod
         prepare: tuple[Prepare, ...] = ()
         if pod_class.wants is not None and pod_class.wants.unbound:
             chosen = self.room.volumes.take_chosen(pod_class, row)
             prepare = self._prepare(entry, chosen, prepared)
-        return Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare)
+        return Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare, given)
 
     def _prepare(
         self, entry: PodEntry, chosen: tuple[str, ...], prepared: set[ClaimKey]

@@ -36,6 +36,8 @@ class Diagnosis:
     """A class that no node would take even if all were empty of pods, for what nodes are."""
     too_large: tuple[Blocker, str] | None
     """A class that asks for more than any matching node has, and that lack in words."""
+    claim_problem: Blocker | None = None
+    """A class whose claims cannot be looked at, whatever the nodes are."""
     volume_problem: tuple[Blocker, str] | None = None
     """A class that no node can take because of a claim, and the object and field to mend."""
 
@@ -48,7 +50,7 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
     fit = found.placed if isinstance(found, Placement) else found.fit
     after = room.copy()
     blockers = []
-    no_node_matches = too_large = volume_problem = None
+    no_node_matches = too_large = claim_problem = volume_problem = None
     for pod_class, count in demand.classes:
         class_fit = int(pack(pod_class, count, after, policy.packing).sum())
         if class_fit >= count:
@@ -58,6 +60,9 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         blockers.append(blocker)
         if pod_class.wants is not None and pod_class.wants.problems:
             volume_problem = volume_problem or (blocker, pod_class.wants.problems[0].detail)
+            continue
+        if pod_class.ask is not None and pod_class.ask.problem:
+            claim_problem = claim_problem or blocker
             continue
         matching = _matching(pod_class, room)
         if not matching.any():
@@ -71,6 +76,7 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         blockers=tuple(blockers),
         no_node_matches=no_node_matches,
         too_large=too_large,
+        claim_problem=claim_problem,
         volume_problem=volume_problem,
     )
 

@@ -78,7 +78,7 @@ def place_gang(
     if is_exact or demand.need <= 1 or (not is_coupled and _lacks_slots(demand, room)):
         return DoesNotFit(best.placed)
     is_searched = demand.need <= _SEARCHED_PODS_MAX and not any(
-        pod_class.wants is not None for pod_class, _ in demand.classes
+        pod_class.wants is not None or pod_class.ask is not None for pod_class, _ in demand.classes
     )
     for order in _orders(classes, room) if not (is_coupled and is_searched) else ():
         for other_packing in ("most-allocated", "least-allocated"):
@@ -111,7 +111,10 @@ def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Pack
 def _is_coupled(demand: Demand, room: Room) -> bool:
     """Whether where one member goes decides where another may."""
     return any(
-        pod_class.matched or uses_selectors(pod_class.shape) or _has_volumes(pod_class)
+        pod_class.matched
+        or uses_selectors(pod_class.shape)
+        or _has_volumes(pod_class)
+        or pod_class.ask is not None
         for pod_class, _ in demand.classes
     ) and (len(demand.classes) > 1 or pack.constrain_one_another(demand.classes[0][0], room))
 

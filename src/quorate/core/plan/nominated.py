@@ -78,8 +78,8 @@ class Look:
     refused: dict[int, Refused] = field(default_factory=dict)
     """By row, where nominated pods are in the way."""
     whole: str = ""
-    is_hopeless: bool = False
-    """Whether that rejection leaves preemption nothing to try."""
+    hopeless_by: str = ""
+    """The rule of that rejection, if it leaves preemption nothing to try."""
 
 
 def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) -> Look:
@@ -89,16 +89,13 @@ def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) 
     left = room.snapshot.alive.copy()
     resolvable = np.zeros(len(left), np.bool_)
     seen = Look(left, resolvable, [name for name, _ in judged], found)
-    for verdict in found:
-        if verdict.whole:
-            if not seen.whole or not verdict.refusals[0].resolvable:
-                seen.whole = verdict.whole
-            if not verdict.refusals[0].resolvable:
-                seen.is_hopeless = True
-                left[:] = False
-                return seen
-    if seen.whole:
-        resolvable |= left & room.mask(pod_class)
+    rejections = [(name, verdict) for name, verdict in judged if verdict.whole]
+    if rejections:
+        hopeless = [one for one in rejections if not one[1].refusals[0].resolvable]
+        seen.hopeless_by = hopeless[0][0] if hopeless else ""
+        seen.whole = (hopeless or rejections)[0][1].whole
+        if not hopeless:
+            resolvable |= left & room.mask(pod_class)
         left[:] = False
         return seen
     for verdict in found:

@@ -24,7 +24,7 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
         pods = fill(pod_class, count, room.slots(pod_class), room, packing)
         room.take(pod_class, pods)
         return pods
-    if not room.volumes.constrains(pod_class):
+    if not _is_one_by_one(pod_class, room):
         pods = _pack_by_domain(pod_class, count, room, packing)
         room.take(pod_class, pods)
         return pods
@@ -34,7 +34,7 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
 def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
     """Whether a pod of the class changes where the next one of it may go."""
     shape = pod_class.shape
-    if room.volumes.constrains(pod_class):
+    if _is_one_by_one(pod_class, room):
         return True
     if not pod_class.matched:
         return False
@@ -57,13 +57,20 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
     return pods
 
 
+def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
+    """Whether what one pod's claims get decides what is left for the next one's elsewhere."""
+    if pod_class.ask is not None and room.taking.couples(pod_class.ask):
+        return True
+    return room.volumes.constrains(pod_class)
+
+
 def is_exact(pod_class: PodClass, room: Room) -> bool:
     """Whether ``pack`` places as many pods of the class as can be placed.
 
     So it is where they constrain one another along one topology, besides affinity and the node.
     Spread along two topologies, or along another one than anti-affinity, is dealt out greedily.
     """
-    if room.volumes.constrains(pod_class):
+    if _is_one_by_one(pod_class, room):
         return False
     spread = _spread_over(pod_class, room)
     apart = {key for key in _apart_by(pod_class, room) if not _is_per_node(key, room)}

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.model import GangKey
+from quorate.core.model import Allocation, GangKey
 from quorate.core.model.storage import ClaimKey
+
+
+class Give(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Write devices into a claim that has none yet, and reserve it for the pod, before its bind.
+
+    ``allocation`` None means that the claim has devices already.
+    """
+
+    namespace: str
+    claim: str
+    uid: str
+    allocation: Allocation | None = None
 
 
 class Prepare(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,13 +44,17 @@ class Prepare(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Bind(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Bind this pod (with this uid) to this node; ``prepare`` comes first."""
+    """Bind this pod (with this uid) to this node.
+
+    ``prepare`` comes first: volumes of the whole gang; then ``gives``: its devices.
+    """
 
     uid: str
     namespace: str
     name: str
     node: str
     prepare: tuple[Prepare, ...] = ()
+    gives: tuple[Give, ...] = ()
 
 
 class GangBinds(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +118,19 @@ class Undo(msgspec.Struct, frozen=True):
     prepared: tuple[Prepare, ...]
 
 
+class TakeBack(msgspec.Struct, frozen=True):
+    """Take a claim's devices back: the pod that it is reserved for waits, and cannot use them.
+
+    It is done only while the claim is as it was in ``version``.
+    """
+
+    namespace: str
+    claim: str
+    uid: str
+    version: str
+    pod_uid: str
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one cycle decided.
 
@@ -117,6 +146,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     preparing: tuple[GangBinds, ...] = ()
     undo: tuple[Undo, ...] = ()
     evictions: tuple[Eviction, ...] = ()
+    take_backs: tuple[TakeBack, ...] = ()
     preemptions: tuple[Preemption, ...] = ()
     touched: tuple[GangKey, ...] = ()
     wake_at_s: float | None = None

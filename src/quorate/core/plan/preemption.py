@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quorate.core.plan.filters import node_resources_fit
+from quorate.core.plan.filters import dynamic_resources, node_resources_fit
 from quorate.core.plan.nominated import Look, Promised, look
 from quorate.core.plan.room import Room
 from quorate.core.plan.trial import BY_NODE, Trial
@@ -29,6 +29,9 @@ _NO_VICTIMS = "No preemption victims found for incoming pod"
 _NEVER = "not eligible due to preemptionPolicy=Never."
 _WAITS = "not eligible due to a terminating pod on the nominated node."
 _NO_CLAIMS = "no new claims to deallocate"
+_STILL = "still not schedulable"
+_TAKEN_BACK = "deallocation of ResourceClaim completed"
+_DEVICES = "DynamicResources"
 _PRIORITY_MIN = -(2**31)
 _LAST = "~"
 """Sorts after every time: a pod that has not started yet starts now."""
@@ -92,10 +95,14 @@ def preempt(
     """
     seen = look(pod_class, room, cluster, promised)
     seen.resolvable[list(avoided)] = False
-    has_claims_rule = "DynamicResources" not in pod_class.profile.disabled
-    if seen.is_hopeless and has_claims_rule:
+    has_claims_rule = _DEVICES not in pod_class.profile.disabled
+    if has_claims_rule and seen.hopeless_by not in ("", _DEVICES):
         return Outcome(said="not found")  # DynamicResources' PostFilter fails on its own state
-    prefix = f"{_NO_CLAIMS}, preemption: " if has_claims_rule else "preemption: "
+    prefix = (
+        f"{_of_claims(entry, seen, room, cluster)}, preemption: "
+        if has_claims_rule
+        else "preemption: "
+    )
     if entry.pod.never_preempts:
         return Outcome(said=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, cluster, seen):
@@ -106,6 +113,32 @@ def preempt(
     found = _candidates(search, start)
     said = "" if found else prefix + _no_candidates(search)
     return Outcome(_best(found), tuple(found), said)
+
+
+def _of_claims(entry: PodEntry, seen: Look, room: Room, cluster: Cluster) -> str:
+    """Return what DynamicResources' PostFilter says.
+
+    It knows no claims that PreFilter rejects. Devices that keep the pod from a node are taken back
+    (``devices.giving.take_backs``) if they are reserved for nobody else.
+    """
+    uses = entry.pod.device_claims
+    if seen.hopeless_by or not uses or _DEVICES not in seen.rules:
+        return _NO_CLAIMS
+    place = seen.rules.index(_DEVICES)
+    verdict = seen.found[place]
+    refused = room.snapshot.alive.copy()
+    for earlier in seen.found[:place]:
+        refused &= earlier.codes == 0
+    refused &= verdict.codes == verdict.refusals.index(dynamic_resources.NOT_AVAILABLE) + 1
+    for use in uses:
+        claim = cluster.devices.claims.get((entry.pod.namespace, use.claim or ""))
+        if claim is None or claim.allocation is None:
+            continue
+        reached = dynamic_resources.reaches(claim.allocation.nodes, room)
+        kept_away = refused if claim.binding_failed else refused & ~reached
+        if kept_away.any() and set(claim.reserved_for) <= {entry.pod.uid}:
+            return _TAKEN_BACK
+    return _STILL
 
 
 def _waits_for_victims(entry: PodEntry, cluster: Cluster, seen: Look) -> bool:

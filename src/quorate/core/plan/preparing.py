@@ -229,7 +229,7 @@ def _plan(one: _Preparing, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
         attempt=one.plan.attempt,
         size=gang.bound + gang.assumed,
         deadline_s=max(one.plan.deadline_s, now_s + 1.0),
-        binds=tuple(Bind(b.uid, b.namespace, b.name, b.node) for b in binds),
+        binds=tuple(Bind(b.uid, b.namespace, b.name, b.node, gives=b.gives) for b in binds),
         first=min(first, len(binds)),
         started=gang.started,
     )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.core.plan.amounts import Amounts
+from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
 from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
@@ -32,6 +33,7 @@ class Room:
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
         self._placed: list[tuple[dict[Key, int], Ints, Ints]] = []
         """What was placed, and is not yet in the cluster's own columns."""
+        self._taking: Taking | None = None
         self._in_sum: Sums | None = None
 
     def copy(self) -> Room:
@@ -44,6 +46,7 @@ class Room:
         other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
         other._in_sum = self._in_sum
+        other._taking = self._taking.copy() if self._taking is not None else None
         return other
 
     def mask(self, pod_class: PodClass) -> Mask:
@@ -60,6 +63,19 @@ class Room:
     def own_slots(self, pod_class: PodClass) -> Ints:
         """Return int64[n]: as ``slots``, but for the rules that look at other pods' labels."""
         return pod_slots(pod_class, self, VOLUME_RULES)
+
+    @property
+    def taking(self) -> Taking:
+        """The devices that are left for claims."""
+        if self._taking is None:
+            of = self.snapshot
+            outcomes = self.masks.outcomes
+            self._taking = Taking(of.devices, of.device_views, of.table, outcomes)
+        return self._taking
+
+    def adopt_choices(self, other: Room) -> None:
+        """Take over which volumes and devices were chosen in ``other``, a copy of this room."""
+        self.volumes, self._taking = other.volumes, other._taking
 
     def amounts(self, rows: Ints | None = None) -> Amounts:
         """Return the room of these rows (None: of all) as scores of allocation look at it."""
@@ -84,6 +100,10 @@ class Room:
     def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
         self._take_amounts(pod_class, rows, pods)
+        if pod_class.ask is not None:
+            on = np.repeat(rows, pods).tolist()
+            names = [self.snapshot.node(row).name for row in on]
+            self.taking.take(pod_class.id, pod_class.ask, on, names)
         if pod_class.wants is not None:
             self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)

@@ -89,4 +89,5 @@ def _stands_alone(pod_class: PodClass) -> bool:
     """Whether only room decides where the next pod goes: not where other pods went."""
     shape = pod_class.shape
     looks = shape.affinity or shape.anti_affinity or shape.preferred_affinity or pod_class.spread
-    return not (pod_class.matched or looks or shape.host_ports or pod_class.wants)
+    claims = pod_class.wants or pod_class.ask
+    return not (pod_class.matched or looks or shape.host_ports or claims)

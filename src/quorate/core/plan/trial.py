@@ -20,8 +20,12 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
 
-BY_NODE = frozenset((*ATTRIBUTE_RULES, "NodePorts", "NodeResourcesFit"))
-"""Rules that look at one node alone."""
+_LAST = "NodeDeclaredFeatures"
+BY_NODE = frozenset((*ATTRIBUTE_RULES, "NodePorts", "NodeResourcesFit")) - {_LAST}
+"""Rules that look at one node alone, and that a node in question passes, or a trial asks itself.
+
+The last rule is not one: a node may be in question for an earlier one, and fail it as well.
+"""
 
 
 class Refused(NamedTuple):

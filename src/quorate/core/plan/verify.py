@@ -40,6 +40,7 @@ def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = 
             continue
         checked.add((bind.node, shape))
         wrong += _attribute_problems(shape, node)
+    wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster, _term_holds)
     return wrong or _neighbour_problems(gang, cluster, later)
@@ -132,6 +133,35 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
         if any(uid != entry.pod.uid and port.conflicts(held) for uid, held in holders)
     ]
     return list(dict.fromkeys(problems))
+
+
+def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
+    """Look each claim of the pods up: it has devices that the node reaches, and nobody else has.
+
+    Devices for admins and shared ones may have several claims.
+    """
+    problems = []
+    for bind in binds:
+        pod = cluster.pods[bind.uid].pod if bind.uid in cluster.pods else None
+        for entry in pod.device_claims if pod is not None else ():
+            if entry.claim == "":
+                continue
+            assert pod is not None, "only a pod has claims"
+            allocation = cluster.devices.allocation((pod.namespace, entry.claim or ""))
+            if allocation is None:
+                problems.append(f"claim {entry.claim} of pod {pod.name} has no devices")
+                continue
+            node = _node(bind.node, cluster)
+            labels = dict(node.labels) if node is not None else {}
+            terms = allocation.nodes
+            if terms is not None and not any(_term_holds(t, bind.node, labels) for t in terms):
+                problems.append(f"claim {entry.claim} is not available on node {bind.node}")
+            problems += [
+                f"device {one.device} would have several claims"
+                for one in allocation.devices
+                if not one.admin and cluster.devices.holders(one.device) > 1
+            ]
+    return problems
 
 
 def _attribute_problems(shape: PodShape, node: Node) -> list[str]:

@@ -18,7 +18,9 @@ from quorate.core.journal import Journal
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state import looked_up, outcomes
-from quorate.core.state.budgets import Budgets
+from quorate.core.state.device_asks import Asks
+from quorate.core.state.device_views import DeviceViews
+from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.state.holds import Holds, placed
@@ -48,6 +50,9 @@ class Cluster:
         self.neighbours = Neighbours(self.nodes.capacity)
         self.storage = Storage(self.nodes.capacity)
         self.spread_defaults = SpreadDefaults()
+        self.devices = Devices()
+        self.device_views = DeviceViews()
+        self.asks = Asks(self.devices)
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -85,7 +90,8 @@ class Cluster:
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
-        return Snapshot.of(self.nodes, self.neighbours, self.storage)
+        of = self.nodes, self.neighbours, self.storage, self.devices, self.device_views
+        return Snapshot.of(*of)
 
     def pods_on(self, node: str) -> list[PodEntry]:
         """Return the pods that are counted on ``node``, ours under way included."""
@@ -93,8 +99,9 @@ class Cluster:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
-        stirred = (self.pods.get(uid) for uid in self.storage.take_stirred())
-        self.touched.update(e.gang.key for e in stirred if e is not None and e.gang is not None)
+        stirred = {*self.storage.take_stirred(), *self.devices.take_stirred_users()}
+        entries = (self.pods.get(uid) for uid in stirred)
+        self.touched.update(e.gang.key for e in entries if e is not None and e.gang is not None)
         news = self.touched, self.grown | self.precedence.take_freed(), self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
@@ -176,6 +183,7 @@ class Cluster:
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
             self.pods[pod.uid] = entry
+            self.devices.note_user(pod, None)
             self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
             self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
@@ -190,6 +198,7 @@ class Cluster:
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
             self.neighbours.drop(entry.label_set, entry.pod.shape)
+            self.devices.note_user(pod, entry.pod)
             entry.note_nomination(pod)
             self.storage.replace(pod)
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
@@ -220,6 +229,7 @@ class Cluster:
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
+        self.devices.note_user(None, entry.pod)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         self.storage.drop(change.uid)
         if entry.gang is not None:
@@ -233,6 +243,8 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
+        if entry.pod.device_claims and where not in (Where.ASSUMED, Where.BOUND):
+            self.devices.forget(entry.pod.uid)
         if where is not Where.ASSUMED:
             self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
@@ -352,16 +364,11 @@ class Cluster:
             if gang.key.namespace == change.namespace and gang.waits
         )
 
-    # Objects that rules look up
-
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        looked_up.put(change.object, *self._keepers())
+        looked_up.put(change.object, self)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
-        looked_up.remove(change.kind, change.namespace, change.name, *self._keepers())
-
-    def _keepers(self) -> tuple[Neighbours, SpreadDefaults, Storage, Budgets]:
-        return self.neighbours, self.spread_defaults, self.storage, self.precedence.budgets
+        looked_up.remove(change.kind, change.namespace, change.name, self)
 
     # Outcomes
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from quorate.core.model import PodShape, SpreadConstraint
 from quorate.core.profile import GANGS, Profile
+from quorate.core.state.device_asks import Ask
 
 if TYPE_CHECKING:
     from quorate.core.state.wants import Wants
@@ -23,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 _MATCHING_MAX = 16384
-_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], "Wants | None"]
+_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], "Wants | None", Ask | None]
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
@@ -50,11 +51,12 @@ class PodClass:
     must have room (a profile may ignore some). ``matched`` are the selectors that match them: two
     classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
     constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
-    labels scores nothing. ``wants`` (``state.wants``) is what their volumes demand; None when they
-    have none.
+    labels scores nothing. ``wants`` (``state.wants``) is what their volumes demand, ``ask`` what
+    their claims of devices ask for; None when they have none.
     """
 
     __slots__ = (
+        "ask",
         "base",
         "checked",
         "columns",
@@ -87,9 +89,13 @@ class PodClass:
         self.matched: frozenset[int] = frozenset()
         self.spread = shape.spread
         self.spread_needs_labels = True
+        self.ask: Ask | None = None
 
     def matching(
-        self, class_id: int, matched: frozenset[int], defaults: tuple[SpreadConstraint, ...]
+        self,
+        class_id: int,
+        matched: frozenset[int],
+        defaults: tuple[SpreadConstraint, ...],
     ) -> PodClass:
         """Return the class of the pods of this one whose labels these selectors match.
 
@@ -137,20 +143,22 @@ class PodClasses:
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...] = (),
         wants: Wants | None = None,
+        ask: Ask | None = None,
     ) -> PodClass:
         """Return the class of the pods of a shape whose labels these selectors match.
 
-        ``defaults`` as in ``PodClass.matching``; ``wants`` is what their volumes demand.
+        ``defaults`` as in ``PodClass.matching``; ``wants`` is what their volumes demand, ``ask``
+        what their claims of devices ask for.
         """
-        if not matched and not defaults and wants is None:
+        if not matched and not defaults and wants is None and ask is None:
             return base
-        variant = base.id, matched, defaults, wants
+        variant = base.id, matched, defaults, wants, ask
         found = self._matching.get(variant)
         if found is None:
             if len(self._matching) >= _MATCHING_MAX:
                 self._matching.clear()  # numbers are never given twice, so an old one does no harm
             found = base.matching(self._made, matched, defaults)
-            found.wants = wants
+            found.wants, found.ask = wants, ask
             self._made += 1
             self._matching[variant] = found
         return found

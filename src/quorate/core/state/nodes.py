@@ -39,6 +39,7 @@ class NodeTable:
         self.alive: Mask = np.zeros(_ROWS_FIRST, np.bool_)
         self.unschedulable: Mask = np.zeros(_ROWS_FIRST, np.bool_)
         self.taints = CodeColumn(_ROWS_FIRST)
+        self.features = CodeColumn(_ROWS_FIRST)
         self.labels: dict[str, CodeColumn] = {}
         self.images: dict[str, dict[int, int]] = {}
         """Bytes of each image, by name and row."""
@@ -86,6 +87,7 @@ class NodeTable:
         self.alive[row] = True
         self.unschedulable[row] = node.unschedulable
         self.taints.set(row, node.taints)
+        self.features.set(row, node.declared_features)
         if self.labels:
             labels = dict(node.labels)
             for key, column in self.labels.items():
@@ -192,9 +194,9 @@ class NodeTable:
     def _grow(self, rows: int) -> None:
         for name in ("allocatable", "used", "scored", "alive", "unschedulable"):
             setattr(self, name, grown(getattr(self, name), rows))
-        for column in (self.taints, *self.labels.values()):
+        for column in (self.taints, self.features, *self.labels.values()):
             column.grow(rows)
 
 
 def _attributes(node: Node) -> tuple[object, ...]:
-    return node.labels, node.taints, node.unschedulable
+    return node.labels, node.taints, node.unschedulable, node.declared_features

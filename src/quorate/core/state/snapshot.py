@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from quorate.core.model import HostPort, Node
+from quorate.core.state.device_views import DeviceViews
+from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import CodeColumn, Ints, Mask
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
@@ -24,6 +26,8 @@ class Snapshot:
     table: NodeTable
     neighbours: Neighbours
     storage: Storage
+    devices: Devices
+    device_views: DeviceViews
     allocatable: Ints
     free: Ints
     scored: Ints
@@ -32,7 +36,14 @@ class Snapshot:
     attributes_version: int
 
     @classmethod
-    def of(cls, table: NodeTable, neighbours: Neighbours, storage: Storage) -> Snapshot:
+    def of(
+        cls,
+        table: NodeTable,
+        neighbours: Neighbours,
+        storage: Storage,
+        devices: Devices,
+        views: DeviceViews,
+    ) -> Snapshot:
         """Take a snapshot; only ``free`` and ``scored`` are copied."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
@@ -41,6 +52,8 @@ class Snapshot:
             table=table,
             neighbours=neighbours,
             storage=storage,
+            devices=devices,
+            device_views=views,
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
             scored=_read_only(table.scored[:rows].copy()),
@@ -67,6 +80,10 @@ class Snapshot:
     def taint_sets(self) -> CodeColumn:
         """Return the codes of the nodes' taints; the values are ``tuple[Taint, ...]``."""
         return self.table.taints
+
+    def feature_sets(self) -> CodeColumn:
+        """Return the codes of the nodes' declared features; the values are tuples of names."""
+        return self.table.features
 
     def label(self, key: str) -> CodeColumn:
         """Return the codes of the label's value (-1: absent); the values are strings."""

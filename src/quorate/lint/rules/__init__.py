@@ -31,7 +31,6 @@ RULES = (
     Rule(objects.label_values, ("label-not-a-string", "label-invalid"), "labels no cluster takes"),
     Rule(objects.replicas, ("replicas-invalid",), "a number of pods that is none"),
     Rule(pods.unreadable, ("pod-invalid",), "a pod that the scheduler cannot read"),
-    Rule(pods.unsupported, ("rule-not-supported",), "a pod that quorate would hold back"),
     Rule(pods.unknown_labels, ("unknown-gang-label",), "a label that looks like a gang's"),
     Rule(
         pods.incomplete_labels,

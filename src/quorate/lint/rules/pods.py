@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from quorate.core.policy import DEFAULT_SCHEDULER_NAMES
 from quorate.core.reasons import Reason
 from quorate.dialects import DIALECTS, labels
 from quorate.dialects.fields import shown
@@ -38,21 +37,6 @@ def _field(source: PodSource, defect: str) -> Path:
     """Return the field that a defect names (``spec.containers[0]...: what``), as far as it is."""
     where = defect.partition(":")[0]
     return (*source.path, "spec") if where.startswith("spec") else source.path
-
-
-def unsupported(manifests: Manifests) -> Iterator[Finding]:
-    """A pod of quorate's that needs a rule which quorate does not know: it would be held."""
-    ours = manifests.options.scheduler_names or DEFAULT_SCHEDULER_NAMES
-    for source in manifests.sources:
-        rules = source.pod.shape.unsupported
-        if rules and source.scheduler in ours:
-            yield source.object.error(
-                "rule-not-supported",
-                (*source.path, "spec"),
-                f"the pods need the rule {' and '.join(rules)}, which quorate does not know yet: "
-                "they would be held, not placed wrongly",
-                "do without it, or give the pods another schedulerName",
-            )
 
 
 def unknown_labels(manifests: Manifests) -> Iterator[Finding]:

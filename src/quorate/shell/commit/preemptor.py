@@ -1,9 +1,9 @@
-"""Make room for pods. In: preemptions of a plan. Out: failures, as changes; what succeeds returns
-to the core by the watch.
+"""Make room for pods. In: preemptions of a plan. Out: failures, as changes.
 
-Called by ``shell.app``. The writes are kube-scheduler's: the nomination, then for each victim the
-condition DisruptionTarget and a plain DELETE with the victim's own grace period. Disruption budgets
-were heard when the victims were chosen; they do not stop a deletion.
+What succeeds returns to the core by the watch. Called by ``shell.app``. The writes are
+kube-scheduler's: the nomination, then for each victim the condition DisruptionTarget and a plain
+DELETE with the victim's own grace period. Disruption budgets were heard when the victims were
+chosen; they do not stop a deletion.
 """
 
 from __future__ import annotations

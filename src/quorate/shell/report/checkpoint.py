@@ -31,6 +31,7 @@ _CONTAINERS: Final = (list, dict, Counter, set, frozenset, tuple, deque)
 _STATE_BYTES_MAX: Final = 1 << 32
 _LEFT_OUT: Final = {
     ("Cluster", "_handlers"),  # methods: a new cluster has its own
+    ("Cluster", "device_views"),  # it follows from the rest
     ("Scheduler", "_masks"),  # answers that are kept: they are found again
 }
 

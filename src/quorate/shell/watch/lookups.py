@@ -13,7 +13,14 @@ import msgspec
 from msgspec import Struct
 
 from quorate.core.changes import AnyObject
-from quorate.core.model import LabelSelector, Namespace, Requirement
+from quorate.core.model import (
+    DeviceClass,
+    LabelSelector,
+    Namespace,
+    Requirement,
+    ResourceClaim,
+    ResourceSlice,
+)
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.selects import (
     ReplicaSet,
@@ -33,6 +40,7 @@ from quorate.core.model.storage import (
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
 from quorate.shell.watch import storage
+from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
 from quorate.shell.watch.pod_neighbours import label_selector
 from quorate.shell.watch.pod_wire import PodSelector, ShapeError, defect_text
 
@@ -110,6 +118,10 @@ def _decode(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
 def _namespace(raw: bytes) -> Namespace:
     meta = _decode(_NAMESPACE, raw).metadata
     return Namespace(meta.name, tuple(sorted((meta.labels or {}).items())))
+
+
+def _devices(plural: str, kind: str) -> Resource:
+    return Resource("resource.k8s.io", "v1", plural, kind)
 
 
 def _service(raw: bytes) -> Service:
@@ -204,4 +216,7 @@ LOOKUPS: tuple[Lookup, ...] = (
         VolumeAttachment,
         storage.decode_attachment,
     ),
+    Lookup(_devices("deviceclasses", "DeviceClass"), DeviceClass, decode_class, optional=True),
+    Lookup(_devices("resourceslices", "ResourceSlice"), ResourceSlice, decode_slice, optional=True),
+    Lookup(_devices("resourceclaims", "ResourceClaim"), ResourceClaim, decode_claim, optional=True),
 )

@@ -6,7 +6,7 @@ Nodes post their status every few minutes at most, so this favours clear message
 from __future__ import annotations
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quorate.core.changes import NodeChanged
 from quorate.core.model import Node, Taint
@@ -39,6 +39,7 @@ class _Image(Struct, gc=False, rename="camel"):
 
 class _Status(Struct, gc=False):
     allocatable: dict[str, str | int | float] | None = None
+    declared_features: list[str] | None = field(default=None, name="declaredFeatures")
     images: list[_Image] | None = None
 
 
@@ -78,6 +79,7 @@ def decode_node(raw: bytes) -> NodeChanged:
             labels=tuple(sorted((wire.metadata.labels or {}).items())),
             taints=tuple(Taint(one.key, one.effect, one.value or "") for one in spec.taints or ()),
             unschedulable=bool(spec.unschedulable),
+            declared_features=tuple(sorted((wire.status and wire.status.declared_features) or ())),
             images=tuple(
                 (tuple(one.names or ()), one.size_bytes or 0)
                 for one in (wire.status and wire.status.images) or ()

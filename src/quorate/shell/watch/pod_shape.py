@@ -42,7 +42,6 @@ _AFFINITY = msgspec.json.Decoder(Affinity | None)
 _SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
 _TOLERATIONS = msgspec.json.Decoder(list[WireToleration] | None)
 _PORTS = msgspec.json.Decoder(list[Port] | None)
-_CLAIMS = msgspec.json.Decoder(list[dict[str, Raw]] | None)
 
 
 def pod_shape(
@@ -78,14 +77,14 @@ def pod_shape(
         preferred_terms=tuple(
             PreferredTerm(one.weight, _term(one.preference)) for one in preferred or ()
         ),
-        tolerations=_tolerations(spec.tolerations),
+        tolerations=tolerations(spec.tolerations),
         host_ports=_host_ports(spec),
         affinity=required_terms(affinity.pod_affinity, namespace),
         anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
         spread=spread_constraints(spec.topology_spread_constraints, namespace, labels),
         disks=disks,
-        unsupported=_unsupported(spec),
+        node_features=_node_features(spec),
         scored=scored,
         scored_pending=pending if pending != scored else None,
         images=images(spec),
@@ -127,6 +126,17 @@ def restarts_all_containers(container: Container) -> bool:
     return b'"RestartAllContainers"' in bytes(container.restart_policy_rules)
 
 
+def tolerations(raw: Raw) -> tuple[Toleration, ...]:
+    """Return tolerations of a pod, or of a request for devices. Raises ``ShapeError``."""
+    if not is_set(raw):
+        return ()
+    written = decode_part(_TOLERATIONS, raw, "spec.tolerations") or ()
+    return tuple(
+        Toleration(one.key or "", one.operator or "Equal", one.value or "", one.effect or "")
+        for one in written
+    )
+
+
 def _affinity(raw: Raw) -> Affinity:
     found = decode_part(_AFFINITY, raw, "spec.affinity") if is_set(raw) else None
     return found or Affinity()
@@ -135,16 +145,6 @@ def _affinity(raw: Raw) -> Affinity:
 def _term(term: NodeTerm) -> SelectorTerm:
     return SelectorTerm(
         expressions=requirements(term.match_expressions), fields=requirements(term.match_fields)
-    )
-
-
-def _tolerations(raw: Raw) -> tuple[Toleration, ...]:
-    if not is_set(raw):
-        return ()
-    written = decode_part(_TOLERATIONS, raw, "spec.tolerations") or ()
-    return tuple(
-        Toleration(one.key or "", one.operator or "Equal", one.value or "", one.effect or "")
-        for one in written
     )
 
 
@@ -161,15 +161,13 @@ def _host_ports(spec: Spec) -> tuple[HostPort, ...]:
     return tuple(sorted(taken))
 
 
-def _unsupported(spec: Spec) -> tuple[str, ...]:
-    claims = None
-    if is_set(spec.resource_claims):
-        claims = decode_part(_CLAIMS, spec.resource_claims, "spec.resourceClaims")
+def _node_features(spec: Spec) -> tuple[str, ...]:
+    """Return which features the node must declare, by kube-scheduler 1.36's inference."""
     restarts = any(
         restarts_all_containers(one) for one in (*spec.containers, *(spec.init_containers or ()))
     )
     needs = {
-        "DynamicResources": bool(claims),
-        "NodeDeclaredFeatures": restarts or bool(spec.host_network and spec.host_users is False),
+        "RestartAllContainersOnContainerExits": restarts,
+        "UserNamespacesHostNetworkSupport": bool(spec.host_network and spec.host_users is False),
     }
     return tuple(rule for rule, needed in needs.items() if needed)

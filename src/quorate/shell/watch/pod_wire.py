@@ -142,6 +142,7 @@ class Status(Struct, gc=False, rename="camel"):
     init_container_statuses: list[ContainerStatus] | None = None
     allocated_resources: Raw = EMPTY
     resources: Raw = EMPTY
+    resource_claim_statuses: Raw = EMPTY
 
 
 class WirePod(Struct, gc=False):

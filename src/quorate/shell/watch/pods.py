@@ -22,6 +22,7 @@ from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
 from quorate.shell.watch import pod_shape, pod_volumes
+from quorate.shell.watch.pod_claims import pod_claims
 from quorate.shell.watch.pod_wire import (
     Condition,
     Metadata,
@@ -32,6 +33,7 @@ from quorate.shell.watch.pod_wire import (
     WirePod,
     decode_part,
     defect_text,
+    is_set,
 )
 
 SHAPES_MAX = 16384
@@ -114,6 +116,7 @@ class PodDecoder:
             phase=(status and status.phase) or "Pending",
             priority=spec.priority or 0,
             claims=pod_volumes.claims(meta.name, spec.volumes) if spec.volumes else (),
+            device_claims=pod_claims(spec, status) if is_set(spec.resource_claims) else (),
             labels=tuple(sorted(labels.items())),
             gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
             terminating=meta.deletion_timestamp is not None,
@@ -207,7 +210,6 @@ def _rules_key(spec: Spec) -> tuple[object, ...]:
         bytes(spec.tolerations),
         bytes(spec.node_selector),
         bytes(spec.topology_spread_constraints),
-        bytes(spec.resource_claims),
     )
 
 

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from quorate.core.plan.devices.outcomes import Outcomes
 from quorate.core.plan.filters import (
+    dynamic_resources,
     inter_pod_affinity,
     node_affinity,
+    node_declared_features,
     node_ports,
     node_resources_fit,
     node_unschedulable,
@@ -52,9 +55,16 @@ RULES: dict[str, Rule] = {
     "VolumeZone": volume_zone,
     "PodTopologySpread": pod_topology_spread,
     "InterPodAffinity": inter_pod_affinity,
+    "DynamicResources": dynamic_resources,
+    "NodeDeclaredFeatures": node_declared_features,
 }
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
-ATTRIBUTE_RULES = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
+ATTRIBUTE_RULES = (
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeDeclaredFeatures",
+)
 VOLUME_RULES = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
 """Of interest only to pods that use claims or disks."""
 _COUNTED = (*VOLUME_RULES, "PodTopologySpread", "InterPodAffinity")
@@ -66,6 +76,8 @@ class AttributeMasks:
 
     def __init__(self) -> None:
         self._masks: dict[int, tuple[int, int, Mask]] = {}
+        self.outcomes = Outcomes()
+        """What claims get on kinds of nodes; kept as long."""
 
     def of(self, pod_class: PodClass, room: Room) -> Mask:
         """Return bool[n]: alive nodes that pass every attribute rule for the class."""
@@ -112,4 +124,7 @@ def pod_slots(pod_class: PodClass, room: Room, counted: tuple[str, ...] = _COUNT
         np.minimum(count, room.volumes.slots(pod_class), out=count)
     for _, verdict in verdicts(pod_class, room, counted):
         count[verdict.codes > 0] = 0
+    if pod_class.ask is not None and "DynamicResources" not in pod_class.profile.disabled:
+        together = pod_class.profile.packs_gangs
+        count = dynamic_resources.limit(pod_class.ask, count, room, together=together)
     return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorate.core.model import Taint
-from quorate.core.plan.filters.taint_toleration import tolerates
+from quorate.core.model.taints import tolerates
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
 from quorate.core.state.encoding import PodClass
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from quorate.core.model import PodShape, Taint, Toleration
+from quorate.core.model import PodShape, Taint
+from quorate.core.model.taints import tolerates
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
 from quorate.core.state.encoding import Mask, PodClass
 from quorate.core.state.snapshot import Snapshot
@@ -16,23 +16,6 @@ if TYPE_CHECKING:
     from quorate.core.plan.room import Room
 
 REFUSAL = Refusal("node(s) had untolerated taint(s)", resolvable=False)
-
-
-def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether one of the tolerations matches the taint (core/v1 ToleratesTaint).
-
-    An empty effect or key matches any; ``Exists`` ignores the value. The alpha operators Lt and Gt
-    match nothing.
-    """
-    return any(
-        toleration.effect in ("", taint.effect)
-        and toleration.key in ("", taint.key)
-        and (
-            toleration.operator == "Exists"
-            or (toleration.operator in ("", "Equal") and toleration.value == taint.value)
-        )
-        for toleration in tolerations
-    )
 
 
 def untolerated(shape: PodShape, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> int:

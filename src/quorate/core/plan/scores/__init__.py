@@ -13,6 +13,7 @@ import numpy as np
 from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import (
+    dynamic_resources,
     image_locality,
     inter_pod_affinity,
     node_affinity,
@@ -28,6 +29,7 @@ STANDING: dict[str, ModuleType] = {
     "NodeAffinity": node_affinity,
     "PodTopologySpread": pod_topology_spread,
     "InterPodAffinity": inter_pod_affinity,
+    "DynamicResources": dynamic_resources,
     "ImageLocality": image_locality,
 }
 """Scores that do not depend on what is allocated."""

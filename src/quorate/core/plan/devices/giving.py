@@ -1,0 +1,69 @@
+"""What has to be written into claims before pods are bound, and what is taken back.
+
+In: members that were placed, and what the room gave their claims. Out: ``Give`` for each pod, and
+``TakeBack`` for claims of pods that wait with devices they cannot use. Called by ``plan.cycle`` and
+``scheduler``. Source: PreBind and PostFilter of kube-scheduler 1.36's DynamicResources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quorate.core.plan.plan import Give, TakeBack
+from quorate.core.plan.room import Room
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.gangs import GangEntry, PodEntry, Where
+
+
+def assume_devices(
+    pod_class: PodClass,
+    entries: Sequence[PodEntry],
+    rows: Sequence[int],
+    room: Room,
+    cluster: Cluster,
+) -> list[tuple[Give, ...]]:
+    """Assume the devices that the room gave to these pods; return what each of them needs."""
+    if pod_class.ask is None:
+        return [()] * len(entries)
+    devices = cluster.devices
+    gives = []
+    for entry, row in zip(entries, rows, strict=True):
+        pod = entry.pod
+        given = dict(room.taking.hand_out(pod_class.id, row))
+        mine = []
+        needed = [one.claim for one in pod.device_claims if one.claim]
+        for place, name in enumerate(needed):
+            key = pod.namespace, name
+            claim = devices.claims[key]
+            if place in given:
+                devices.assume(key, given[place], pod.uid)
+            elif claim.allocation is None:
+                allocation = devices.allocation(key)
+                assert allocation is not None, "a claim of a placed pod has devices"
+                devices.assume(key, allocation, pod.uid)
+            if pod.uid not in claim.reserved_for or claim.allocation is None:
+                allocation = None if claim.allocation is not None else devices.allocation(key)
+                mine.append(Give(claim.namespace, claim.name, claim.uid, allocation))
+        gives.append(tuple(mine))
+    return gives
+
+
+def take_backs(gang: GangEntry, cluster: Cluster) -> list[TakeBack]:
+    """Return the claims of waiting members that keep devices for nobody but their pod.
+
+    A gang that waits holds nothing: not even what a plan of it that failed has written.
+    """
+    found: list[TakeBack] = []
+    if cluster.devices.has_no_users or gang.attempt is not None:
+        return found
+    for entry in gang.members.values():
+        pod = entry.pod
+        if not pod.device_claims or not entry.ours or entry.where is not Where.WAITING:
+            continue
+        for one in pod.device_claims:
+            claim = cluster.devices.claims.get((pod.namespace, one.claim or ""))
+            if claim is None or claim.allocation is None or claim.reserved_for != (pod.uid,):
+                continue
+            found.append(TakeBack(claim.namespace, claim.name, claim.uid, claim.version, pod.uid))
+    return found

@@ -1,0 +1,30 @@
+"""NodeDeclaredFeatures: the node must declare every feature that the pod needs.
+
+Source: kube-scheduler 1.36's plugin of that name; which features a pod needs is in its shape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from quorate.core.plan.filters.verdict import Refusal, Verdict
+from quorate.core.state.encoding import PodClass
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+REFUSALS = (Refusal("node(s) didn't match Pod's required features", resolvable=False),)
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node; None: nothing, as the pod needs no feature."""
+    needed = set(pod_class.shape.node_features)
+    if not needed:
+        return None
+    column = room.snapshot.feature_sets()
+    sets = (cast("tuple[str, ...]", features) for features in column.values)
+    lacks = [not needed.issubset(features) for features in sets]
+    codes = np.array([*lacks, True], np.int8)[column.codes[: len(room.free)]]
+    return Verdict(codes, REFUSALS)

@@ -1,0 +1,33 @@
+"""DynamicResources: nodes where claims get what they list first are better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quorate.core.plan.devices.allocator import Found
+from quorate.core.plan.filters.dynamic_resources import can_reach
+from quorate.core.state.encoding import Ints, Mask, PodClass
+
+if TYPE_CHECKING:
+    from quorate.core.plan.room import Room
+
+
+def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
+    """Return int64[n] from 0 to 100: ``100 * raw / max`` over the feasible nodes; None: no claims.
+
+    ``raw`` is the sum of 8 minus the place of the choice, over all requests that are lists; 0 when
+    no claim has to get devices any more.
+    """
+    ask = pod_class.ask
+    if ask is None or ask.problem:
+        return None
+    raw = np.zeros(len(feasible), np.int64)
+    if not room.taking.is_settled(ask):
+        standing = sum(one.score for one in room.taking.held(ask))
+        index, outcomes = room.taking.found(ask, np.arange(len(raw)))
+        scored = [standing + one.score if isinstance(one, Found) else 0 for one in outcomes]
+        raw = np.where(can_reach(ask, room), np.array(scored, np.int64)[index], 0)
+    highest = int(raw[feasible].max(initial=0))
+    return 100 * raw // highest if highest else raw

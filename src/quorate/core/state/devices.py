@@ -1,0 +1,294 @@
+"""Slices, classes and claims by change: which devices there are, and who has them.
+
+Owned by ``state.cluster``. A claim's devices are in use while its status says so, or while a plan
+of ours assumes so. ``views`` says what each node sees; it is brought up to date when it is asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+from quorate.core.model import (
+    Allocation,
+    DeviceClass,
+    DeviceId,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
+from quorate.core.model.devices import ClaimSpec, DeviceTraits
+from quorate.core.quantity import exact
+from quorate.core.state.pools import PoolKey, Shares
+
+ClaimKey = tuple[str, str]
+Consumed = tuple[tuple[str, str], ...]
+"""What one share of a device takes of its capacity: names and quantities."""
+_NO_SHARES: dict[str, Consumed] = {}
+
+
+class Devices:
+    """What claims may get. Claims are known by namespace and name."""
+
+    def __init__(self) -> None:
+        self.slices: dict[str, ResourceSlice] = {}
+        self.classes: dict[str, DeviceClass] = {}
+        self.claims: dict[ClaimKey, ResourceClaim] = {}
+        self.of_node: dict[str, dict[str, ResourceSlice]] = {}
+        """Slices that name one node."""
+        self.of_several: dict[str, ResourceSlice] = {}
+        self.by_pool: dict[PoolKey, dict[str, ResourceSlice]] = {}
+        self.traits: list[DeviceTraits] = []
+        self.stale_nodes: set[str] = set()
+        """Names of nodes whose pools have to be gathered anew."""
+        self.all_stale = False
+        self.stale_pools: set[PoolKey] = set()
+        """Pools of which other devices are in use than before."""
+        self.stirred = False
+        """Whether something happened that may let a pod fit."""
+        self.specs: list[ClaimSpec] = []
+        self.classes_version = 0
+        self._classes_seen = 0
+        self._spec_numbers: dict[ClaimSpec, int] = {}
+        self._numbers: dict[DeviceTraits, int] = {}
+        self.users: dict[ClaimKey, set[str]] = {}
+        """Uids of the pods that use a claim."""
+        self._stirred_claims: set[ClaimKey] = set()
+        self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
+        self._exclusive: Counter[DeviceId] = Counter()
+        self._shares: dict[DeviceId, dict[str, Consumed]] = {}
+
+    def number(self, traits: DeviceTraits) -> int:
+        """Return the number of traits in ``self.traits``."""
+        found = self._numbers.get(traits)
+        if found is None:
+            found = self._numbers[traits] = len(self.traits)
+            self.traits.append(traits)
+        return found
+
+    def spec_number(self, spec: ClaimSpec) -> int:
+        """Return the number of a claim's spec in ``self.specs``."""
+        found = self._spec_numbers.get(spec)
+        if found is None:
+            found = self._spec_numbers[spec] = len(self.specs)
+            self.specs.append(spec)
+        return found
+
+    def put(self, found: ResourceSlice | DeviceClass | ResourceClaim) -> None:
+        """Add or replace an object."""
+        match found:
+            case ResourceSlice():
+                self.put_slice(found)
+            case DeviceClass():
+                self.put_class(found)
+            case _:
+                self.put_claim(found)
+
+    def remove(self, kind: str, namespace: str, name: str) -> bool:
+        """Forget an object; tell whether it is of a kind that is known here."""
+        match kind:
+            case "ResourceSlice":
+                self.remove_slice(name)
+            case "DeviceClass":
+                self.remove_class(name)
+            case "ResourceClaim":
+                self.remove_claim((namespace, name))
+            case _:
+                return False
+        return True
+
+    def take_stirred(self) -> tuple[bool, bool]:
+        """Return and forget whether something may let a pod fit, and whether classes differ."""
+        news = self.stirred, self._classes_seen != self.classes_version
+        self.stirred, self._classes_seen = False, self.classes_version
+        return news
+
+    # Slices
+
+    def put_slice(self, one: ResourceSlice) -> None:
+        """Add or replace a slice."""
+        if self.slices.get(one.name) == one:
+            return
+        self.remove_slice(one.name)
+        self.slices[one.name] = one
+        if one.nodes is not None and one.nodes.name:
+            self.of_node.setdefault(one.nodes.name, {})[one.name] = one
+        else:
+            self.of_several[one.name] = one
+        self.by_pool.setdefault((one.driver, one.pool), {})[one.name] = one
+        self._slice_stirred(one)
+
+    def remove_slice(self, name: str) -> None:
+        """Forget a slice."""
+        one = self.slices.pop(name, None)
+        if one is None:
+            return
+        if self.of_several.pop(name, None) is None and one.nodes is not None:
+            of_node = self.of_node[one.nodes.name]
+            del of_node[name]
+            if not of_node:
+                del self.of_node[one.nodes.name]
+        pool = self.by_pool[one.driver, one.pool]
+        del pool[name]
+        self._slice_stirred(one)
+        if not pool:
+            del self.by_pool[one.driver, one.pool]
+
+    def _slice_stirred(self, one: ResourceSlice) -> None:
+        self.stirred = True
+        pool = (one, *self.by_pool[one.driver, one.pool].values())
+        for part in pool:
+            if part.nodes is not None and part.nodes.name:
+                self.stale_nodes.add(part.nodes.name)
+            else:
+                self.all_stale = True
+
+    # Classes
+
+    def put_class(self, found: DeviceClass) -> None:
+        """Add or replace a device class."""
+        if self.classes.get(found.name) != found:
+            self.classes[found.name] = found
+            self._classes_changed()
+
+    def remove_class(self, name: str) -> None:
+        """Forget a device class."""
+        if self.classes.pop(name, None) is not None:
+            self._classes_changed()
+
+    def _classes_changed(self) -> None:
+        self.stirred = True
+        self.classes_version += 1
+
+    # Claims
+
+    def put_claim(self, claim: ResourceClaim) -> None:
+        """Add or replace a claim; what its status says replaces what we assumed."""
+        key = claim.namespace, claim.name
+        before = self.claims.get(key)
+        if before == claim:
+            return
+        allocated = self.allocation(key)
+        if claim.allocation is not None or (before is not None and before.uid != claim.uid):
+            self._assumed.pop(key, None)
+        self.claims[key] = claim
+        self._stirred_claims.add(key)
+        self._recount(allocated, self.allocation(key))
+
+    def remove_claim(self, key: ClaimKey) -> None:
+        """Forget a claim: its devices are free."""
+        allocated = self.allocation(key)
+        self.claims.pop(key, None)
+        self._stirred_claims.add(key)
+        self._assumed.pop(key, None)
+        self._recount(allocated, None)
+
+    def allocation(self, key: ClaimKey) -> Allocation | None:
+        """Return what a claim has, or will have when our plan is carried out."""
+        claim = self.claims.get(key)
+        if claim is not None and claim.allocation is not None:
+            return claim.allocation
+        assumed = self._assumed.get(key)
+        return assumed[0] if assumed is not None else None
+
+    def assume(self, key: ClaimKey, allocation: Allocation, uid: str) -> None:
+        """Count devices for a claim until its status has them, or no pod assumes so any more.
+
+        ``uid`` is that of a pod that will use them. The first allocation holds.
+        """
+        before = self.allocation(key)
+        self._assumed.setdefault(key, (allocation, set()))[1].add(uid)
+        self._recount(before, self.allocation(key))
+
+    def forget(self, uid: str) -> None:
+        """Stop assuming devices for the claims of a pod that has no node after all."""
+        for key in [key for key, (_, uids) in self._assumed.items() if uid in uids]:
+            before = self.allocation(key)
+            self._assumed[key][1].discard(uid)
+            if not self._assumed[key][1]:
+                del self._assumed[key]
+            self._recount(before, self.allocation(key))
+
+    @property
+    def has_no_users(self) -> bool:
+        """Whether no pod uses a claim."""
+        return not self.users
+
+    def note_user(self, pod: Pod | None, before: Pod | None) -> None:
+        """Remember which claims a pod uses; None when it is not there any more, or not yet."""
+        if before is not None and (pod is None or pod.device_claims != before.device_claims):
+            for entry in before.device_claims:
+                key = before.namespace, entry.claim or ""
+                uids = self.users.get(key, set())
+                uids.discard(before.uid)
+                if not uids:
+                    self.users.pop(key, None)
+            if pod is None:
+                self.forget(before.uid)
+        if pod is None:
+            return
+        for entry in pod.device_claims:
+            self.users.setdefault((pod.namespace, entry.claim or ""), set()).add(pod.uid)
+
+    def take_stirred_users(self) -> list[str]:
+        """Return and forget the uids of pods whose claims are different."""
+        uids = {uid for key in self._stirred_claims for uid in self.users.get(key, ())}
+        self._stirred_claims.clear()
+        return sorted(uids)
+
+    def _recount(self, before: Allocation | None, after: Allocation | None) -> None:
+        if _occupied(before) == _occupied(after):
+            return  # our own plan, come true
+        if before is not None:
+            self._count(before, -1)
+            self.stirred = True
+        if after is not None:
+            self._count(after, 1)
+
+    def _count(self, allocation: Allocation, sign: int) -> None:
+        for index, given in enumerate(allocation.devices):
+            device = given.device
+            if given.admin:
+                continue
+            self.stale_pools.add((device.driver, device.pool))
+            if not given.share_id:
+                self._exclusive[device] += sign
+                if not self._exclusive[device]:
+                    del self._exclusive[device]
+                continue
+            shares = self._shares.setdefault(device, {})
+            share_id = given.share_id or str(index)
+            if sign > 0:
+                shares[share_id] = given.consumed
+            else:
+                shares.pop(share_id, None)
+            if not shares:
+                del self._shares[device]
+
+    def is_used(self, device: DeviceId) -> bool:
+        """Whether a claim has the device for itself."""
+        return device in self._exclusive
+
+    def holders(self, device: DeviceId) -> int:
+        """Return how many claims have the device for themselves: more than one is wrong."""
+        return self._exclusive[device]
+
+    def shares(self, device: DeviceId) -> dict[str, Consumed]:
+        """Return what each share of the device consumes, by share id."""
+        return self._shares.get(device, _NO_SHARES)
+
+
+def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]:
+    given = allocation.devices if allocation is not None else ()
+    return [(one.device, bool(one.admin), one.share_id) for one in given]
+
+
+def in_sum(shares: dict[str, Consumed]) -> Shares | None:
+    """Return what all shares of a device consume; None when there is none."""
+    if not shares:
+        return None
+    total: dict[str, Fraction] = {}
+    for consumed in shares.values():
+        for name, text in consumed:
+            total[name] = total.get(name, Fraction(0)) + exact(text)
+    return tuple(sorted(total.items()))

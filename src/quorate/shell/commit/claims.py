@@ -1,0 +1,315 @@
+"""Write devices into claims before a gang is bound, and take back what a gang does not use.
+
+In: ``GangBinds`` and ``TakeBack``. Out: the gang, handed on to the binder once every claim of every
+member is allocated and reserved; or an outcome for each bind that will not be sent. Called by
+``shell.app`` in place of the binder. A gang without claims passes through at once. What was written
+for a gang that is not bound after all stays in the claims: the core sees it there, and either
+binds the gang to it or takes it back. Source: PreBind of kube-scheduler 1.36's DynamicResources.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from datetime import UTC, datetime
+
+import msgspec
+import structlog
+
+from quorate.core.changes import BindFailed, BindFailure
+from quorate.core.model.devices import Allocation, GivenDevice
+from quorate.core.plan.plan import Bind, GangBinds, Give, TakeBack
+from quorate.shell.clock import Clock
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from quorate.shell.kube.paths import resource_path
+
+log = structlog.get_logger(__name__)
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+BINDING_TIMEOUT_S = 600.0
+"""How long a device may take until its binding conditions are true: kube-scheduler's default."""
+_CONCURRENCY = 64
+_POLL_S = 5.0
+_RETRY_S_MIN = 0.05
+_RETRY_S_MAX = 5.0
+_TRANSIENT = (TooManyRequests, ServerError, Unreachable, Conflict)
+
+
+class ClaimError(Exception):
+    """A claim that cannot be written; the text says why."""
+
+
+class _Metadata(msgspec.Struct):
+    uid: str = ""
+    resourceVersion: str = ""  # noqa: N815 - the API's own name
+    deletionTimestamp: str | None = None  # noqa: N815 - the API's own name
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Result(msgspec.Struct):
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    conditions: list[_Condition] | None = None
+    """Only of a device's status."""
+
+
+class _Devices(msgspec.Struct):
+    results: list[_Result] | None = None
+
+
+class _Allocation(msgspec.Struct):
+    devices: _Devices = msgspec.field(default_factory=_Devices)
+
+
+class _Status(msgspec.Struct):
+    allocation: _Allocation | None = None
+    devices: list[_Result] | None = None
+
+
+class _Claim(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_CLAIM = msgspec.json.Decoder(_Claim)
+
+
+class Claims:
+    """Writes claims, a bounded number at a time, then hands gangs on to ``bind``."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        bind: Callable[[GangBinds], None],
+        on_change: Callable[[BindFailed], None],
+        *,
+        may_write: Callable[[], bool],
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._bind = bind
+        self._on_change = on_change
+        self._may_write = may_write
+        self._clock = clock
+        self._slots = asyncio.Semaphore(_CONCURRENCY)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._taken_back: dict[str, str] = {}
+
+    def submit(self, gang: GangBinds) -> None:
+        """Start to bind a gang; returns at once."""
+        if any(bind.gives for bind in gang.binds):
+            self._start(self._prepare(gang))
+        else:
+            self._bind(gang)
+
+    def take_back(self, claims: Iterable[TakeBack]) -> None:
+        """Start to take devices back; returns at once."""
+        for claim in claims:
+            if self._taken_back.get(claim.uid) != claim.version:
+                self._taken_back[claim.uid] = claim.version
+                self._start(self._release(claim))
+
+    async def close(self) -> None:
+        """Give up what is under way; a successor finds the claims as they are."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _prepare(self, gang: GangBinds) -> None:
+        """Write all claims of the gang; nothing of it is bound before all are written."""
+        users: dict[str, tuple[Give, list[Bind]]] = {}
+        for bind in gang.binds:
+            for give in bind.gives:
+                users.setdefault(give.uid, (give, []))[1].append(bind)
+        problems: dict[str, str] = {}
+
+        async def write(give: Give, binds: list[Bind]) -> None:
+            try:
+                async with self._slots:
+                    await self._write(give, binds, gang.deadline_s)
+                await self._until_ready(give)
+            except (ClaimError, ApiError, msgspec.DecodeError) as error:
+                text = f"claim {give.namespace}/{give.claim}: {error}"
+                problems.update(dict.fromkeys((bind.uid for bind in binds), text))
+
+        await asyncio.gather(*(write(*one) for one in users.values()))
+        if not self._may_write():
+            return  # a successor decides about this gang, from what it finds
+        if not problems:
+            self._bind(gang)
+            return
+        log.warning("devices could not be given", gang=str(gang.key), problems=len(problems))
+        for bind in gang.binds:
+            text = problems.get(bind.uid, "")
+            failure = BindFailure.REFUSED if text else BindFailure.NOT_SENT
+            self._on_change(BindFailed(bind.uid, bind.node, failure, text))
+
+    async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
+        """Allocate and reserve one claim, again after passing troubles. Raises when it cannot."""
+        wait_s = _RETRY_S_MIN
+        while self._may_write():
+            try:
+                await self._write_once(give, binds)
+            except _TRANSIENT as error:
+                if self._clock.now_s() >= deadline_s:
+                    raise
+                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
+                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+            else:
+                return
+
+    async def _write_once(self, give: Give, binds: list[Bind]) -> None:
+        reserved = [{"resource": "pods", "name": bind.name, "uid": bind.uid} for bind in binds]
+        metadata: dict[str, object] = {"uid": give.uid}
+        status: dict[str, object] = {"reservedFor": reserved}
+        if give.allocation is not None:
+            # The answer to this is the claim as it is now.
+            body = {"metadata": metadata | {"finalizers": [FINALIZER]}}
+            path = _path(give.namespace, give.claim)
+            claim = _CLAIM.decode(await self._patch(path, body))
+            if claim.metadata.deletionTimestamp is not None:
+                raise ClaimError("it is being deleted")
+            if claim.status.allocation is None:
+                now = datetime.fromtimestamp(self._clock.now_s(), UTC)
+                status["allocation"] = allocation_body(give.allocation) | {
+                    "allocationTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ")
+                }
+            elif not _is_same(claim.status.allocation, give.allocation):
+                raise ClaimError("it got other devices meanwhile")
+            metadata["resourceVersion"] = claim.metadata.resourceVersion
+        body = {"metadata": metadata, "status": status}
+        await self._patch(_path(give.namespace, give.claim, "status"), body)
+
+    async def _patch(self, path: str, body: object) -> bytes:
+        try:
+            return await self._client.patch(path, body, "strategic")
+        except NotFound as error:
+            raise ClaimError("it does not exist any more") from error
+
+    async def _until_ready(self, give: Give) -> None:
+        """Wait until the conditions are true that devices need before pods may be bound."""
+        waiting = [
+            one
+            for one in (give.allocation.devices if give.allocation else ())
+            if one.binding_conditions
+        ]
+        until_s = self._clock.now_s() + BINDING_TIMEOUT_S
+        while waiting and self._may_write():
+            claim = _CLAIM.decode(await self._client.get(_path(give.namespace, give.claim)))
+            true = _true_conditions(claim)
+            for one in waiting:
+                failed = true.get(tuple(one.device), set()) & set(one.binding_failures)
+                if failed:
+                    raise ClaimError(f"{min(failed)} of device {one.device}")
+            waiting = [
+                one
+                for one in waiting
+                if not set(one.binding_conditions) <= true.get(tuple(one.device), set())
+            ]
+            if waiting and self._clock.now_s() >= until_s:
+                raise ClaimError(f"device {waiting[0].device} is not ready in time")
+            if waiting:
+                await asyncio.sleep(_POLL_S)
+
+    async def _release(self, claim: TakeBack) -> None:
+        body = {
+            "metadata": {"uid": claim.uid, "resourceVersion": claim.version},
+            "status": {"allocation": None, "reservedFor": None, "devices": None},
+        }
+        path = _path(claim.namespace, claim.claim, "status")
+        try:
+            async with self._slots:
+                if self._may_write():
+                    await self._client.patch(path, body, "merge")
+        except (Conflict, NotFound):
+            pass  # it is different by now, and the core will see how
+        except ApiError as error:
+            log.warning("devices could not be taken back", claim=claim.claim, problem=str(error))
+            self._taken_back.pop(claim.uid, None)
+
+
+def allocation_body(given: Allocation) -> dict[str, object]:
+    """Return an allocation as the API writes it."""
+    devices: dict[str, object] = {"results": [_result(one) for one in given.devices]}
+    if given.config:
+        devices["config"] = [
+            {"source": one.source}
+            | ({"requests": list(one.requests)} if one.requests else {})
+            | ({"opaque": msgspec.Raw(one.text.encode())} if one.text else {})
+            for one in given.config
+        ]
+    body: dict[str, object] = {"devices": devices}
+    if given.nodes is not None:
+        body["nodeSelector"] = {
+            "nodeSelectorTerms": [
+                {
+                    key: [
+                        {"key": r.key, "operator": r.operator}
+                        | ({"values": list(r.values)} if r.values else {})
+                        for r in found
+                    ]
+                    for key, found in (
+                        ("matchExpressions", term.expressions),
+                        ("matchFields", term.fields),
+                    )
+                    if found
+                }
+                for term in given.nodes
+            ]
+        }
+    return body
+
+
+def _result(one: GivenDevice) -> dict[str, object]:
+    driver, pool, device = one.device
+    found: dict[str, object] = {
+        "request": one.request,
+        "driver": driver,
+        "pool": pool,
+        "device": device,
+    }
+    optional = {
+        "adminAccess": one.admin,
+        "shareID": one.share_id,
+        "consumedCapacity": dict(one.consumed),
+        "bindingConditions": list(one.binding_conditions),
+        "bindingFailureConditions": list(one.binding_failures),
+        "tolerations": msgspec.Raw(one.tolerations_text.encode()) if one.tolerations_text else None,
+    }
+    return found | {key: value for key, value in optional.items() if value}
+
+
+def _is_same(found: _Allocation, given: Allocation) -> bool:
+    devices = [(one.driver, one.pool, one.device) for one in found.devices.results or ()]
+    return devices == [tuple(one.device) for one in given.devices]
+
+
+def _true_conditions(claim: _Claim) -> dict[tuple[str, ...], set[str]]:
+    return {
+        (one.driver, one.pool, one.device): {
+            condition.type for condition in one.conditions or () if condition.status == "True"
+        }
+        for one in claim.status.devices or ()
+    }
+
+
+def _path(namespace: str, name: str, sub: str = "") -> str:
+    return resource_path("resource.k8s.io", "v1", "resourceclaims", namespace, name, sub or None)

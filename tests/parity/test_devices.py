@@ -1,0 +1,150 @@
+"""Claims of devices: filters, scores and sentences are kube-scheduler's, also of later pods.
+
+A case in which an expression is broken is compared by node: kube-scheduler gives the pod up,
+quorate leaves those nodes out (a named difference).
+"""
+
+import copy
+import os
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from quorate.core.plan.cycle import members_of
+from quorate.core.plan.filters import AttributeMasks, verdicts
+from quorate.core.plan.room import Room
+from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.state.cluster import Cluster
+from tools.oracle import Oracle, OracleError
+from tools.parity.compare import differences
+from tools.parity.devices import draw_device_case, ends_in_error
+from tools.parity.ours import SCHEDULER, answer, changes_of
+from tools.parity.seeded import Seeded
+
+CASES = int(os.environ.get("QUORATE_PARITY_DEVICE_CASES", "3000"))
+BLOCK = 500
+RULE = "DynamicResources"
+
+
+@pytest.mark.parametrize("first", range(1, CASES + 1, BLOCK))
+def test_random_claims_agree(oracle: Oracle, first: int) -> None:
+    said, met = [], Counter()
+    for seed in range(first, first + BLOCK):
+        case = draw_device_case(Seeded(seed))
+        try:
+            theirs = oracle.ask(case)
+        except OracleError:  # the case names itself, and API validation would have refused it
+            met["refused"] += 1
+            continue
+        ours = answer(case)
+        met["features"] += any("NodeDeclaredFeatures" in said for said in ours.filters.values())
+        if ends_in_error(theirs):
+            met["broken"] += 1
+            found = differences_by_node(ours.filters, theirs)
+        else:
+            met["feasible" if ours.feasible else "infeasible"] += 1
+            found = differences(ours, theirs)
+        said += [f"seed {seed}: {one}" for one in found]
+    assert not said, "\n".join(said[:20])
+    assert met["refused"] < BLOCK // 10
+    of_each = (met[kind] for kind in ("feasible", "infeasible", "broken", "features"))
+    assert min(of_each) > BLOCK // 20
+
+
+def differences_by_node(ours, theirs) -> list[str]:
+    """Compare the rule by node; an error of kube-scheduler's is a refusal of ours."""
+    found = []
+    for node, said in theirs["filter"].items():
+        verdict = (said or {}).get(RULE)
+        mine = ours[node].get(RULE)
+        if verdict is not None and verdict["code"] == "Error":
+            same = mine is not None
+        elif verdict is not None and verdict["code"] != "PreFilterResult":
+            same = mine == (verdict["code"], tuple(verdict["reasons"]))
+        else:
+            same = mine is None
+        if not same:
+            found.append(f"{node}: ours {mine}, kube-scheduler's {verdict}")
+    return found
+
+
+@pytest.mark.parametrize("first", range(1, CASES + 1, BLOCK))
+def test_what_earlier_pods_took_is_missing_to_later_ones(oracle: Oracle, first: int) -> None:
+    """kube-scheduler places three pods with alike claims; ours take the same devices there."""
+    said, placed = [], 0
+    for seed in range(first, first + BLOCK):
+        case = draw_device_case(Seeded(seed))
+        pods = three_alike(case)
+        if pods is None:
+            continue
+        try:
+            theirs = oracle.ask({**case, "sequence": [{"pod": one} for one in pods]})
+        except OracleError:
+            continue
+        cluster = Cluster([SCHEDULER], {SCHEDULER: KUBE_SCHEDULER})
+        for one in pods:
+            for change in changes_of({**case, "pod": one}):
+                cluster.apply(change)
+        room = Room(cluster.snapshot(), AttributeMasks())
+        for one, step in zip(pods, theirs["steps"], strict=True):
+            pod_class = class_of(cluster, one["metadata"]["name"])
+            if ends_in_error(step):
+                break
+            judged = dict(verdicts(pod_class, room))
+            mine = refusals(judged.get(RULE), cluster)
+            other = {
+                n: v[RULE]["reasons"][0] for n, v in step["filter"].items() if RULE in (v or {})
+            }
+            if mine != other:
+                said.append(f"seed {seed}, {one['metadata']['name']}: {mine}, theirs {other}")
+                break
+            node = step.get("assumed")
+            if node and not step.get("assumeFailed"):
+                pods_at = np.zeros(len(room.free), np.int64)
+                pods_at[cluster.nodes.rows[node]] = 1
+                room.take(pod_class, pods_at)
+                placed += 1
+    assert not said, "\n".join(said[:20])
+    assert placed > BLOCK // 20
+
+
+def three_alike(case) -> list[dict] | None:
+    """Take the case's pending pod out, and return three like it, each with claims of its own."""
+    first = case.pop("pod")
+    if any("resourceClaimName" in entry for entry in first["spec"]["resourceClaims"]):
+        return None
+    claims = {o["metadata"]["name"]: o for o in case["objects"] if o["kind"] == "ResourceClaim"}
+    namespace = first["metadata"].get("namespace", "default")
+    pods = []
+    for number in range(3):
+        pod = copy.deepcopy(first)
+        name = pod["metadata"]["name"] = f"pending{number}"
+        for status in pod["status"]["resourceClaimStatuses"]:
+            claim = copy.deepcopy(claims.get(status["resourceClaimName"]))
+            status["resourceClaimName"] += f"-{number}"
+            if claim is None:
+                continue
+            claim.pop("status", None)
+            claim["metadata"]["name"] = status["resourceClaimName"]
+            for owner in claim["metadata"]["ownerReferences"]:
+                owner |= {"name": name, "uid": f"{namespace}/{name}"}
+            case["objects"].append(claim)
+        pods.append(pod)
+    return pods
+
+
+def class_of(cluster: Cluster, name: str):
+    entry = next(one for one in cluster.pods.values() if one.pod.name == name)
+    members = members_of(entry.gang, cluster)
+    return next(pod_class for pod_class, entries in members.items() if entry in entries)
+
+
+def refusals(verdict, cluster: Cluster) -> dict[str, str]:
+    if verdict is None:
+        return {}
+    return {
+        name: verdict.refusals[verdict.codes[row] - 1].message
+        for name, row in cluster.nodes.rows.items()
+        if verdict.codes[row]
+    }

@@ -1,0 +1,238 @@
+"""Gangs with claims: whole or not at all, and devices are neither given twice nor kept."""
+
+from msgspec.structs import replace
+
+from quorate.core.changes import (
+    BindFailed,
+    BindFailure,
+    GangChanged,
+    ObjectChanged,
+    ObjectGone,
+    PodChanged,
+)
+from quorate.core.model.devices import PodClaim
+from quorate.core.plan.verify import verify_gang
+from quorate.core.policy import Policy
+from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.scheduler import Scheduler
+from quorate.shell.report.checkpoint import capture, restore
+from tests.unit.core.devices import claim, device, gpu_class, on, request, spec, zone
+from tests.unit.core.world import World, binds_of, key
+
+
+def gpu_world(*counts: int) -> World:
+    """One node for each count, with so many devices."""
+    w = World()
+    w.observe(ObjectChanged(gpu_class('device.driver == "gpu.example.com"')))
+    for index, count in enumerate(counts):
+        w.node(f"n{index}")
+        w.observe(ObjectChanged(on(f"n{index}", *(device(f"d{i}") for i in range(count)))))
+    return w
+
+
+def gang(w: World, name: str, count: int, what=None):
+    key = w.object(name, count)
+    for index in range(count):
+        pod = f"{name}-{index}"
+        w.observe(ObjectChanged(claim(f"{pod}-gpu", what, owner=f"uid-{pod}")))
+        w.pod(pod, key, device_claims=(PodClaim("gpu", f"{pod}-gpu", own=True),))
+    return key
+
+
+def given(plan) -> list[str]:
+    return sorted(
+        str(one.device)
+        for bind in binds_of(plan)
+        for give in bind.gives
+        for one in (give.allocation.devices if give.allocation else ())
+    )
+
+
+def written(w: World, plan) -> None:
+    """The API server has what the plan writes into claims, and the watch says so."""
+    for bind in binds_of(plan):
+        for give in bind.gives:
+            before = w.cluster.devices.claims["team", give.claim]
+            users = (*before.reserved_for, bind.uid)
+            now = replace(before, version="2", reserved_for=users)
+            if give.allocation is not None:
+                now = replace(now, allocation=give.allocation)
+            w.observe(ObjectChanged(now))
+
+
+def test_each_member_gets_devices_of_its_own():
+    w = gpu_world(2, 2)
+    gang(w, "g", 4)
+    plan = w.decide()
+    devices = "gpu.example.com"
+    assert given(plan) == [f"{devices}/n{n}/d{d}" for n in (0, 1) for d in (0, 1)]
+    assert len(plan.gangs[0].binds) == 4
+
+
+def test_with_too_few_devices_nothing_is_given_and_a_new_slice_wakes_the_gang():
+    w = gpu_world(2, 1)
+    key = gang(w, "g", 4)
+    assert w.cycle() == {}
+    assert "2 cannot allocate all claims" in w.why(key).sentence
+    w.node("n2")
+    assert w.cycle() == {}
+    w.observe(ObjectChanged(on("n2", device("d0"))))
+    assert len(w.cycle()) == 4
+
+
+def test_what_one_gang_was_given_is_not_given_to_the_next_one_of_the_cycle_or_later():
+    w = gpu_world(3)
+    gang(w, "a", 2)
+    gang(w, "b", 2)
+    plan = w.decide()
+    assert [bind.name for bind in binds_of(plan)] == ["a-0", "a-1"]
+    written(w, plan)
+    w.settle(plan)
+    assert w.cycle() == {}
+    w.observe(ObjectGone("ResourceClaim", "team", "a-0-gpu"))
+    assert sorted(w.cycle()) == ["b-0", "b-1"]
+
+
+def test_gangs_of_one_cycle_on_one_node_get_different_devices():
+    w = gpu_world(4)
+    gang(w, "a", 2)
+    gang(w, "b", 2)
+    plan = w.decide()
+    assert len(plan.gangs) == 2
+    assert len(set(given(plan))) == 4
+
+
+def test_a_pod_of_no_gang_gets_its_device_under_a_profile_of_kube_schedulers():
+    w = gpu_world(0, 1)
+    w.scheduler = Scheduler(Policy(profiles=(("quorate", KUBE_SCHEDULER),)))
+    w.node("n0")
+    w.node("n1")
+    w.observe(ObjectChanged(gpu_class()), ObjectChanged(on("n1", device("d0"))))
+    w.observe(ObjectChanged(claim("c", owner="uid-p")))
+    w.pod("p", device_claims=(PodClaim("gpu", "c", own=True),))
+    assert given(w.decide()) == ["gpu.example.com/n1/d0"]
+
+
+def test_members_with_one_kind_of_claim_are_one_class_whatever_their_claims_are_called():
+    w = gpu_world(8)
+    gang(w, "g", 4, spec(request(count=2)))
+    plan = w.decide()
+    assert len(given(plan)) == 8
+    assert len(w.cluster.classes._matching) == 1
+
+
+def test_a_claim_that_several_pods_share_takes_them_all_to_its_node():
+    w = gpu_world(1, 1)
+    w.node("n1", cpu=3)
+    w.observe(ObjectChanged(claim("shared")))
+    key = w.object("g", 5)
+    for index in range(5):
+        w.pod(f"g-{index}", key, device_claims=(PodClaim("gpu", "shared", own=False),))
+    plan = w.decide()
+    assert {bind.node for bind in binds_of(plan)} == {"n0"}
+    assert len(set(given(plan))) == 1
+    assert all(bind.gives for bind in binds_of(plan))
+
+
+def test_a_failed_bind_frees_devices_that_were_not_written():
+    w = gpu_world(2)
+    gang(w, "g", 2)
+    plan = w.decide()
+    refused = BindFailure.REFUSED
+    w.observe(*(BindFailed(b.uid, b.node, refused, "no") for b in binds_of(plan)))
+    again = w.decide(after_s=2.0)
+    assert given(again) == given(plan)
+
+
+def test_a_gang_that_waits_gives_back_what_a_plan_of_it_has_written():
+    w = gpu_world(2)
+    key = gang(w, "g", 2)
+    plan = w.decide()
+    written(w, plan)
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    assert w.decide().take_backs == (), "it starts again on what it has"
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    w.delete("g-1")
+    later = w.decide(after_s=5.0)
+    assert [one.claim for one in later.take_backs] == ["g-0-gpu"]
+    assert later.take_backs[0].version == "2"
+    assert w.why(key).members.bound == 0
+
+
+def test_a_claim_that_others_use_is_never_taken_back():
+    w = gpu_world(1)
+    key = gang(w, "g", 2)
+    plan = w.decide()
+    assert not plan.gangs
+    first = w.cluster.devices.claims["team", "g-0-gpu"]
+    w2 = gpu_world(1)
+    gang(w2, "one", 1)
+    allocation = binds_of(w2.decide())[0].gives[0].allocation
+    shared = replace(first, version="2", allocation=allocation, reserved_for=("uid-g-0", "other"))
+    w.observe(ObjectChanged(shared))
+    assert w.decide().take_backs == ()
+    assert w.why(key).members.waiting == 2
+
+
+def test_problems_of_claims_are_said_in_kube_schedulers_words():
+    w = gpu_world(1)
+    w.pod("a", device_claims=(PodClaim("gpu", None, own=True),))
+    w.pod("b", device_claims=(PodClaim("gpu", "nowhere", own=False),))
+    w.observe(ObjectChanged(claim("odd", spec(request(cls="absent")))))
+    w.pod("c", device_claims=(PodClaim("gpu", "odd", own=False),))
+    assert w.cycle() == {}
+    said = {}
+    for which in w.cluster.gangs:
+        said[str(which)] = w.why(which).sentence
+    assert 'pod "team/a": ResourceClaim not created yet' in said["team/a"]
+    assert 'could not find ResourceClaim "team/nowhere"' in said["team/b"]
+    assert "request r: device class absent does not exist" in said["team/c"]
+    w.observe(ObjectChanged(gpu_class(name="absent")))
+    assert list(w.cycle()) == ["c"]
+
+
+def test_a_thousand_members_that_wait_for_their_claims_are_one_class():
+    w = gpu_world(1)
+    key = w.object("g", 1000)
+    for index in range(1000):
+        w.pod(f"g-{index}", key, device_claims=(PodClaim("gpu", None, own=True),))
+    assert w.cycle() == {}
+    assert len(w.cluster.classes._matching) == 1
+
+
+def test_verification_finds_a_device_that_two_claims_have_and_a_claim_out_of_reach():
+    w = gpu_world(2)
+    gang(w, "g", 2)
+    plan = w.scheduler.decide(w.now_s)
+    first = binds_of(plan)[0].gives[0].allocation
+    assert verify_gang(plan.gangs[0], w.cluster) == []
+    w.observe(ObjectChanged(claim("thief", allocation=first)))
+    [twice] = verify_gang(plan.gangs[0], w.cluster)
+    assert twice == f"device {first.devices[0].device} would have several claims"
+    w.observe(ObjectGone("ResourceClaim", "team", "thief"))
+    elsewhere = replace(first, nodes=zone("nowhere").terms)
+    moved = replace(w.cluster.devices.claims["team", "g-0-gpu"], version="3", allocation=elsewhere)
+    w.observe(ObjectChanged(moved))
+    assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu is not available on node n0"]
+    w.observe(ObjectGone("ResourceClaim", "team", "g-0-gpu"))
+    assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu of pod g-0 has no devices"]
+
+
+def test_a_checkpoint_holds_what_devices_are_and_who_has_them():
+    w = gpu_world(2, 2)
+    gang(w, "a", 2)
+    plan = w.decide()
+    written(w, plan)
+    gang(w, "b", 1)
+    w.decide()
+    gang(w, "c", 3)
+    state = capture(w.scheduler)
+    again = Scheduler(w.scheduler.policy)
+    restore(again, state)
+    gang(w, "d", 1)
+    news = [ObjectChanged(w.cluster.devices.claims["team", "d-0-gpu"])]
+    news += [GangChanged(w.specs[key("d")]), PodChanged(w.pods["d-0"])]
+    again.observe(news)
+    expected, found = w.decide(), again.decide(w.now_s)
+    assert [b.name for b in binds_of(expected)] == ["d-0"]
+    assert found.gangs == expected.gangs

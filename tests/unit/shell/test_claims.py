@@ -1,0 +1,188 @@
+"""Claims before binds: all of a gang's are written before one of its pods is bound."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.core.changes import BindFailed, BindFailure
+from quorate.core.model import Allocation, DeviceId, GangKey
+from quorate.core.model.devices import GivenDevice
+from quorate.core.plan.plan import Bind, GangBinds, Give, TakeBack
+from quorate.shell.commit.claims import Claims
+from quorate.shell.kube.client import KubeClient
+from tests.unit.shell.scripted_server import (
+    ManualClock,
+    ScriptedServer,
+    answer,
+    credentials_for,
+    refusal,
+    serving,
+)
+
+GIVEN = Allocation((GivenDevice("r", DeviceId("d", "p", "gpu-0")),))
+GIVE = Give("team", "c0", "claim-uid", GIVEN)
+BIND = Bind("uid-0", "team", "g-0", "n0", gives=(GIVE,))
+PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c0"
+
+
+def gang(*binds: Bind) -> GangBinds:
+    key = GangKey("team", "x-k8s", "g")
+    return GangBinds(key=key, attempt="a", size=len(binds), deadline_s=2000.0, binds=binds)
+
+
+def claim(status: dict | None = None, **meta):
+    return answer(
+        200,
+        {"metadata": {"uid": "claim-uid", "resourceVersion": "5", **meta}, "status": status or {}},
+    )
+
+
+@asynccontextmanager
+async def writing(*steps, may_write=lambda: True):
+    bound: list = []
+    outcomes: list = []
+    async with (
+        serving(ScriptedServer(*steps)) as server,
+        KubeClient(credentials_for(server.url), write_connections_max=4) as client,
+    ):
+        claims = Claims(
+            client,
+            bound.append,
+            outcomes.append,
+            may_write=may_write,
+            clock=ManualClock(),
+        )
+        yield claims, bound, outcomes, server
+
+
+async def after(claims: Claims) -> None:
+    """Wait until nothing is under way."""
+    async with asyncio.timeout(10):
+        while claims._tasks:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_gang_without_claims_passes_through():
+    async with writing() as (claims, bound, _, server):
+        plain = gang(replace(BIND, gives=()))
+        claims.submit(plain)
+        assert bound == [plain]
+        assert not server.requests
+
+
+async def test_finalizer_then_allocation_and_reservation_then_the_binds():
+    async with writing(claim(), claim()) as (claims, bound, _, server):
+        claims.submit(gang(BIND))
+        assert not bound
+        await after(claims)
+        assert [one.path for one in server.requests] == [PATH, f"{PATH}/status"]
+        first, second = (json.loads(body) for body in server.bodies)
+        assert first["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+        assert second["metadata"] == {"uid": "claim-uid", "resourceVersion": "5"}
+        [result] = second["status"]["allocation"]["devices"]["results"]
+        assert result == {"request": "r", "driver": "d", "pool": "p", "device": "gpu-0"}
+        assert second["status"]["allocation"]["allocationTimestamp"].endswith("Z")
+        assert second["status"]["reservedFor"] == [
+            {"resource": "pods", "name": "g-0", "uid": "uid-0"}
+        ]
+        assert len(bound) == 1
+
+
+async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods():
+    held = Give("team", "c0", "claim-uid")
+    binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(held,)) for i in range(3)]
+    async with writing(claim()) as (claims, bound, _, server):
+        claims.submit(gang(*binds))
+        await after(claims)
+        [body] = (json.loads(one) for one in server.bodies)
+        assert [one["uid"] for one in body["status"]["reservedFor"]] == ["uid-0", "uid-1", "uid-2"]
+        assert "allocation" not in body["status"]
+        assert len(bound) == 1
+
+
+async def test_a_write_that_was_ours_already_is_not_written_again():
+    ours = {
+        "allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-0"}]}}
+    }
+    async with writing(claim(ours), claim()) as (claims, bound, _, server):
+        claims.submit(gang(BIND))
+        await after(claims)
+        assert "allocation" not in json.loads(server.bodies[1])["status"]
+        assert len(bound) == 1
+
+
+OTHER = {"allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-9"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([claim(OTHER)], "it got other devices meanwhile"),
+        ([claim(deletionTimestamp="2026-01-01T00:00:00Z")], "it is being deleted"),
+        ([refusal(404, "NotFound")], "it does not exist any more"),
+        ([claim(), refusal(403, "Forbidden")], "403"),
+    ],
+)
+async def test_what_cannot_be_written_binds_nobody(steps, said):
+    other = Bind("uid-1", "team", "g-1", "n0")
+    async with writing(*steps) as (claims, bound, outcomes, _):
+        claims.submit(gang(BIND, other))
+        await after(claims)
+        assert not bound
+        first, second = outcomes
+        assert isinstance(first, BindFailed)
+        assert first.failure is BindFailure.REFUSED
+        assert first.message.startswith("claim team/c0: ")
+        assert said in first.message or said == "403"
+        assert second.failure is BindFailure.NOT_SENT
+
+
+async def test_a_conflict_starts_from_the_claim_as_it_is_by_then():
+    steps = (claim(), refusal(409, "Conflict"), claim(), claim())
+    async with writing(*steps) as (claims, bound, outcomes, server):
+        claims.submit(gang(BIND))
+        await after(claims)
+        assert len(bound) == 1
+        assert not outcomes
+        assert len(server.requests) == 4
+
+
+async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobody():
+    slow = replace(GIVEN.devices[0], binding_conditions=("Ready",), binding_failures=("Failed",))
+    bind = replace(BIND, gives=(replace(GIVE, allocation=Allocation((slow,))),))
+
+    def device(condition):
+        conditions = [{"type": condition, "status": "True"}]
+        found = {"driver": "d", "pool": "p", "device": "gpu-0", "conditions": conditions}
+        return claim({"devices": [found]})
+
+    async with writing(claim(), claim(), device("Ready")) as (claims, bound, _, _):
+        claims.submit(gang(bind))
+        await after(claims)
+        assert len(bound) == 1
+    async with writing(claim(), claim(), device("Failed")) as (claims, bound, outcomes, _):
+        claims.submit(gang(bind))
+        await after(claims)
+        assert not bound
+        assert "Failed of device d/p/gpu-0" in outcomes[0].message
+
+
+async def test_who_may_not_write_any_more_leaves_the_gang_to_the_successor():
+    async with writing(may_write=lambda: False) as (claims, bound, outcomes, server):
+        claims.submit(gang(BIND))
+        await after(claims)
+        assert (bound, outcomes, server.requests) == ([], [], [])
+
+
+async def test_devices_are_taken_back_once_from_the_version_that_was_seen():
+    back = TakeBack("team", "c0", "claim-uid", "5", "uid-0")
+    async with writing(claim()) as (claims, _, _, server):
+        claims.take_back([back])
+        claims.take_back([back])
+        await after(claims)
+        [body] = (json.loads(one) for one in server.bodies)
+        assert body["metadata"] == {"uid": "claim-uid", "resourceVersion": "5"}
+        assert body["status"] == {"allocation": None, "reservedFor": None, "devices": None}
