@@ -264,7 +264,7 @@ class Checks:
         """Return how many members were lost of which nobody had heard when the bind was sent."""
         told = self._sent_by.get((pod.bound_by, pod.uid), 0)
         return sum(
-            one.bound < pod.bound and told < one.gone != NEVER and not one.refused
+            one.bound < pod.bound and told < one.gone != NEVER and not (one.refused and one.attempt)
             for one in gang.pods.values()
         )
 

@@ -70,7 +70,7 @@ class Cycle:
         if not own:
             return ()
         others = withheld_from(gang, self.cluster.holds)[0]
-        room = without(self.room, others)
+        room = without(self.room, others).copy()  # the tally of this call: ``_assume`` takes too
         placed = []
         for pod_class, pods in pods_of(own, self.room):
             count = len(gang.waiting.get(pod_class.id, ()))
