@@ -32,6 +32,7 @@ ROOM = "no node is filled over its allocatable"
 LEASE = "only the holder of the lease binds and evicts"
 LOOK_UP = "a lost answer is looked up before the pod goes elsewhere"
 FITS = "a gang that fits is placed"
+MARKED = "only a quorate gang is marked as started"
 STARTED = "a started gang is never torn down"
 NODES = "only nodes that take pods are used"
 LOGGED = "no task fails unseen"
@@ -314,7 +315,7 @@ MUTATIONS = {
         Mutation(journal_is_not_asked, (STARTED,)),
         Mutation(journal_says_that_all_was_settled, (PARTIAL,)),
         Mutation(journal_leaves_out_what_is_open, (PARTIAL,)),
-        Mutation(sealing_binds_are_sent_whatever_happened_since, (PARTIAL,)),
+        Mutation(sealing_binds_are_sent_whatever_happened_since, (MARKED, PARTIAL)),
         Mutation(min_that_is_edited_undoes_what_was_sealed, (STARTED,)),
         Mutation(gang_without_its_object_is_not_taken_up, (PARTIAL,)),
         Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL)),
