@@ -257,7 +257,7 @@ def journal_leaves_out_what_is_open(patch):
 
 
 def sealing_binds_are_sent_whatever_happened_since(patch):
-    patch.setattr(Scheduler, "may_seal", lambda self, gang: True)
+    patch.setattr(Scheduler, "may_seal", lambda self, gang, uid: True)
 
 
 def min_that_is_edited_undoes_what_was_sealed(patch):

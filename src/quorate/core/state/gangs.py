@@ -277,12 +277,15 @@ class GangEntry:
         # The mark of a dead leader's bind, which arrived after we had taken its gang up.
         return pod.started and pod.attempt not in {attempt.id, *self.founders}
 
-    def may_be_sealed(self, attempt_id: str) -> bool:
-        """Tell whether a bind that was planned to make the gang quorate would do so still."""
+    def may_be_sealed(self, attempt_id: str, uid: str) -> bool:
+        """Tell whether the bind of a member that was planned to make the gang quorate does so still.
+
+        If the attempt was planned anew since, other binds seal it.
+        """
         if self.started:
             return True
         attempt = self.attempt
-        if attempt is None or attempt.id != attempt_id:
+        if attempt is None or attempt.id != attempt_id or uid not in attempt.seals:
             return False
         minimum = self.min_count if self.quorum_is_known else attempt.min_count
         others = self.assumed - len(attempt.seals & attempt.open)
