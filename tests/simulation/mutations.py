@@ -104,7 +104,7 @@ def quorum_is_sealed_at_once(patch):
 
 
 def deadline_is_forgotten(patch):
-    patch.setattr(attempts, "_roll_back", lambda gang: [])
+    patch.setattr(attempts, "_roll_back", lambda gang, attempt: [])
 
 
 def half_bound_gang_is_not_taken_up(patch):
@@ -142,29 +142,29 @@ def min_is_off_by_one(patch):
 
 def members_are_placed_one_by_one(patch):
     patch.setattr(GangEntry, "need", property(lambda gang: 0))
-    patch.setattr("quorate.core.scheduler.verify_gang", lambda gang, cluster: [])
+    patch.setattr("quorate.core.scheduler.verify_gang", lambda *_: [])
 
 
 def room_is_released_before_the_outcome(patch):
     """Room that is assumed is not counted, and the check that would notice it is left out."""
     patch.setattr(NodeTable, "take_many", lambda self, rows, pod_class: None)
     patch.setattr(NodeTable, "release", _release_at_most_what_is_used)
-    patch.setattr("quorate.core.scheduler.verify_gang", lambda gang, cluster: [])
+    patch.setattr("quorate.core.scheduler.verify_gang", lambda *_: [])
 
 
 def verification_is_left_out_and_a_gang_fills_one_node(patch):
     """The planner forgets what it placed in this cycle, and nobody checks it."""
     real = cycle.Cycle._assume
 
-    def forgetful(self, gang, placement):
+    def forgetful(self, gang, *placed):
         room = self.room
-        binds = real(self, gang, placement)
+        binds = real(self, gang, *placed)
         node = binds[0].node if binds else ""
         self.room = room
         return tuple(plan.Bind(b.uid, b.namespace, b.name, node) for b in binds)
 
     patch.setattr(cycle.Cycle, "_assume", forgetful)
-    patch.setattr("quorate.core.scheduler.verify_gang", lambda gang, cluster: [])
+    patch.setattr("quorate.core.scheduler.verify_gang", lambda *_: [])
 
 
 def foreign_pods_are_not_counted(patch):
@@ -293,7 +293,7 @@ MUTATIONS = {
         Mutation(conflict_is_success, (PARTIAL, FITS, TRUTH, TOLD)),
         Mutation(lost_answer_is_failure, (LOOK_UP, ROOM)),
         Mutation(failed_bind_is_not_reported, (PARTIAL, FITS, TRUTH)),
-        Mutation(quorum_is_sealed_at_once, (PARTIAL, QUORUM)),
+        Mutation(quorum_is_sealed_at_once, (MARKED, PARTIAL, QUORUM)),
         Mutation(deadline_is_forgotten, (PARTIAL,)),
         Mutation(half_bound_gang_is_not_taken_up, (PARTIAL,)),
         Mutation(started_gang_is_rolled_back, (STARTED,)),
@@ -307,7 +307,7 @@ MUTATIONS = {
         Mutation(wake_up_is_lost, (FITS,)),
         Mutation(back_off_never_ends, (FITS, PARTIAL)),
         Mutation(hold_never_ends, (FITS,)),
-        Mutation(hold_for_a_finished_gang, (HELD,)),
+        Mutation(hold_for_a_finished_gang, (HELD, LOGGED)),
         Mutation(leader_binds_after_its_lease, (LEASE,)),
         Mutation(nobody_asks_who_leads, (LEASE,)),
         Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),
