@@ -5,7 +5,6 @@ import pytest
 from quorate.simulate.run import run
 from tests.simulation.mutations import MUTATIONS
 
-FIRST_SEED = 1000
 SEEDS_MAX = 300
 
 
@@ -14,7 +13,7 @@ def test_checkers_find(name, monkeypatch):
     mutation = MUTATIONS[name]
     mutation.apply(monkeypatch)
     broken = []
-    for seed in range(FIRST_SEED, FIRST_SEED + SEEDS_MAX):
+    for seed in range(mutation.first_seed, mutation.first_seed + SEEDS_MAX):
         broken += [violation.promise for violation in run(seed).violations]
         if set(broken) & set(mutation.found_by):
             return

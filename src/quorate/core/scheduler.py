@@ -225,13 +225,13 @@ class Scheduler:
                 sound.append(one)
         return tuple(sound)
 
-    def may_seal(self, gang: GangBinds) -> bool:
-        """Tell whether the binds that make a gang quorate would still do so, before each is sent.
+    def may_seal(self, gang: GangBinds, uid: str) -> bool:
+        """Tell whether a bind that makes a gang quorate would still do so, before each try of it.
 
         Meanwhile a member may have gone, a kubelet may have refused one, min may have been raised.
         """
         entry = self.cluster.gangs.get(gang.key)
-        return entry is not None and entry.may_be_sealed(gang.attempt)
+        return entry is not None and entry.may_be_sealed(gang.attempt, uid)
 
     def journal(self) -> Journal:
         """Return which attempts are open, for whoever leads after us. Changes nothing."""

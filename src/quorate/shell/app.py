@@ -51,6 +51,7 @@ log = structlog.get_logger(__name__)
 
 _FLUSH_S = 2.0
 _METRICS_EVERY_S = 1.0
+_LOOK_AGAIN_S = 0.25
 _CYCLE_S_MIN = 0.005
 _GC_THRESHOLDS = (20_000, 20, 50)
 """A burst of a thousand pods makes many objects that live on: look for cycles less often."""
@@ -267,6 +268,8 @@ class App:
             self.recorder.observed(changes)
             self.scheduler.observe(changes)
             if not self._feed.is_synced or not self._may_write():
+                # Nobody tells when both are so: an empty list is no news. Look again in a moment.
+                wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if self._leads else None
                 continue
             if not frozen:
                 frozen = True

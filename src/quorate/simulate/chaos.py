@@ -15,8 +15,11 @@ from quorate.embedded.api.binding import bind
 from quorate.embedded.api.writing import Deleting
 from quorate.embedded.errors import ApiError
 from quorate.embedded.objects import Object
+from quorate.shell.kube.errors import ApiError as ApiRefusal
 from quorate.simulate.fleet import Fleet
-from quorate.simulate.history import NEVER, PodTruth
+from quorate.simulate.history import NEVER, STARTED, PodTruth
+from quorate.simulate.network import Link
+from quorate.simulate.server import Request
 from quorate.simulate.workload import Job, Workload
 from quorate.simulate.world import NAMESPACE, SYSTEM, World
 
@@ -40,6 +43,7 @@ class Chaos:
         self._sizes: dict[str, int] = {}
         self._rivals = 0
         world.history.on_bound.append(self._ambush)
+        world.network.watchers.append(self)
 
     def build(self) -> None:
         """Make the nodes."""
@@ -211,25 +215,46 @@ class Chaos:
                 if others:
                     later(after_s, self._workload.delete_pod, chance.choice(others).name)
             case "vanish":
-                job.paused_until_s = world.loop.now_s + 4.0
+                job.paused_until_s = world.loop.now_s + 20.0
+                world.faults.busy[job.name] = world.loop.now_s + chance.choice((0.0, 1.5))
                 later(min(after_s, 0.1), self._delete, "pods", pod.name, 0)
             case "room":
                 self._fill_all(after_s)
             case "edit" if job.api_version:
                 later(after_s, self._edit_group, job)
             case "raise" if job.api_version:
-                job.minimum = min(job.size, job.minimum + 1)
-                later(min(after_s, 0.003), self._amend_min, job)
-                self._fill_all(min(after_s, 0.003))
+                self._raise(job, min(after_s, 0.003))
             case "orphan" if job.api_version:
                 job.paused_until_s = world.loop.now_s + chance.choice((4.0, 20.0))
                 later(after_s, self._workload.delete_object, job)
             case _:
                 pass
 
+    def on_sent(self, link: Link, request: Request, blow: str) -> None:
+        """A replica sends a request: min may be raised while the last bind is on its way."""
+        if not (request.is_bind and STARTED.encode() in request.body and self._world.faults.on):
+            return
+        if self._chance.random() >= self._world.faults.profile.ambush:
+            return
+        name = request.path.split("/")[6].split("-")[0]
+        for job in self._workload.jobs:
+            if job.name == name and job.api_version:
+                self._world.faults.counts["ambush"] += 1
+                self._raise(job, 0.0)
+
+    def on_answered(self, link: Link, request: Request, error: ApiRefusal | None) -> None:
+        """A replica has its answer."""
+
+    def _raise(self, job: Job, after_s: float) -> None:
+        """Min is raised, and no room is left."""
+        job.minimum = min(job.size, job.minimum + 1)
+        self._world.loop.call_later(after_s, self._amend_min, job)
+        self._fill_all(after_s)
+
     def _stall(self, pod: PodTruth, job: Job) -> None:
         """A gang's binds take so long that its leader dies in the middle, and a while later."""
         job.paused_until_s = self._world.loop.now_s + 20.0
+        self._world.faults.busy[job.name] = self._world.loop.now_s + _STALLED_S + 0.5
         members = self._world.history.gangs[job.name].members()
         for name in [one.name for one in members if one is not pod and not one.node][:1]:
             self._world.loop.call_later(0.0, self._workload.delete_pod, name)

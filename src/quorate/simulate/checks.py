@@ -75,6 +75,8 @@ class Checks:
         """Up to which revisions a replica had been told, by path, when it last decided."""
         self._sent_by: dict[tuple[str, str], int] = {}
         """Up to which revision of pods the sender of a bind had decided, by replica and uid."""
+        self._late: dict[tuple[str, str], int] = {}
+        """The same of tries that were answered with an error before they arrived."""
         self._renewing: dict[str, dict[str, int]] = {}
         """The same, when it sent the renewal of its Lease that is under way."""
         history.on_bound.append(self._on_bound)
@@ -183,7 +185,6 @@ class Checks:
 
     def on_sent(self, link: Link, request: Request, blow: str) -> None:
         """A replica sends a request now."""
-        del blow
         if request.is_lease and request.method == "PUT":
             self._renewing[link.name] = self._knew.get(link.name, {})
         if not (request.is_bind or request.is_eviction):
@@ -195,12 +196,10 @@ class Checks:
             lambda: f"{link.name} sends {request.path}, and {holder or 'nobody'} leads",
         )
         if request.is_bind:
-            self._check_binding(link, request)
+            self._check_binding(link, request, blow)
 
-    def _check_binding(self, link: Link, request: Request) -> None:
+    def _check_binding(self, link: Link, request: Request, blow: str) -> None:
         body: dict[str, Any] = msgspec.json.decode(request.body)
-        knew = self._knew.get(link.name, {}).get(PODS_PATH, 0)
-        self._sent_by[link.name, str(body["metadata"].get("uid", ""))] = knew
         uid, node = str(body["metadata"].get("uid", "")), str(body["target"]["name"])
         name = str(body["metadata"]["name"])
         decision = self._decisions.get((link.name, uid))
@@ -209,12 +208,22 @@ class Checks:
             decision is not None and decision.node == node,
             lambda: f"{link.name} binds {name} ({uid or 'no uid'}) to {node} without a plan",
         )
+        self._note_try(link, uid, blow)
         doubtful = self._doubtful.get((link.name, name), (uid, node))
         self.check(
             "a lost answer is looked up before the pod goes elsewhere",
             doubtful[0] != uid or doubtful[1] == node,
             lambda: f"{link.name} binds {name} to {node}; that to {doubtful[1]} may have happened",
         )
+
+    def _note_try(self, link: Link, uid: str, blow: str) -> None:
+        """Remember what the sender of a bind knew; of a try that arrives late, for good."""
+        if blow.startswith(("refused", "dropped")):
+            return
+        knew, place = self._knew.get(link.name, {}).get(PODS_PATH, 0), (link.name, uid)
+        self._sent_by[place] = min(knew, self._late.get(place, knew))
+        if blow.startswith("late"):
+            self._late[place] = self._sent_by[place]
 
     def on_answered(self, link: Link, request: Request, error: ApiError | None) -> None:
         """A replica has its answer."""
@@ -257,6 +266,12 @@ class Checks:
         # It has started if it has all that its scheduler could know to be needed.
         members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
         has_quorum = decision.minimum is not None and members >= decision.minimum
+        had_started = gang.quorate_since < pod.bound or gang.has_started_by(decision.told)
+        self.check(
+            "only a quorate gang is marked as started",
+            has_quorum or had_started or not pod.marked or gang.is_unclear(decision.told),
+            lambda: f"{pod.bound_by} marks {pod.name} of {gang.name}, {_state(gang)}",
+        )
         if has_quorum or gang.has_started_by(decision.told):
             gang.go_on(pod.bound, pod.bound_by)
 
@@ -264,7 +279,7 @@ class Checks:
         """Return how many members were lost of which nobody had heard when the bind was sent."""
         told = self._sent_by.get((pod.bound_by, pod.uid), 0)
         return sum(
-            one.bound < pod.bound and told < one.gone != NEVER and not one.refused
+            one.bound < pod.bound and told < one.gone != NEVER and not (one.refused and one.attempt)
             for one in gang.pods.values()
         )
 

@@ -131,6 +131,8 @@ class Faults:
         self.requests = 0
         self.kill_at: tuple[int, Stage] | None = None
         """The replica that sends the request of this number dies at this stage of it."""
+        self.busy: dict[str, float] = {}
+        """Gangs whose binds are refused with 429, and until when."""
         self._chance = chance
         self._budgets: dict[str, tuple[float, float]] = {}
 
@@ -154,8 +156,8 @@ class Faults:
         if chance.random() < profile.crash_at_request:
             self.counts["crash"] += 1
             return Fate(out_s, back_s, kills=chance.choice(STAGES))
-        if profile.requests_per_s and not self._within_quota(who, now_s):
-            self.counts["quota"] += 1
+        if limit := self._limit(who, request, now_s):
+            self.counts[limit] += 1
             return Fate(out_s, back_s, "refused", 429)
         dice = chance.random()
         for blow, share in (
@@ -195,6 +197,15 @@ class Faults:
             return False
         self.counts["repeated"] += 1
         return True
+
+    def _limit(self, who: str, request: Request, now_s: float) -> str:
+        """Return what refuses a request with 429, or nothing."""
+        path = request.path
+        for gang, until_s in self.busy.items():
+            if request.is_bind and now_s < until_s and f"/{gang}-" in path:
+                return "busy"
+        has_quota = self.profile.requests_per_s > 0.0
+        return "quota" if has_quota and not self._within_quota(who, now_s) else ""
 
     def _within_quota(self, who: str, now_s: float) -> bool:
         """A bucket that holds one second's worth of requests."""

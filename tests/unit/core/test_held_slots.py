@@ -52,6 +52,17 @@ def test_a_replacement_gets_the_room_though_an_older_gang_waits():
     assert held(w) == []
 
 
+def test_room_beside_a_replacement_is_given_out_in_the_same_cycle():
+    w = World()
+    w.node("n0", cpu=3)
+    w.gang("a", 2, created_s=100.0)
+    w.cycle()
+    lose(w, "a-1")
+    replace(w)
+    w.pod("alone", created_s=300.0)
+    assert w.cycle() == {"a-new": "n0", "alone": "n0"}
+
+
 def test_a_replacement_that_comes_before_the_room_is_free_gets_it_too():
     w = full_world()
     node = w.where("a-1")

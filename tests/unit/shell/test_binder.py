@@ -38,7 +38,7 @@ def pod(uid: str = "uid-1", node: str = ""):
 
 
 @asynccontextmanager
-async def binding(*steps, may_bind=lambda: True, may_seal=lambda gang: True, clock=None):
+async def binding(*steps, may_bind=lambda: True, may_seal=lambda gang, uid: True, clock=None):
     """A binder before a scripted API server; yields it, its outcomes, and the server."""
     outcomes: list = []
     async with (
@@ -127,7 +127,7 @@ async def test_a_repair_that_comes_in_time_saves_the_attempt():
 
 
 async def test_a_bind_that_would_seal_nothing_is_not_sent():
-    async with binding(CREATED, may_seal=lambda gang: False) as (binder, outcomes, server):
+    async with binding(CREATED, may_seal=lambda gang, uid: False) as (binder, outcomes, server):
         binder.submit(of_four(first=1, binds=(bind(0), bind(1))))
         async with asyncio.timeout(10):
             await binder.idle.wait()
@@ -145,7 +145,11 @@ async def test_a_bind_that_would_seal_nothing_is_not_sent():
 async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, outcome):
     answers = iter([True, False])
     steps = refusal(503, "ServiceUnavailable"), found
-    async with binding(*steps, may_seal=lambda gang: next(answers)) as (binder, outcomes, server):
+    async with binding(*steps, may_seal=lambda gang, uid: next(answers)) as (
+        binder,
+        outcomes,
+        server,
+    ):
         binder.submit(gang(BIND))
         async with asyncio.timeout(10):
             await binder.idle.wait()

@@ -143,7 +143,7 @@ class Cycle:
         if not own:
             return ()
         others = withheld_from(gang, self.cluster.holds)[0]
-        room = without(self.room.copy(), others)
+        room = without(self.room, others).copy()  # the tally of this call: ``_assume`` takes too
         held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
         members = members_of(gang, self.cluster)
         placed = []

@@ -85,7 +85,7 @@ class PodEntry:
 class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
 
-    __slots__ = ("deadline_s", "id", "min_count", "open", "refusals", "seals")
+    __slots__ = ("deadline_s", "id", "min_count", "open", "refusals", "refused", "seals")
 
     def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
         self.id = attempt_id
@@ -96,6 +96,8 @@ class Attempt:
         """Uids whose bind has no outcome yet."""
         self.refusals: list[tuple[str, str]] = []
         """Nodes for which a write that comes before the binds was refused, and the message."""
+        self.refused = False
+        """Whether a kubelet refused a member that it had bound, which may be gone by now."""
         self.seals: set[str] = set()
         """Uids of the newest plan whose binds make the gang quorate, and mark their pods."""
 
@@ -276,6 +278,8 @@ class GangEntry:
         One that ``ran`` before (its node was restarted) is a lost member like any other.
         """
         self.refused_by.append(entry.pod.node)
+        if self.attempt is not None and entry.pod.attempt in ("", self.attempt.id):
+            self.attempt.refused = True
         lacks = self.bound - self.evicting < self.min_count
         if lacks and not ran and self.once_quorate and entry.pod.attempt in self.founders:
             self.once_quorate, self.reopened = False, True
@@ -312,16 +316,19 @@ class GangEntry:
         if attempt is None:
             return False
         if pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else ""):
-            return stays >= attempt.min_count or not self.counts[Where.REFUSED]
+            return stays >= attempt.min_count or not attempt.refused
         # The mark of a dead leader's bind, which arrived after we had taken its gang up.
         return pod.started and pod.attempt not in {attempt.id, *self.founders}
 
-    def may_be_sealed(self, attempt_id: str) -> bool:
-        """Tell whether a bind that was planned to make the gang quorate would do so still."""
+    def may_be_sealed(self, attempt_id: str, uid: str) -> bool:
+        """Tell whether the bind of a member that was planned to make it quorate would do so still.
+
+        If the attempt was planned anew since, other binds seal it.
+        """
         if self.started:
             return True
         attempt = self.attempt
-        if attempt is None or attempt.id != attempt_id:
+        if attempt is None or attempt.id != attempt_id or uid not in attempt.seals:
             return False
         minimum = self.min_count if self.quorum_is_known else attempt.min_count
         others = self.assumed - len(attempt.seals & attempt.open)

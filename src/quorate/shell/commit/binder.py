@@ -86,7 +86,7 @@ class Binder:
         concurrency: int,
         on_change: Callable[[PodBound | BindFailed], None],
         may_bind: Callable[[], bool],
-        may_seal: Callable[[GangBinds], bool],
+        may_seal: Callable[[GangBinds, str], bool],
         clock: Clock,
     ) -> None:
         self._client = client
@@ -190,7 +190,7 @@ class Binder:
         wait_s = _RETRY_S_MIN
         in_doubt = False  # an answer was lost: it may be bound
         while self._may_bind():
-            if job.seals and not self._may_seal(job.gang):
+            if job.seals and not self._may_seal(job.gang, bind.uid):
                 return await self._not_bound(bind, "", BindFailure.NOT_SENT, in_doubt)
             try:
                 await self._client.post(path, body, may_send=self._may_bind)
