@@ -357,7 +357,7 @@ class App:
             "gangs": len(cluster.gangs),
         }
 
-    # Health
+    # Numbers
 
     async def _watch_numbers(self) -> None:
         """Copy counters that others keep into metrics, and say when a watch is in trouble."""
