@@ -117,21 +117,19 @@ def started_gang_is_rolled_back(patch):
 
 
 def terminating_members_count(patch):
-    real = Cluster._place_of
-
-    def place_of(self, pod, entry):
-        where = real(self, pod, entry)
-        return Where.WAITING if where is Where.TERMINATING else where
-
-    patch.setattr(Cluster, "_place_of", place_of)
+    _count_as_waiting(patch, Where.TERMINATING)
 
 
 def gated_members_count(patch):
+    _count_as_waiting(patch, Where.GATED)
+
+
+def _count_as_waiting(patch, such):
     real = Cluster._place_of
 
     def place_of(self, pod, entry):
         where = real(self, pod, entry)
-        return Where.WAITING if where is Where.GATED else where
+        return Where.WAITING if where is such else where
 
     patch.setattr(Cluster, "_place_of", place_of)
 

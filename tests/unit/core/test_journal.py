@@ -6,7 +6,7 @@ import pytest
 from quorate.core.changes import BindFailed, BindFailure, JournalFound
 from quorate.core.journal import OPEN_BYTES_MAX, Journal, journal_of
 from tests.unit.core.test_recovery import GRACE_S, left_behind, world
-from tests.unit.core.world import LABELS, World, binds_of, fail, key, names
+from tests.unit.core.world import LABELS, World, accept, binds_of, fail, key, names
 
 JOB = "x-k8s/team/job"
 REFUSED = fail(BindFailure.REFUSED)
@@ -309,6 +309,19 @@ def test_a_bind_that_sealed_an_earlier_plan_of_the_attempt_may_not_be_sent():
     assert w.scheduler.may_seal(again.gangs[0], binds_of(again)[0].uid)
     assert not w.scheduler.may_seal(plan.gangs[0], last.uid)
     assert w.cluster.gangs[gang].assumed == 2
+
+
+def test_members_that_were_refused_and_are_gone_when_the_seal_arrives_leave_no_gang_started():
+    w = world(cpu=3)
+    gang, plan, last = sealed_last(w, 3)
+    for name in ("job-0", "job-1"):
+        w.edit(name, phase="Pending")
+        attempt = plan.gangs[0].attempt
+        w.edit(name, phase="Failed", refusal="OutOfcpu", attempt=attempt)
+        w.delete(name)
+    w.observe(accept(last))
+    w.decide()
+    assert not w.cluster.gangs[gang].started
 
 
 def test_a_sealing_bind_may_be_sent_while_all_others_are_there():
