@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard bench-reliability controlplane oracle cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(MAKE) --no-print-directory test-fast
 	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
 	@$(BIN)/pytest -v -n 0 tests/differential
-	@$(BIN)/pytest -q -n 2 --dist loadfile tests/oracle
+	@$(BIN)/pytest -q -n 2 tests/oracle tests/parity
 	@$(BIN)/pytest -q -n 2 tests/simulation
 	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
 
@@ -91,6 +91,9 @@ controlplane: $(STAMP) ## Build the real control plane once, into a cache outsid
 
 oracle: $(STAMP) ## Build kube-scheduler's plugins as a program to ask, into the same cache
 	@$(BIN)/python -m tools.oracle build
+
+parity: $(STAMP) ## Compare N random cases with kube-scheduler's own plugins (N=20000, SEED=1)
+	@$(BIN)/python -m tools.parity $(or $(N),20000) $(or $(SEED),1)
 
 cluster: $(STAMP) controlplane ## Start a real control plane with kwok nodes, until Ctrl-C
 	@$(BIN)/python -m tools.controlplane up --nodes 10
