@@ -134,6 +134,7 @@ class ShapeBench(Ground):
                 if churn.process.poll() is not None:
                     raise BenchError(f"the churn ended: {churn.errors()}")
         finally:
+            self.cluster.client.forget_connections()  # idle since the start, and closed by now
             [(label, value)] = _CHURN.items()
             for path in _CHURNED:
                 query = f"labelSelector={label}%3D{value}&gracePeriodSeconds=0"

@@ -54,7 +54,7 @@ class Shape:
     churns: bool = False
     has_volumes: bool = False
     own_resources: bool = False  #: each node has a resource that no other has
-    timeout_s: float = 120.0
+    timeout_s: float = 60.0
 
     def as_case(self) -> Case:
         """Describe the measured pods as one gang, whose last bind ends the run."""
@@ -174,7 +174,7 @@ SHAPES = (
         name="spread-hard",
         title="spread over zones, hard",
         target=3.0,
-        measured=2000,
+        measured=1000,
         spec=_spread("DoNotSchedule"),
         standing=5000,
     ),
@@ -182,7 +182,7 @@ SHAPES = (
         name="spread-soft",
         title="spread over zones, soft",
         target=3.0,
-        measured=2000,
+        measured=1000,
         spec=_spread("ScheduleAnyway"),
         standing=5000,
     ),

@@ -25,9 +25,9 @@ class Room:
     def __init__(self, snapshot: Snapshot, masks: AttributeMasks) -> None:
         self.snapshot = snapshot
         self.masks = masks
-        self.free: Ints = snapshot.free.copy(order="F")
+        self.free: Ints = snapshot.free
         self.volumes = VolumeRoom(snapshot)
-        self.scored: Ints = snapshot.scored.copy()
+        self.scored: Ints = snapshot.scored
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""

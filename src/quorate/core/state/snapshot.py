@@ -20,7 +20,8 @@ class Snapshot:
 
     ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
     others overcommitted a node. ``scored`` is int64[n, 2]: cpu and memory in use as
-    scores count. ``unschedulable`` is bool[n]. All arrays are read-only.
+    scores count. ``unschedulable`` is bool[n]. All arrays are read-only but ``free`` and ``scored``,
+    which are this snapshot's own: they are for one ``Room`` to take from.
     """
 
     table: NodeTable
@@ -55,8 +56,8 @@ class Snapshot:
             devices=devices,
             device_views=views,
             allocatable=_read_only(table.allocatable[:rows, :width]),
-            free=_read_only(free),
-            scored=_read_only(table.scored[:rows].copy()),
+            free=free,
+            scored=table.scored[:rows].copy(),
             alive=_read_only(table.alive[:rows]),
             unschedulable=_read_only(table.unschedulable[:rows]),
             attributes_version=table.attributes_version,
