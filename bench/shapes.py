@@ -254,7 +254,7 @@ SHAPES = (
 # Nodes, and what else has to be there
 
 
-def nodes(*, own_resources: bool) -> list[Body]:
+def nodes(count: int = NODES, *, own_resources: bool) -> list[Body]:
     """Describe the nodes: alike but for their zones and, where asked for, a resource of each."""
     return [
         manifest(
@@ -264,11 +264,11 @@ def nodes(*, own_resources: bool) -> list[Body]:
             (),
             annotations={},
         )
-        for number in range(NODES)
+        for number in range(count)
     ]
 
 
-def csi_nodes() -> list[Body]:
+def csi_nodes(count: int = NODES) -> list[Body]:
     """Describe how many volumes each node can attach."""
     return [
         {
@@ -285,7 +285,7 @@ def csi_nodes() -> list[Body]:
                 ]
             },
         }
-        for number in range(NODES)
+        for number in range(count)
     ]
 
 

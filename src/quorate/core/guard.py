@@ -122,9 +122,9 @@ def _free(
     node = table.nodes[row]
     assert node is not None, f"row {row} holds no node"
     free = {}
-    for name, amount in node.allocatable:
+    for name, _ in node.allocatable:
         column = table.resources.column(name)
-        free[column] = amount - int(table.used[row, column])
+        free[column] = int(table.free[row, column])
     for pod_class in others:
         for column, amount in pod_class.demands:
             if column in free:

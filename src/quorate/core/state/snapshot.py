@@ -16,12 +16,12 @@ from quorate.core.state.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The nodes at one instant; n rows, r resources. Rows that are not ``alive`` hold no node.
+    """The nodes during one decision; n rows, r resources. Rows that are not ``alive`` hold no node.
 
     ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
     others overcommitted a node. ``scored`` is int64[n, 2]: cpu and memory in use as
-    scores count. ``unschedulable`` is bool[n]. All arrays are read-only but ``free`` and ``scored``,
-    which are this snapshot's own: they are for one ``Room`` to take from.
+    scores count. ``unschedulable`` is bool[n]. All arrays are read-only, and what is
+    assumed in the cluster meanwhile shows in ``free`` and ``scored``.
     """
 
     table: NodeTable
@@ -45,10 +45,9 @@ class Snapshot:
         devices: Devices,
         views: DeviceViews,
     ) -> Snapshot:
-        """Take a snapshot; only ``free`` and ``scored`` are copied."""
+        """Take a snapshot. Nothing is copied: it shows the nodes as they are, for one decision."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
-        free = table.allocatable[:rows, :width] - table.used[:rows, :width]
         return cls(
             table=table,
             neighbours=neighbours,
@@ -56,8 +55,8 @@ class Snapshot:
             devices=devices,
             device_views=views,
             allocatable=_read_only(table.allocatable[:rows, :width]),
-            free=free,
-            scored=table.scored[:rows].copy(),
+            free=_read_only(table.free[:rows, :width]),
+            scored=_read_only(table.scored[:rows]),
             alive=_read_only(table.alive[:rows]),
             unschedulable=_read_only(table.unschedulable[:rows]),
             attributes_version=table.attributes_version,
