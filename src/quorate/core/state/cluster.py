@@ -135,10 +135,7 @@ class Cluster:
             if entry.nominated:
                 self.precedence.waits_no_more(entry, node.name)
             self.storage.take(row, entry.pod.uid)
-        if len(rows) == 1:
-            self.nodes.take(rows[0], pod_class)
-        else:
-            self.nodes.take_many(rows, pod_class)
+        self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
         self.holds.note_assumed(gang, entries)
