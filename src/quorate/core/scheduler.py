@@ -102,6 +102,7 @@ class Scheduler:
             queue.make_ready(cycle.clearings.displaced)
         now_touched, freed, _ = cluster.take_news()
         touched |= now_touched | cluster.holds.take_changed()
+        touched -= queue.ready  # nothing can be said of them yet, and their turn comes at once
         cluster.grown |= freed
         again = queue.ready or cluster.holds.ended_on or freed
         return Plan(

@@ -97,6 +97,9 @@ def test_at_most_so_many_pods_of_no_gang_are_planned_at_once_and_a_gang_is_not_s
     for name in ("a", "b", "c"):
         w.pod(name)
     w.gang("z", 3, created_s=1.0)
-    assert set(w.cycle()) == {"a", "b"}
+    plan = w.decide()
+    assert {bind.name for gang in plan.gangs for bind in gang.binds} == {"a", "b"}
+    assert {which.name.partition("@")[0] for which in plan.touched} == {"a", "b"}, "no others yet"
+    w.settle(plan)
     plan = w.decide()
     assert {bind.name for gang in plan.gangs for bind in gang.binds} == {"c", "z-0", "z-1", "z-2"}
