@@ -74,7 +74,7 @@ def lost_answer_is_failure(patch):
         path = binder.pod_path(bind.namespace, bind.name, "binding")
         try:
             await self._client.post(path, binder._binding(job))
-        except binder._TRANSIENT as error:
+        except binder.TRANSIENT as error:
             return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
         except binder.NotFound:
             return BindFailed(bind.uid, bind.node, BindFailure.GONE)

@@ -24,6 +24,7 @@ from quorate.core.changes import BindFailed, BindFailure, PodBound
 from quorate.core.plan.plan import Bind, GangBinds
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
 from quorate.shell.clock import Clock
+from quorate.shell.commit.trying import TRANSIENT, Backoff
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
@@ -31,17 +32,13 @@ from quorate.shell.kube.errors import (
     Forbidden,
     NotFound,
     ServerError,
-    TooManyRequests,
     Unreachable,
 )
 from quorate.shell.kube.paths import pod_path
 
 log = structlog.get_logger(__name__)
 
-_RETRY_S_MIN = 0.05
-_RETRY_S_MAX = 5.0
 _YOUNG_S = 10.0
-_TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 
 
 class _Job(NamedTuple):
@@ -187,7 +184,7 @@ class Binder:
         bind = job.bind
         path = pod_path(bind.namespace, bind.name, "binding")
         body = _ENCODER.encode(_binding(job))
-        wait_s = _RETRY_S_MIN
+        backoff = Backoff()
         in_doubt = False  # an answer was lost: it may be bound
         while self._may_bind():
             if job.seals and not self._may_seal(job.gang, bind.uid):
@@ -206,8 +203,7 @@ class Binder:
                 self.retries += 1
                 if self._clock.now_s() >= job.gang.deadline_s:
                     return await self._read_back(bind, error.message, BindFailure.TIMEOUT)
-                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+                await backoff.wait(error)
             else:
                 return PodBound(bind.uid, bind.node)
         return None
@@ -226,7 +222,7 @@ class Binder:
         if isinstance(error, Unreachable):
             self._away_at_s = now_s
         is_young = now_s < self._away_at_s + _YOUNG_S
-        return isinstance(error, _TRANSIENT) or (isinstance(error, Forbidden) and is_young)
+        return isinstance(error, TRANSIENT) or (isinstance(error, Forbidden) and is_young)
 
     async def _read_back(
         self, bind: Bind, message: str, otherwise: BindFailure
@@ -235,15 +231,14 @@ class Binder:
 
         Without an answer the pod stays assumed: its room must not be given away.
         """
-        wait_s = _RETRY_S_MIN
+        backoff = Backoff()
         while self._may_bind():
             try:
                 pod = _POD.decode(await self._client.get(pod_path(bind.namespace, bind.name)))
             except NotFound:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
-            except (ApiError, msgspec.DecodeError):
-                await asyncio.sleep(wait_s)
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+            except (ApiError, msgspec.DecodeError) as error:
+                await backoff.wait(error if isinstance(error, ApiError) else None)
                 continue
             if pod.metadata.uid != bind.uid:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
