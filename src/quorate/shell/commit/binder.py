@@ -49,7 +49,7 @@ class _Job(NamedTuple):
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is under way of one attempt of a gang that has not started yet."""
+    """What is under way of one attempt of a gang."""
 
     under_way: int = 0
     held: list[_Job] = field(default_factory=list)
@@ -107,10 +107,12 @@ class Binder:
         if self.idle.is_set():
             self._busy_since_s = self._clock.monotonic_s()
         self.idle.clear()
+        attempt = self._attempts.setdefault(gang.attempt, _Attempt())
         if gang.started:
+            # They hold nothing back, but if all that ran is lost meanwhile the gang starts anew.
+            attempt.under_way += len(gang.binds)
             self._start(_Job(bind, gang, seals=True) for bind in gang.binds)
             return
-        attempt = self._attempts.setdefault(gang.attempt, _Attempt())
         attempt.under_way += gang.first
         attempt.failed = False  # these are the answer to what failed
         # What an earlier plan held back seals nothing any more: this plan's last bind does.
@@ -148,7 +150,7 @@ class Binder:
     def _settled(self, job: _Job, outcome: PodBound | BindFailed) -> None:
         self._on_change(outcome)
         attempt = self._attempts.get(job.gang.attempt)
-        if attempt is not None and not job.gang.started:
+        if attempt is not None:
             attempt.under_way -= 1
             attempt.failed |= isinstance(outcome, BindFailed)
             self._release(job.gang.attempt, attempt)
