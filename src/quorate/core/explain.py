@@ -88,6 +88,8 @@ class Explainer:
             reason, sentence = self._settled_words(gang)
         else:
             sentence, remedy = self._held_words(gang, reason)
+            if reason is Reason.BACKING_OFF:
+                reason, sentence, diagnosis = self._behind_back_off(gang, sentence)
         return Explanation(
             key=key,
             state=_state(gang),
@@ -137,6 +139,20 @@ class Explainer:
         if gang is None or gang.started or gang.exist >= gang.min_count:
             return ()
         return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
+
+    def _behind_back_off(
+        self, gang: GangEntry, sentence: str
+    ) -> tuple[Reason, str, Diagnosis | None]:
+        """Return what a pod of a kube-scheduler profile lacks besides: room, if it has none.
+
+        A preemption that failed is no reason for autoscalers to add no node.
+        """
+        plain = single_sentence(gang, self._cluster, self._room)
+        room, _ = self._room_for(gang)
+        found = diagnose(gang, self._cluster, room, self._policy) if plain else None
+        if found is None or found.fits:
+            return Reason.BACKING_OFF, sentence, None
+        return self._room_words(gang, found)[0], f"{plain} ({sentence})", found
 
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
