@@ -14,6 +14,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KUBE, OURS = "twin-kube", "twin-quorate"
 IMMEDIATE, LATE = "twin-immediate", "twin-late"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 DEVICE_CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
 
 
@@ -55,12 +56,11 @@ WAITING = {
         {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule",
          **selecting("web")}]},
     "port": {"container": {"ports": [{"containerPort": 80, "hostPort": 8080}]}},
-    "never": {"requests": {"cpu": "3"}, "preemptionPolicy": "Never"},
+    "never": {"requests": {"cpu": "3"}, "priorityClassName": "twin-never"},
     "no-claim": {"volumes": volumes("absent")},
     "immediate-claim": {"volumes": volumes("immediate")},
     "late-claim": {"volumes": volumes("late")},
     "classless-claim": {"volumes": volumes("classless")},
-    "no-resource-claim": {"resourceClaims": device("absent")},
     "no-device-class": {"resourceClaims": device("classless")},
     "no-device": {"resourceClaims": device("deviceless")},
 }  # fmt: skip
@@ -68,7 +68,6 @@ NOT_HELPED_BY_NODES = {
     "no-claim": "ClaimNotUsable",
     "immediate-claim": "ClaimNotUsable",
     "classless-claim": "ClaimNotUsable",
-    "no-resource-claim": "ClaimNotUsable",
     "no-device-class": "ClaimNotUsable",
 }
 """Where quorate's reason is not ``Unschedulable``, though kube-scheduler's always is."""
@@ -95,6 +94,8 @@ def twins(cluster, kube, beside):
         body = {"metadata": {"name": name}, "provisioner": NO_PROVISIONER, "volumeBindingMode": mode}
         cluster.api("POST", CLASSES, body)
     cluster.api("POST", DEVICE_CLASSES, {"metadata": {"name": "twin-gpus"}, "spec": {}})
+    never = {"metadata": {"name": "twin-never"}, "value": 5, "preemptionPolicy": "Never"}
+    cluster.api("POST", PRIORITIES, never)
     hates = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "kubernetes.io/hostname",
              "labelSelector": {"matchLabels": {"hated": "yes"}}}]}}  # fmt: skip
     port = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
@@ -107,6 +108,7 @@ def twins(cluster, kube, beside):
         resource_claim("classless", "absent-class"), resource_claim("deviceless", "twin-gpus"))  # fmt: skip
     yield made
     made.remove()
+    cluster.api("DELETE", f"{PRIORITIES}/twin-never")
     cluster.api("DELETE", f"{DEVICE_CLASSES}/twin-gpus")
     for name in (IMMEDIATE, LATE):
         cluster.api("DELETE", f"{CLASSES}/{name}")
