@@ -306,9 +306,7 @@ class Explainer:
         miss = found.blockers[0].nearest_miss
         return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
 
-    def _words_of(
-        self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = ""
-    ) -> str:
+    def _words_of(self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = "") -> str:
         """Return kube-scheduler's sentence of a blocker, and after it what is the gang's."""
         plain = available(self._room.snapshot.nodes_alive, blocker.ruled_out)
         ours = _joined(self._fit_words(gang, found), more)
