@@ -273,7 +273,8 @@ ROOM = {
         Reason.CLAIM_NOT_USABLE,
         '0/1 nodes are available: pod "team/job-0": ResourceClaim not created yet. '
         "1 member must start now and 0 fit: no node takes pod job-0 "
-        "(spec.resourceClaims[0].resourceClaimTemplateName of pod job-0: no claim was made of it yet)",
+        "(spec.resourceClaims[0].resourceClaimTemplateName of pod job-0: no claim was made of it "
+        "yet)",
         "create or mend that object, or wait for it to be made",
     ),
     "minResources": Case(
