@@ -205,56 +205,57 @@ ROOM = {
     "a claim that does not exist": Case(
         lambda w: w.gang("job", 2, claims=(ClaimUse("data"),)),
         Reason.CLAIM_NOT_USABLE,
-        "2 members must start together and 0 fit: no node takes pod job-0: "
         '0/1 nodes are available: persistentvolumeclaim "data" not found. '
+        "2 members must start together and 0 fit: no node takes pod job-0 "
         "(spec.volumes of pod job-0 names the claim team/data, which does not exist)",
         "create or mend that object",
     ),
     "no node matches": Case(
         lambda w: w.gang("job", 2, **NOWHERE),
         Reason.NO_NODE_MATCHES,
-        "2 members must start together and 0 fit: no node takes pod job-0: "
-        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
+        "2 members must start together and 0 fit: no node takes pod job-0",
         "mend the selector or the tolerations, or the nodes' labels",
     ),
     "too large": Case(
         lambda w: w.gang("job", 2, cpu=9),
         Reason.REQUEST_TOO_LARGE,
-        "2 members must start together and 0 fit: pod job-0 asks for 9 cpu; the largest "
-        "matching node has 8: 0/1 nodes are available: 1 Insufficient cpu.",
+        "0/1 nodes are available: 1 Insufficient cpu. 2 members must start together and 0 fit: "
+        "pod job-0 asks for 9 cpu; the largest matching node has 8",
         "lower the request, or add a larger node",
     ),
     "no such resource": Case(
         lambda w: w.gang("job", 2, gpu=1),
         Reason.REQUEST_TOO_LARGE,
-        f"2 members must start together and 0 fit: pod job-0 asks for 1 {GPU}; the largest "
-        f"matching node has none: 0/1 nodes are available: 1 Insufficient {GPU}.",
+        f"0/1 nodes are available: 1 Insufficient {GPU}. 2 members must start together and 0 fit: "
+        f"pod job-0 asks for 1 {GPU}; the largest matching node has none",
         "lower the request, or add a larger node",
     ),
     "too large together": Case(
         lambda w: (w.node("n1", cpu=2, memory=200), w.gang("job", 2, cpu=4, memory=100)),
         Reason.REQUEST_TOO_LARGE,
+        "0/2 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. "
         "2 members must start together and 0 fit: pod job-0 asks for 4 cpu and 100Gi memory and "
-        "1 pods together; no matching node has all of it: 0/2 nodes are available: "
-        "1 Insufficient cpu, 1 Insufficient memory.",
+        "1 pods together; no matching node has all of it",
         "lower the request, or add a larger node",
     ),
     "not enough room": Case(
         lambda w: (w.node("n1", cpu=3), w.gang("job", 4, cpu=3)),
         Reason.NOT_ENOUGH_ROOM,
-        "4 members must start together and 3 fit: 0/2 nodes are available: 2 Insufficient cpu.",
+        "0/2 nodes are available: 2 Insufficient cpu. 4 members must start together and 3 fit",
         "free or add room: node n0 lacks 1 cpu",
     ),
     "held": Case(
         held_room,
         Reason.ROOM_HELD,
-        "1 member must start now and 0 fit: node n0 holds room for gang team/a until 00:21:40 UTC",
+        "0/1 nodes are available: 1 Insufficient cpu. 1 member must start now and 0 fit: "
+        "node n0 holds room for gang team/a until 00:21:40 UTC",
         "free or add room, or wait",
     ),
     "extras": Case(
         lambda w: (w.gang("job", 2, pods=4, cpu=3), w.cycle()),
         Reason.NOT_ENOUGH_ROOM,
-        "0 of 2 more members fit: 0/1 nodes are available: 1 Insufficient cpu.",
+        "0/1 nodes are available: 1 Insufficient cpu. 0 of 2 more members fit",
         "free or add room: node n0 lacks 1 cpu",
     ),
     "half started": Case(
@@ -264,14 +265,14 @@ ROOM = {
             w.node("n0", cpu=5),
         ),
         Reason.NOT_ENOUGH_ROOM,
-        "1 member must start now and 0 fit: 0/1 nodes are available: 1 Insufficient cpu.",
+        "0/1 nodes are available: 1 Insufficient cpu. 1 member must start now and 0 fit",
         "free or add room: node n0 lacks 3 cpu",
     ),
     "claim": Case(
         lambda w: w.gang("job", 1, device_claims=(PodClaim("gpu", None, own=True),)),
         Reason.CLAIM_NOT_USABLE,
-        "1 member must start now and 0 fit: no node takes pod job-0: 0/1 nodes are available: "
-        'pod "team/job-0": ResourceClaim not created yet.',
+        '0/1 nodes are available: pod "team/job-0": ResourceClaim not created yet. '
+        "1 member must start now and 0 fit: no node takes pod job-0",
         "mend the claim, or wait for it to be made",
     ),
     "minResources": Case(
@@ -329,8 +330,8 @@ def test_every_reason_is_produced_by_a_world():
         (
             {"cpu": 9},
             Reason.REQUEST_TOO_LARGE,
-            "pod p asks for 9 cpu; the largest matching node has 8: "
-            "0/1 nodes are available: 1 Insufficient cpu.",
+            "0/1 nodes are available: 1 Insufficient cpu. "
+            "pod p asks for 9 cpu; the largest matching node has 8",
         ),
     ],
 )

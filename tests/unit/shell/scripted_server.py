@@ -95,13 +95,10 @@ def answer(status: int, body: object = None, **headers: str) -> Step:
     return step
 
 
-def refusal(status: int, reason: str, **headers: str) -> Step:
+def refusal(status: int, reason: str, message: str = "", **headers: str) -> Step:
     """Answer with a Status object."""
-    return answer(
-        status,
-        {"kind": "Status", "code": status, "reason": reason, "message": f"it is {reason}"},
-        **headers,
-    )
+    body = {"kind": "Status", "code": status, "reason": reason}
+    return answer(status, {**body, "message": message or f"it is {reason}"}, **headers)
 
 
 def listing(names: list[str], version: int, token: str = "") -> Step:
