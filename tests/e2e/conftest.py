@@ -40,7 +40,7 @@ def cluster(request, tmp_path_factory) -> Iterator[Access]:
         skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
     starts = {"real": Cluster, "embedded": Embedded}[kind].start
     with starts(tmp_path_factory.mktemp("cluster")) as started:
-        parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema", "--preemption")
+        parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
         started.kubectl("apply", "-f", "-", input=manifests(*parts))
         for crd in ("podgroups.scheduling.x-k8s.io", "podgroups.scheduling.sigs.k8s.io"):
             started.kubectl("wait", "--for=condition=Established", f"crd/{crd}")

@@ -7,10 +7,9 @@ more nodes would not help quorate's reason is another one: autoscalers add nodes
 import pytest
 
 from tests.e2e.provisioner import NO_PROVISIONER, claim
-from tests.e2e.world import World, pod, pod_group, wait_for
+from tests.e2e.workloads import HOST, REQUIRED, ZONE
+from tests.e2e.world import World, pod, wait_for
 
-ZONE = "topology.kubernetes.io/zone"
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KUBE, OURS = "twin-kube", "twin-quorate"
 IMMEDIATE, LATE = "twin-immediate", "twin-late"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
@@ -26,9 +25,28 @@ def volumes(name: str) -> list[dict]:
     return [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
 
 
-def term(key: str, operator: str, *values: str) -> dict:
-    wanted = {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
-    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}}}
+def matching(**term: list) -> dict:
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}
+
+
+def labelled(key: str, operator: str, *values: str) -> dict:
+    return matching(matchExpressions=[{"key": key, "operator": operator, "values": list(values)}])
+
+
+def named(node: str) -> dict:
+    return matching(matchFields=[{"key": "metadata.name", "operator": "In", "values": [node]}])
+
+
+def by(topology: str, app: str) -> dict:
+    return {"topologyKey": topology, **selecting(app)}
+
+
+def even(**more) -> dict:
+    when = {"whenUnsatisfiable": "DoNotSchedule"}
+    return {"maxSkew": 1, **when, **by(ZONE, "web"), **more}
+
+
+PORT = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
 
 
 def device(name: str) -> list[dict]:
@@ -40,22 +58,16 @@ WAITING = {
     "cpu-and-memory": {"requests": {"cpu": "3", "memory": "1Ti"}},
     "extended": {"requests": {"example.com/gpu": "1"}},
     "selector": {"nodeSelector": {"no": "such"}},
-    "affinity": {"affinity": term(ZONE, "In", "nowhere")},
-    "greater-than-a-word": {"affinity": term("size", "Gt", "3")},
-    "tolerant": {"nodeSelector": {ZONE: "c"}, "tolerations": [{"key": "other", "operator": "Exists"}]},
-    "node-gone": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [
-        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}]}}}},
-    "near": {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": ZONE, **selecting("nobody")}]}}},
-    "apart": {"affinity": {"podAntiAffinity": {REQUIRED: [
-        {"topologyKey": ZONE, **selecting("web")}]}}},
+    "affinity": {"affinity": labelled(ZONE, "In", "nowhere")},
+    "greater-than-a-word": {"affinity": labelled("size", "Gt", "3")},
+    "tainted": {"nodeSelector": {ZONE: "c"}, "tolerations": [{"key": "k", "operator": "Exists"}]},
+    "node-gone": {"affinity": named("gone")},
+    "near": {"affinity": {"podAffinity": {REQUIRED: [by(ZONE, "nobody")]}}},
+    "apart": {"affinity": {"podAntiAffinity": {REQUIRED: [by(ZONE, "web")]}}},
     "disliked": {"labels": {"hated": "yes"}},
-    "even": {"labels": {"app": "web"}, "topologySpreadConstraints": [
-        {"maxSkew": 1, "minDomains": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
-         **selecting("web")}]},
-    "no-such-topology": {"topologySpreadConstraints": [
-        {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule",
-         **selecting("web")}]},
-    "port": {"container": {"ports": [{"containerPort": 80, "hostPort": 8080}]}},
+    "even": {"labels": {"app": "web"}, "topologySpreadConstraints": [even(minDomains=5)]},
+    "no-such-topology": {"topologySpreadConstraints": [even(topologyKey="rack")]},
+    "port": {"container": PORT},
     "never": {"requests": {"cpu": "3"}, "priorityClassName": "twin-never"},
     "no-claim": {"volumes": volumes("absent")},
     "immediate-claim": {"volumes": volumes("immediate")},
@@ -63,14 +75,15 @@ WAITING = {
     "classless-claim": {"volumes": volumes("classless")},
     "no-device-class": {"resourceClaims": device("classless")},
     "no-device": {"resourceClaims": device("deviceless")},
-}  # fmt: skip
-NOT_HELPED_BY_NODES = {
-    "no-claim": "ClaimNotUsable",
-    "immediate-claim": "ClaimNotUsable",
-    "classless-claim": "ClaimNotUsable",
-    "no-device-class": "ClaimNotUsable",
 }
-"""Where quorate's reason is not ``Unschedulable``, though kube-scheduler's always is."""
+FOLLOWED_BY = {
+    "no-claim": "spec.volumes of pod no-claim-ours names the claim",
+    "immediate-claim": "its class twin-immediate binds at once",
+    "classless-claim": "its spec.storageClassName absent does not exist",
+    "no-device-class": "spec.devices.requests[0].exactly.deviceClassName of ResourceClaim",
+}
+"""Where more nodes would not help: quorate's reason is ``ClaimNotUsable``, kube-scheduler's is
+``Unschedulable`` as ever; and quorate's sentence goes on with the object and the field."""
 
 
 @pytest.fixture(scope="module")
@@ -81,37 +94,46 @@ def kube(cluster):
 
 
 @pytest.fixture
-def twins(cluster, kube, beside):
+def objects(cluster):
+    """What has no namespace: classes of volumes, of devices and of priority."""
+    made = [
+        (CLASSES, storage_class(IMMEDIATE, "Immediate")),
+        (CLASSES, storage_class(LATE, "WaitForFirstConsumer")),
+        (DEVICE_CLASSES, {"metadata": {"name": "twin-gpus"}, "spec": {}}),
+        (PRIORITIES, {"metadata": {"name": "twin-never"}, "value": 5, "preemptionPolicy": "Never"}),
+        (PRIORITIES, {"metadata": {"name": "twin-high"}, "value": 1000}),
+    ]
+    for path, body in made:
+        cluster.api("POST", path, body)
+    yield
+    for path, body in made:
+        cluster.api("DELETE", f"{path}/{body['metadata']['name']}")
+
+
+@pytest.fixture
+def twins(cluster, kube, objects, beside):
     """Three zones of nodes, one of them tainted, with pods that are in the way; both schedulers."""
     beside({"profiles": [{"schedulerName": OURS}]})
     made = World(cluster, None, f"{beside.scheduler_name}-twins", scheduler=OURS)
     small = {"cpu": "2", "memory": "4Gi", "pods": "20"}
+    hated = {"labelSelector": {"matchLabels": {"hated": "yes"}}, "topologyKey": HOST}
+    hates = {"podAntiAffinity": {REQUIRED: [hated]}}
+    there = {"scheduler": "nobody", "labels": {"app": "web"}, "affinity": hates, "container": PORT}
     for zone in "ab":
-        made.nodes(2, f"{made.namespace}-{zone}-", allocatable=small, labels={ZONE: zone, "size": "big"})
+        labels = {ZONE: zone, "size": "big"}
+        for node in made.nodes(2, f"{made.namespace}-{zone}-", allocatable=small, labels=labels):
+            made.create_pod(pod(f"on-{node}", nodeName=node, **there))
     taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     made.nodes(1, f"{made.namespace}-c-", labels={ZONE: "c"}, taints=[taint])
-    for name, mode in ((IMMEDIATE, "Immediate"), (LATE, "WaitForFirstConsumer")):
-        body = {"metadata": {"name": name}, "provisioner": NO_PROVISIONER, "volumeBindingMode": mode}
-        cluster.api("POST", CLASSES, body)
-    cluster.api("POST", DEVICE_CLASSES, {"metadata": {"name": "twin-gpus"}, "spec": {}})
-    never = {"metadata": {"name": "twin-never"}, "value": 5, "preemptionPolicy": "Never"}
-    cluster.api("POST", PRIORITIES, never)
-    hates = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "kubernetes.io/hostname",
-             "labelSelector": {"matchLabels": {"hated": "yes"}}}]}}  # fmt: skip
-    port = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
-    for zone in "ab":
-        for index in range(2):
-            node = f"{made.namespace}-{zone}-{index}"
-            made.create_pod(pod(f"web-{zone}-{index}", labels={"app": "web"}, scheduler="nobody",
-                nodeName=node, affinity=hates, container=port))  # fmt: skip
-    made.apply(claim("immediate", IMMEDIATE), claim("late", LATE), claim("classless", "absent-class"),
-        resource_claim("classless", "absent-class"), resource_claim("deviceless", "twin-gpus"))  # fmt: skip
+    made.apply(claim("immediate", IMMEDIATE), claim("late", LATE), claim("classless", "absent"))
+    made.apply(resource_claim("classless", "absent"), resource_claim("deviceless", "twin-gpus"))
     yield made
     made.remove()
-    cluster.api("DELETE", f"{PRIORITIES}/twin-never")
-    cluster.api("DELETE", f"{DEVICE_CLASSES}/twin-gpus")
-    for name in (IMMEDIATE, LATE):
-        cluster.api("DELETE", f"{CLASSES}/{name}")
+
+
+def storage_class(name: str, mode: str) -> dict:
+    known = {"provisioner": NO_PROVISIONER, "volumeBindingMode": mode}
+    return {"metadata": {"name": name}, **known}
 
 
 def resource_claim(name: str, device_class: str) -> dict:
@@ -149,14 +171,61 @@ def test_twins_that_wait_hear_the_same_sentence(twins):
     for name in WAITING:
         theirs, ours = settled(twins, f"{name}-kube"), settled(twins, f"{name}-ours")
         assert theirs["reason"] == "Unschedulable"
-        wanted = NOT_HELPED_BY_NODES.get(name, "Unschedulable"), theirs["message"]
-        if (ours["reason"], ours["message"]) != wanted:
-            different[name] = wanted, (ours["reason"], ours["message"])
         kube, mine = (told(twins, f"{name}-{who}", "FailedScheduling") for who in ("kube", "ours"))
-        for field in ("type", "action"):
-            assert kube[field] == mine[field]
-        assert kube["note"] == theirs["message"]
-        assert mine["note"] == ours["message"]
+        assert (kube["type"], kube["action"]) == (mine["type"], mine["action"])
+        assert (kube["note"], mine["note"]) == (theirs["message"], ours["message"])
+        more = FOLLOWED_BY.get(name, "")
+        sentence, _, rest = ours["message"].partition(" (" if more else "\0")
+        wanted = "ClaimNotUsable" if more else "Unschedulable", theirs["message"], True
+        if (ours["reason"], sentence, more in rest) != wanted:
+            different[name] = wanted, (ours["reason"], ours["message"])
     for name, (wanted, got) in different.items():
         print(f"{name}\n  kube-scheduler {wanted}\n  quorate        {got}")
     assert different == {}
+
+
+def test_twins_that_are_placed_hear_the_same(twins):
+    tolerant = {"tolerations": [{"operator": "Exists"}], "nodeSelector": {ZONE: "c"}}
+    for name, scheduler in (("placed-kube", KUBE), ("placed-ours", OURS)):
+        twins.create_pod(pod(name, scheduler=scheduler, **tolerant))
+    kube, ours = told(twins, "placed-kube", "Scheduled"), told(twins, "placed-ours", "Scheduled")
+    for field in ("type", "action", "reason"):
+        assert kube[field] == ours[field]
+    assert kube["note"].replace("-kube", "-ours") == ours["note"]
+
+
+def test_twins_that_preempt_are_told_of_alike(twins):
+    """Each takes the room of a pod of its own on a node of its own."""
+    for who, scheduler in (("kube", KUBE), ("ours", OURS)):
+        [node] = twins.nodes(1, f"{twins.namespace}-{who}-", allocatable={"cpu": "1", "pods": "9"})
+        there = {"scheduler": scheduler, "nodeSelector": {HOST: node}}
+        twins.create_pod(pod(f"low-{who}", terminationGracePeriodSeconds=0, **there))
+        wait_for(lambda w=who: f"low-{w}" in twins.where(), "it is bound")
+        twins.create_pod(pod(f"high-{who}", priorityClassName="twin-high", **there))
+        wait_for(lambda w=who: f"high-{w}" in twins.where(), "it got the room")
+    kube, ours = told(twins, "low-kube", "Preempted"), told(twins, "low-ours", "Preempted")
+    for field in ("type", "action", "reason"):
+        assert kube[field] == ours[field]
+    for who, event in (("kube", kube), ("ours", ours)):
+        high = twins.pod(f"high-{who}")["metadata"]["uid"]
+        assert event["note"] == f"Preempted by pod {high} on node {twins.where()[f'high-{who}']}"
+        assert event["related"]["name"] == f"high-{who}"
+
+
+def test_a_pod_without_its_resource_claim_hears_from_quorate_alone(twins):
+    """kube-scheduler keeps it out of its queue and says nothing of it."""
+    for name, scheduler in (("lost-kube", KUBE), ("lost-ours", OURS)):
+        twins.create_pod(pod(name, scheduler=scheduler, resourceClaims=device("absent")))
+    ours = settled(twins, "lost-ours")
+    assert ours["reason"] == "ClaimNotUsable"
+    assert f'could not find ResourceClaim "{twins.namespace}/absent"' in ours["message"]
+    assert "spec.resourceClaims" in ours["message"]
+    assert condition(twins, "lost-kube") == {}
+
+
+def test_twins_behind_gates_are_left_to_the_api_server(twins):
+    for name, scheduler in (("gated-kube", KUBE), ("gated-ours", OURS)):
+        twins.create_pod(pod(name, scheduler=scheduler, schedulingGates=[{"name": "a.b/c"}]))
+    kube, ours = settled(twins, "gated-kube"), settled(twins, "gated-ours")
+    assert kube["reason"] == ours["reason"] == "SchedulingGated"
+    assert kube["message"] == ours["message"]

@@ -78,7 +78,8 @@ class Explainer:
                 diagnosis = diagnose(gang, self._cluster, room, self._policy)
                 reason, sentence, remedy = self._room_words(gang, diagnosis)
                 plain = single_sentence(gang, self._cluster, self._room)
-                sentence = plain if plain and not diagnosis.fits else sentence
+                if plain and not diagnosis.fits:
+                    sentence = _with_detail(plain, diagnosis.to_mend)
                 if withheld and not diagnosis.fits and self._would_fit(gang):
                     reason, remedy = Reason.ROOM_HELD, "free or add room, or wait"
                     sentence = self._held_room_words(gang, diagnosis, withheld)
@@ -281,14 +282,15 @@ class Explainer:
         """Say what room is missing: first as kube-scheduler says it, then what it means here."""
         if found.fits:
             return Reason.STARTING, "there is room; the next cycle places it", ""
-        if found.volume_problem is not None:
-            blocker, detail = found.volume_problem
-            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
-            return Reason.CLAIM_NOT_USABLE, f"{words} ({detail})", "create or mend that object"
         if found.claim_problem is not None:
             blocker = found.claim_problem
             words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
-            return Reason.CLAIM_NOT_USABLE, words, "mend the claim, or wait for it to be made"
+            remedy = "create or mend that object, or wait for it to be made"
+            return Reason.CLAIM_NOT_USABLE, words, remedy
+        if found.impossible is not None:
+            blocker = found.impossible
+            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
+            return Reason.POD_INVALID, words, "mend that pod's template"
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
             words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
@@ -310,7 +312,7 @@ class Explainer:
         """Return kube-scheduler's sentence of a blocker, and after it what is the gang's."""
         plain = available(self._room.snapshot.nodes_alive, blocker.ruled_out)
         ours = _joined(self._fit_words(gang, found), more)
-        return f"{plain} {ours}" if ours else plain
+        return _with_detail(f"{plain} {ours}" if ours else plain, blocker.to_mend)
 
     def _held_room_words(self, gang: GangEntry, found: Diagnosis, withheld: list[Hold]) -> str:
         held = withheld_words(withheld)
@@ -326,6 +328,10 @@ class Explainer:
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit"
         return f"{gang.need} members must start together and {found.fit} fit"
+
+
+def _with_detail(sentence: str, detail: str) -> str:
+    return f"{sentence} ({detail})" if detail else sentence
 
 
 def _joined(*parts: str) -> str:

@@ -136,6 +136,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     ruled_out: tuple[RuledOut, ...] = ()
     nearest_miss: str = ""
     """The node that comes closest, and what it lacks."""
+    to_mend: str = ""
+    """The object and the field that have to be made or mended first."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

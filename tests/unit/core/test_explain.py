@@ -208,7 +208,7 @@ ROOM = {
         '0/1 nodes are available: persistentvolumeclaim "data" not found. '
         "2 members must start together and 0 fit: no node takes pod job-0 "
         "(spec.volumes of pod job-0 names the claim team/data, which does not exist)",
-        "create or mend that object",
+        "create or mend that object, or wait for it to be made",
     ),
     "no node matches": Case(
         lambda w: w.gang("job", 2, **NOWHERE),
@@ -272,8 +272,9 @@ ROOM = {
         lambda w: w.gang("job", 1, device_claims=(PodClaim("gpu", None, own=True),)),
         Reason.CLAIM_NOT_USABLE,
         '0/1 nodes are available: pod "team/job-0": ResourceClaim not created yet. '
-        "1 member must start now and 0 fit: no node takes pod job-0",
-        "mend the claim, or wait for it to be made",
+        "1 member must start now and 0 fit: no node takes pod job-0 "
+        "(spec.resourceClaims[0].resourceClaimTemplateName of pod job-0: no claim was made of it yet)",
+        "create or mend that object, or wait for it to be made",
     ),
     "minResources": Case(
         lambda w: w.gang("job", 1, spec={"min_resources": (("cpu", 12000), (GPU, 2))}),
