@@ -97,6 +97,8 @@ def _pool(
     """Return the slices of a pool; sometimes one is missing, out of date, or of counters."""
     generation = choice.number(1, 2)
     counted = choice.chance(20)
+    if counted:  # kube-scheduler mixes up the counters of pools of one name (``named``)
+        pool = f"{pool}-{driver[:3]}"
     count = choice.number(1, 2)
     slices = []
     for number in range(count):

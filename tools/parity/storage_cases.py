@@ -9,6 +9,7 @@ DRIVER = "csi.example"
 CLASSES = ("fast", "local", "now")
 SIZES = ("1Gi", "5Gi", "10Gi")
 CLAIMS = ("c0", "c1", "c2", "c3")
+FOR_ONE_POD = ("c2", "c3")
 VOLUMES = ("v0", "v1", "v2", "v3", "v4", "v5")
 SELECTED = "volume.kubernetes.io/selected-node"
 COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -29,8 +30,11 @@ INLINE: tuple[Object, ...] = (
 
 def give_volumes(choice: Choice, pod: Object) -> None:
     """Give a pod claims and disks, rarely one that does not exist."""
+    namespace = pod["metadata"]["namespace"]
     volumes: list[Object] = [
-        {"persistentVolumeClaim": {"claimName": claim}} for claim in CLAIMS if choice.chance(25)
+        {"persistentVolumeClaim": {"claimName": _name_in(namespace, claim)}}
+        for claim in CLAIMS
+        if choice.chance(25)
     ]
     if choice.chance(4):
         volumes.append({"persistentVolumeClaim": {"claimName": "absent"}})
@@ -50,8 +54,8 @@ def storage(choice: Choice, nodes: list[str], namespaces: tuple[str, ...]) -> li
     by_volume = {one["spec"]["volumeName"]: one for one in claims if "volumeName" in one["spec"]}
     found = [*claims, *_classes(choice)]
     found += [
-        _volume(choice, name, by_volume.get(name), nodes)
-        for name in VOLUMES
+        _volume(choice, index, by_volume.get(name), nodes)
+        for index, name in enumerate(VOLUMES)
         if not choice.chance(5)
     ]
     found += [_csi_node(choice, node) for node in nodes if not choice.chance(20)]
@@ -66,9 +70,22 @@ def _object(version: str, kind: str, name: str, **fields: object) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
 
 
+def _name_in(namespace: str, claim: str) -> str:
+    """Return what a claim is called: one that may be for one pod has its name for itself.
+
+    Of claims of one name in several namespaces kube-scheduler loses count (``named``).
+    """
+    return f"{claim}-{namespace}" if claim in FOR_ONE_POD else claim
+
+
 def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Object:
+    mode = choice.pick(("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"))
+    if name in FOR_ONE_POD:
+        mode = "ReadWriteOncePod" if mode == "ReadWriteOnce" else mode
+    elif mode == "ReadWriteOncePod":
+        mode = "ReadWriteMany"
     spec: Object = {
-        "accessModes": [choice.pick(("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"))],
+        "accessModes": [mode],
         "resources": {"requests": {"storage": choice.pick(SIZES)}},
         "volumeMode": "Block" if choice.chance(8) else "Filesystem",
     }
@@ -85,7 +102,7 @@ def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Objec
             notes[COMPLETED] = "yes"
     elif choice.chance(15):
         notes[SELECTED] = choice.pick(nodes)
-    found = _object("v1", "PersistentVolumeClaim", name, spec=spec)
+    found = _object("v1", "PersistentVolumeClaim", _name_in(namespace, name), spec=spec)
     found["metadata"] |= {"namespace": namespace, "uid": f"{namespace}/{name}"}
     if notes:
         found["metadata"]["annotations"] = notes
@@ -117,9 +134,12 @@ def _classes(choice: Choice) -> list[Object]:
     return found
 
 
-def _volume(choice: Choice, name: str, claim: Object | None, nodes: list[str]) -> Object:
+def _volume(choice: Choice, index: int, claim: Object | None, nodes: list[str]) -> Object:
+    """Return a volume; no two have one size, for of such ones kube-scheduler takes any."""
+    name = VOLUMES[index]
+    size = int(choice.pick(SIZES).removesuffix("Gi"))
     spec: Object = {
-        "capacity": {"storage": choice.pick(SIZES)},
+        "capacity": {"storage": f"{size * 1024 + index}Mi"},
         "accessModes": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"],
         "storageClassName": choice.pick(("fast", "local", "local")),
         "volumeMode": "Block" if choice.chance(8) else "Filesystem",

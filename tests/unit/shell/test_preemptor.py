@@ -49,7 +49,8 @@ async def carried_out(*steps, preemption=PREEMPTION, may_write=lambda: True):
         )
         made.submit([preemption])
         async with asyncio.timeout(10):
-            await asyncio.gather(*made._tasks)
+            while made._writes:
+                await asyncio.sleep(0.01)
         asked = [(one.method, one.path_qs.partition("/pods/")[2]) for one in server.requests]
         return asked, told, failures, [json.loads(one) for one in server.bodies if one]
 

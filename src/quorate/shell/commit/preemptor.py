@@ -19,16 +19,9 @@ from quorate.core.changes import PreemptionFailed
 from quorate.core.plan.plan import Preemption, Victim
 from quorate.dialects.fields import format_time
 from quorate.shell.clock import SteadyClock
+from quorate.shell.commit.trying import TRANSIENT, Background, Backoff
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import (
-    ApiError,
-    Conflict,
-    Forbidden,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
+from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound
 from quorate.shell.kube.paths import pod_path
 
 log = structlog.get_logger(__name__)
@@ -65,22 +58,18 @@ class Preemptor:
         self._on_preempted = on_preempted
         self._clock = clock
         self._slots = asyncio.Semaphore(_AT_ONCE_MAX)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._writes = Background()
         self._may_delete = False
         """Whether a dry run has shown that we may."""
 
     def submit(self, preemptions: Iterable[Preemption]) -> None:
         """Start to carry them out; returns at once."""
         for preemption in preemptions:
-            task = asyncio.create_task(self._preempt(preemption))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._writes.start(self._preempt(preemption))
 
     async def close(self) -> None:
         """Give up what is under way; a successor finds the pods as they are."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._writes.close()
 
     async def _preempt(self, preemption: Preemption) -> None:
         """Nominate first: a successor that finds victims going finds for whom."""
@@ -134,7 +123,9 @@ class Preemptor:
             return problem or ""
         path = pod_path(victim.namespace, victim.name)
         options = {"preconditions": {"uid": victim.uid}}
-        problem = await self._tried(lambda: self._client.delete(path, options))
+        problem = await self._tried(
+            lambda: self._client.delete(path, options, may_send=self._may_write)
+        )
         if problem == "":
             who = {"pod": victim.name, "node": preemption.node, "by": preemption.name}
             log.warning("preempted", **who, gang=victim.gang_hit or None)
@@ -142,12 +133,14 @@ class Preemptor:
         return problem or ""
 
     async def _patch(self, namespace: str, name: str, body: object) -> bytes:
-        return await self._client.patch(pod_path(namespace, name, "status"), body, "strategic")
+        path = pod_path(namespace, name, "status")
+        return await self._client.patch(path, body, "strategic", may_send=self._may_write)
 
     async def _tried(self, send: Callable[[], Awaitable[object]]) -> str | None:
         """Send until it is done ("") or hopeless (the last problem); None: the pod is gone."""
         problem = "another replica leads"
-        for attempt in range(_TRIES_MAX):
+        backoff = Backoff(_RETRY_S)
+        for _ in range(_TRIES_MAX):
             if not self._may_write():
                 return problem
             try:
@@ -155,9 +148,9 @@ class Preemptor:
                     await send()
             except (NotFound, Conflict):
                 return None  # or another pod has the name by now: the watch will say so
-            except (TooManyRequests, ServerError, Unreachable) as error:
+            except TRANSIENT as error:
                 problem = error.message
-                await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
+                await backoff.wait(error)
             except ApiError as error:
                 return error.message
             else:
