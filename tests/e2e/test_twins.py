@@ -76,14 +76,21 @@ WAITING = {
     "no-device-class": {"resourceClaims": device("classless")},
     "no-device": {"resourceClaims": device("deviceless")},
 }
+REASONS = {
+    "near": "AwaitsOtherPods",
+    "no-claim": "ClaimNotUsable",
+    "immediate-claim": "ClaimNotUsable",
+    "classless-claim": "ClaimNotUsable",
+    "no-device-class": "ClaimNotUsable",
+}
+"""Where more nodes would not help: kube-scheduler's reason is ``Unschedulable`` as ever."""
 FOLLOWED_BY = {
     "no-claim": "spec.volumes of pod no-claim-ours names the claim",
     "immediate-claim": "its class twin-immediate binds at once",
     "classless-claim": "its spec.storageClassName absent does not exist",
     "no-device-class": "spec.devices.requests[0].exactly.deviceClassName of ResourceClaim",
 }
-"""Where more nodes would not help: quorate's reason is ``ClaimNotUsable``, kube-scheduler's is
-``Unschedulable`` as ever; and quorate's sentence goes on with the object and the field."""
+"""Where quorate's sentence goes on with the object and the field to mend."""
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +183,7 @@ def test_twins_that_wait_hear_the_same_sentence(twins):
         assert (kube["note"], mine["note"]) == (theirs["message"], ours["message"])
         more = FOLLOWED_BY.get(name, "")
         sentence, _, rest = ours["message"].partition(" (" if more else "\0")
-        wanted = "ClaimNotUsable" if more else "Unschedulable", theirs["message"], True
+        wanted = REASONS.get(name, "Unschedulable"), theirs["message"], True
         if (ours["reason"], sentence, more in rest) != wanted:
             different[name] = wanted, (ours["reason"], ours["message"])
     for name, (wanted, got) in different.items():

@@ -291,6 +291,11 @@ class Explainer:
             blocker = found.impossible
             words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
             return Reason.POD_INVALID, words, "mend that pod's template"
+        if found.awaits_pods is not None:
+            blocker = found.awaits_pods
+            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
+            remedy = "start pods that match spec.affinity.podAffinity, or mend it"
+            return Reason.AWAITS_PODS, words, remedy
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
             words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")

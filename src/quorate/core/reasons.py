@@ -34,6 +34,8 @@ class Reason(StrEnum):
     RULE_NOT_SUPPORTED = "RuleNotSupported"
 
     CLAIM_NOT_USABLE = "ClaimNotUsable"
+    AWAITS_PODS = "AwaitsOtherPods"
+    """Required affinity names pods of which none is placed."""
     NO_NODE_MATCHES = "NoNodeMatches"
     REQUEST_TOO_LARGE = "RequestTooLarge"
     MIN_RESOURCES_SHORT = "MinResourcesShort"

@@ -140,7 +140,7 @@ UNREADABLE_PODS = {
         {"resourceClaims": [{"name": "g"}]}, INVALID, "spec.resourceClaims: 'g' names no claim"
     ),
 }
-"""Pods that cannot be read: kube-scheduler has an error for them, or the API server refuses them."""
+"""Pods that cannot be read: kube-scheduler fails, or the API server does not let them in."""
 
 IMPOSSIBLE_PODS = {
     "unknown operator": Case(
@@ -203,12 +203,12 @@ IMPOSSIBLE_PODS = {
     ),
     "near pods of a missing namespace": Case(
         near(labelSelector=APP, namespaces=["absent"]),
-        Reason.NOT_ENOUGH_ROOM,
+        Reason.AWAITS_PODS,
         f"{POD_TERM}.namespaces: absent does not exist",
     ),
     "near pods of no namespace": Case(
         near(labelSelector=APP, namespaceSelector=APP),
-        Reason.NOT_ENOUGH_ROOM,
+        Reason.AWAITS_PODS,
         f"{POD_TERM}.namespaceSelector matches no namespace",
     ),
     "an enormous selector": Case(
@@ -219,7 +219,7 @@ IMPOSSIBLE_PODS = {
                 ]
             }
         ),
-        Reason.NOT_ENOUGH_ROOM,
+        Reason.AWAITS_PODS,
         "node(s) didn't match pod affinity rules",
     ),
     "labels of 10 kB": Case(

@@ -7,6 +7,7 @@ import pytest
 from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
 from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim
 from quorate.core.reasons import Reason
+from tests.unit.core.terms import near, pods
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
 WEB = Owner("apps/v1", "Deployment", "web")
@@ -217,6 +218,13 @@ ROOM = {
         "2 members must start together and 0 fit: no node takes pod job-0",
         "mend the selector or the tolerations, or the nodes' labels",
     ),
+    "affinity to pods that are not there": Case(
+        lambda w: w.gang("job", 2, shape=near(pods(app="hub"))),
+        Reason.AWAITS_PODS,
+        "0/1 nodes are available: 1 node(s) didn't match pod affinity rules. "
+        "2 members must start together and 0 fit: no node takes pod job-0",
+        "start pods that match spec.affinity.podAffinity, or mend it",
+    ),
     "too large": Case(
         lambda w: w.gang("job", 2, cpu=9),
         Reason.REQUEST_TOO_LARGE,
@@ -344,3 +352,16 @@ def test_the_sentence_of_an_ordinary_pod(more, reason, sentence):
     w.cycle()
     said = w.why(key("p@uid-p", "pod"))
     assert (said.reason, said.sentence) == (reason, sentence)
+
+
+def test_of_pods_to_be_near_those_of_its_own_gang_and_those_that_are_there_count():
+    w = World()
+    w.node("n0", cpu=1, labels={"zone": "a"})
+    w.node("n1", cpu=9)
+    w.running("hub", "n0", labels={"app": "hub"})
+    w.gang("job", 2, shape=near(pods(app="hub")))
+    w.cycle()
+    assert w.why(key("job")).reason is Reason.NOT_ENOUGH_ROOM, "a node in zone a would help"
+    w.gang("own", 2, cpu=9, shape=near(pods(app="own")), labels={"app": "own"})
+    w.cycle()
+    assert w.why(key("own")).reason is not Reason.AWAITS_PODS

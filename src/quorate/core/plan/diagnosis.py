@@ -6,6 +6,7 @@ while planning: a gang that waits costs nothing until then.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -13,7 +14,7 @@ import numpy as np
 
 from quorate.core.model import Pod
 from quorate.core.plan.cycle import demand_of, members_of
-from quorate.core.plan.filters import node_affinity, taint_toleration
+from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
 from quorate.core.plan.impossible import impossible_field
 from quorate.core.plan.nominated import Promised, look, promised_to_others, ruled_out
@@ -45,6 +46,9 @@ class Diagnosis:
     impossible: Blocker | None = None
     """A class of which a field keeps it from every node that there could be."""
 
+    awaits_pods: Blocker | None = None
+    """A class that has to be near pods of which none is placed, nor in its gang."""
+
     @property
     def to_mend(self) -> str:
         """The object and the field that somebody has to make or to mend; "" if none is known."""
@@ -60,7 +64,7 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
     fit = found.placed if isinstance(found, Placement) else found.fit
     after = room.copy()
     blockers = []
-    no_node_matches = too_large = claim_problem = impossible = None
+    no_node_matches = too_large = claim_problem = impossible = awaits_pods = None
     for pod_class, count in demand.classes:
         class_fit = int(pack(pod_class, count, after, policy.packing).sum())
         if class_fit >= count:
@@ -77,6 +81,9 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         if never:
             impossible = impossible or blocker
             continue
+        if _awaits_pods(pod_class, members, room):
+            awaits_pods = awaits_pods or blocker
+            continue
         matching = _matching(pod_class, room)
         if not matching.any():
             no_node_matches = no_node_matches or (blocker if room.snapshot.nodes_alive else None)
@@ -91,7 +98,15 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         too_large=too_large,
         claim_problem=claim_problem,
         impossible=impossible,
+        awaits_pods=awaits_pods,
     )
+
+
+def _awaits_pods(pod_class: PodClass, members: Iterable[PodClass], room: Room) -> bool:
+    """Whether only pods that are not the gang's own could let the class go somewhere."""
+    if not inter_pod_affinity.is_alone(pod_class, room):
+        return False
+    return not any(inter_pod_affinity.attracts(pod_class, other, room) for other in members)
 
 
 def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> bool:

@@ -58,7 +58,7 @@ def _absent_namespaces(pod: Pod, cluster: Cluster) -> str:
     known = cluster.neighbours.namespaces
     for index, term in enumerate(pod.shape.affinity):
         selector, path = term.selector, f"{POD_TERMS}[{index}]"
-        if any(name in known for name in selector.namespaces):
+        if any(name in known or name == pod.namespace for name in selector.namespaces):
             continue
         by_labels = selector.namespace_selector
         if by_labels is not None and any(by_labels.matches(one) for one in known.values()):
