@@ -9,6 +9,8 @@ from tests.unit.bad.tables import CLAIM, DELETED, Case
 DRIVER = "gpu.example"
 REQUEST = "spec.devices.requests[0].exactly"
 API = {"apiVersion": "resource.k8s.io/v1"}
+TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+COSTLY = "".join(f"{TEN}.all({name}, " for name in "abcdefg") + "true" + ")" * 7
 USES = {"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]}
 MADE = {
     "resourceClaims": [{"name": "g", "resourceClaimTemplateName": "t"}],
@@ -152,6 +154,11 @@ BROKEN_DEVICES = {
         ),
         Reason.NOT_ENOUGH_ROOM,
         f"({REQUEST}.selectors[0].cel.expression of ResourceClaim team/c)",
+    ),
+    "CEL: costs too much": Case(
+        used(device_class(), on_node_a(), resource_claim(asks(COSTLY))),
+        CLAIM,
+        "CEL compile error: it may take more than 1000000 steps",
     ),
     "CEL: 20 kB": Case(
         used(
