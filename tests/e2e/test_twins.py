@@ -1,7 +1,8 @@
 """Twin pods, one of kube-scheduler's and one of quorate's, on the same cluster, hear the same.
 
 Each twin waits for the same cause; its condition and its Events are compared, word for word. Where
-more nodes would not help quorate's reason is another one: autoscalers add nodes on ``Unschedulable``.
+more nodes would not help quorate's reason is another one, as autoscalers add nodes on
+``Unschedulable``.
 """
 
 import pytest

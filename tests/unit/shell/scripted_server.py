@@ -10,6 +10,7 @@ from aiohttp import web
 
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.credentials import Credentials
+from tests.servers import take_who_waits
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -81,6 +82,7 @@ async def serving(server: ScriptedServer) -> AsyncIterator[ScriptedServer]:
     try:
         yield server
     finally:
+        await take_who_waits()
         await runner.cleanup()
 
 
