@@ -7,8 +7,6 @@ leaves those nodes out.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tools.parity.cases import ZONE, Choice, Object, draw_case
 
 DRIVERS = ("gpu.example.com", "net.example.com")
@@ -296,11 +294,3 @@ def _own_claims(
         if not choice.chance(3):
             claims.append(claim)
     return claims, entries, statuses
-
-
-def ends_in_error(theirs: Any) -> bool:  # noqa: ANN401 - JSON
-    """Whether kube-scheduler gave the pod up because an expression is broken."""
-    return any(
-        (verdicts or {}).get("DynamicResources", {}).get("code") == "Error"
-        for verdicts in theirs["filter"].values()
-    )
