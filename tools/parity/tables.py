@@ -49,9 +49,7 @@ def complete(given: Object) -> Object:
         one["metadata"].setdefault("name", f"object-{index}")
     profile = case.get("profile", {})
     profile["pluginConfig"] = [
-        one
-        for one in profile.get("pluginConfig", ())
-        if one["name"] not in _NO_ARGUMENTS
+        one for one in profile.get("pluginConfig", ()) if one["name"] not in _NO_ARGUMENTS
     ]
     return case
 

@@ -123,10 +123,8 @@ class Explainer:
     def pod_sentence(self, entry: PodEntry, explanation: Explanation) -> tuple[Reason, str]:
         """Return the reason and sentence of one pod: its own defect, or its gang's."""
         pod = entry.pod
-        if entry.where is Where.INVALID and pod.defect:
-            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
         if entry.where is Where.INVALID:
-            return Reason.RULE_NOT_SUPPORTED, _unsupported(pod)
+            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
         return explanation.reason, explanation.sentence
 
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
@@ -206,8 +204,6 @@ class Explainer:
         pod = first_invalid(gang)
         if pod is None:
             return "no member can be placed", ""
-        if not pod.defect:
-            return _unsupported(pod), "use another scheduler for pods that need it"
         words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
         return words, "mend that pod's template"
 
@@ -322,11 +318,6 @@ def _single_words(entry: PodEntry) -> str:
     gates = entry.pod.gates
     more = f" and {len(gates) - _GATES_MAX} more" if len(gates) > _GATES_MAX else ""
     return f"the pod waits for its scheduling gates: {', '.join(gates[:_GATES_MAX])}{more}"
-
-
-def _unsupported(pod: Pod) -> str:
-    rules = " and ".join(pod.shape.unsupported)
-    return f"pod {pod.name} needs the rule {rules}, which quorate does not know yet"
 
 
 def _disagreement(gang: GangEntry) -> tuple[str, str]:
