@@ -13,6 +13,7 @@ import msgspec
 
 from quorate.core.model.devices import (
     Allocation,
+    ContainerDevices,
     DeviceClass,
     DeviceId,
     PodClaim,
@@ -108,7 +109,8 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     without a claim. ``node_features`` must be declared by the node.
     ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
     a pod that has no node yet, where it differs. ``images`` are those of all its ``containers``
-    (init containers included) and image volumes, one for each, with their tags.
+    (init containers included) and image volumes, one for each, with their tags. ``extended`` are
+    the extended resources of each container, if any has some that a device class might back.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -127,6 +129,7 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     scored_pending: tuple[int, int] | None = None
     images: tuple[str, ...] = ()
     containers: int = 1
+    extended: tuple[ContainerDevices, ...] = ()
 
 
 class Owner(NamedTuple):

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, SpreadConstraint, Taint
+from quorate.core.model import (
+    Node,
+    Pod,
+    PodShape,
+    Requirement,
+    SelectorTerm,
+    SpreadConstraint,
+    Taint,
+)
 from quorate.core.plan.plan import Bind, GangBinds
 from quorate.core.plan.verify_neighbours import Placed, neighbour_problems
 from quorate.core.plan.verify_volumes import volume_problems
@@ -148,6 +156,7 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
         f"node {name} would hold {amount} of {resource}, and has {allocatable.get(resource, 0)}"
         for resource, amount in used.items()
         if amount > allocatable.get(resource, 0) and resource in asked
+        if allocatable.get(resource) or resource not in cluster.devices.backed
     ]
     holders = [(e.pod.uid, port) for e in entries for port in e.pod.shape.host_ports]
     problems += [
@@ -190,6 +199,7 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
         if known is None or _is_off(known, "DynamicResources"):
             continue
         pod = known.pod
+        problems += _special_problems(bind, pod, cluster)
         for entry in pod.device_claims:
             if entry.claim == "":
                 continue
@@ -208,6 +218,26 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
                 if not one.admin and cluster.devices.holders(one.device) > 1
             ]
     return problems
+
+
+def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
+    """Check the claim that is to be made for extended resources that the node does not have."""
+    made = next((give for give in bind.gives if give.special is not None), None)
+    node = _node(bind.node, cluster)
+    listed = dict(node.allocatable) if node is not None else {}
+    mappings = made.special.mappings if made is not None and made.special is not None else ()
+    missing = [
+        f"pod {pod.name} gets no devices for {resource} on node {bind.node}"
+        for resource, amount in pod.shape.requests
+        if amount and resource in cluster.devices.backed and not listed.get(resource)
+        if resource not in {one.resource for one in mappings}
+    ]
+    given = made.allocation.devices if made is not None and made.allocation is not None else ()
+    return missing + [
+        f"device {one.device} would have several claims"
+        for one in given
+        if not one.admin and cluster.devices.holders(one.device) > 1
+    ]
 
 
 def _attribute_problems(shape: PodShape, node: Node, profile: Profile) -> list[str]:
