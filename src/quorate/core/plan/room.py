@@ -11,6 +11,7 @@ import numpy.typing as npt
 from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
+from quorate.core.plan.filters.dynamic_resources import by_nodes
 from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
@@ -101,9 +102,9 @@ class Room:
         """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
         self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
-            on = np.repeat(rows, pods).tolist()
-            names = [self.snapshot.node(row).name for row in on]
-            self.taking.take(pod_class.id, pod_class.ask, on, names)
+            for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
+                names = [self.snapshot.node(row).name for row in on.tolist()]
+                self.taking.take(pod_class.id, ask, on.tolist(), names)
         if pod_class.wants is not None:
             self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)

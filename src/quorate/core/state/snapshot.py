@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from quorate.core.model import HostPort, Node
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import CodeColumn, Ints, Mask
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.special_claims import DELEGATED
 from quorate.core.state.storage import Storage
 
 
@@ -19,8 +22,9 @@ class Snapshot:
     """The nodes at one instant; n rows, r resources. Rows that are not ``alive`` hold no node.
 
     ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
-    others overcommitted a node. ``scored`` is int64[n, 2]: cpu and memory in use as
-    scores count. ``unschedulable`` is bool[n]. All arrays are read-only.
+    others overcommitted a node, and is DELEGATED where devices are given instead. ``scored`` is
+    int64[n, 2]: cpu and memory in use as scores count. ``unschedulable`` is bool[n]. All arrays are
+    read-only.
     """
 
     table: NodeTable
@@ -48,6 +52,9 @@ class Snapshot:
         table.widen()
         rows, width = len(table), len(table.resources.names)
         free = table.allocatable[:rows, :width] - table.used[:rows, :width]
+        delegated = sorted(table.resources.columns.keys() & devices.backed.keys())
+        for column in (table.resources.columns[name] for name in delegated):
+            free[table.allocatable[:rows, column] == 0, column] = DELEGATED
         return cls(
             table=table,
             neighbours=neighbours,
@@ -88,6 +95,14 @@ class Snapshot:
     def label(self, key: str) -> CodeColumn:
         """Return the codes of the label's value (-1: absent); the values are strings."""
         return self.table.label(key)
+
+    def sizes(self, resource: str) -> Ints:
+        """Return int64[n]: how much of a resource the nodes list."""
+        column = self.table.resources.columns.get(resource)
+        if column is None or column >= self.allocatable.shape[1]:
+            return np.zeros(len(self), np.int64)
+        found: Ints = self.allocatable[:, column]
+        return found
 
     def rows_named(self, names: tuple[str, ...]) -> list[int]:
         """Return the rows of the nodes with these names, of those that exist."""
