@@ -126,7 +126,7 @@ def _free(
         if not amount and name in cluster.devices.backed:
             continue  # devices are given instead
         column = table.resources.column(name)
-        free[column] = amount - int(table.used[row, column])
+        free[column] = int(table.free[row, column])
     for pod_class in others:
         for column, amount in pod_class.demands:
             if column in free:

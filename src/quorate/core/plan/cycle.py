@@ -209,7 +209,7 @@ class Cycle:
                 self._give_up(demand, (), priority)
             return ()
         rows = np.array([row])
-        self.room.take_at(pod_class, rows, np.ones(1, np.int64))
+        self.room.take_at(pod_class, rows, np.ones(1, np.int64), assumes=True)
         self.cluster.assume([entry], [row])
         [given] = assume_devices(pod_class, [entry], [row], self.room, self.cluster)
         self.room.settle()

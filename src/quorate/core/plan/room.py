@@ -21,14 +21,19 @@ Sums = npt.NDArray[np.float64]
 
 
 class Room:
-    """Free space (int64[n, r], base units) and the host ports taken since the snapshot."""
+    """Free space (int64[n, r], base units) and the host ports taken since the snapshot.
+
+    It begins as the cluster's own arrays, which it only reads: what is taken and not assumed at
+    once goes to a copy.
+    """
 
     def __init__(self, snapshot: Snapshot, masks: AttributeMasks) -> None:
         self.snapshot = snapshot
         self.masks = masks
-        self.free: Ints = snapshot.free.copy(order="F")
+        self._is_live = snapshot.is_live
+        self.free: Ints = snapshot.free if self._is_live else snapshot.free.copy(order="F")
         self.volumes = VolumeRoom(snapshot)
-        self.scored: Ints = snapshot.scored.copy()
+        self.scored: Ints = snapshot.scored if self._is_live else snapshot.scored.copy()
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
@@ -42,6 +47,7 @@ class Room:
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
         other.free = self.free.copy(order="F")
+        other._is_live = False
         other.volumes = self.volumes.copy()
         other.scored = self.scored.copy()
         other.ports_taken = list(self.ports_taken)
@@ -98,9 +104,16 @@ class Room:
         rows = np.flatnonzero(pods)
         self.take_at(pod_class, rows, pods[rows])
 
-    def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
-        self._take_amounts(pod_class, rows, pods)
+    def take_at(
+        self, pod_class: PodClass, rows: Ints, pods: Ints, *, assumes: bool = False
+    ) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)].
+
+        ``assumes`` says that the caller assumes them in the cluster next.
+        """
+        self._in_sum = None
+        if not (assumes and self._is_live):
+            self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
             for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
                 names = [self.snapshot.node(row).name for row in on.tolist()]
@@ -129,6 +142,9 @@ class Room:
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         self._in_sum = None
+        if self._is_live:
+            self.free, self.scored = self.free.copy(order="F"), self.scored.copy()
+            self._is_live = False
         for column, amount in pod_class.demands:
             self.free[rows, column] -= amount * pods
         self.scored[rows] += np.outer(pods, pod_class.shape.scored)
