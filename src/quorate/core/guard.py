@@ -122,7 +122,9 @@ def _free(
     node = table.nodes[row]
     assert node is not None, f"row {row} holds no node"
     free = {}
-    for name, _ in node.allocatable:
+    for name, amount in node.allocatable:
+        if not amount and name in cluster.devices.backed:
+            continue  # devices are given instead
         column = table.resources.column(name)
         free[column] = int(table.free[row, column])
     for pod_class in others:

@@ -267,7 +267,7 @@ class Scheduler:
             slots = node_resources_fit.slots(pod_class, left)
             if np.any((slots > 0) & room.mask(pod_class)[rows]):
                 return True
-            if pod_class.ask is not None and devices:
+            if devices and (pod_class.ask is not None or pod_class.shape.extended):
                 return classes or bool(room.slots(pod_class).any())
             concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()
             return not stirred.isdisjoint(concerns) and bool(room.slots(pod_class).any())

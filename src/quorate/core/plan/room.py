@@ -11,6 +11,7 @@ import numpy.typing as npt
 from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
+from quorate.core.plan.filters.dynamic_resources import by_nodes
 from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
@@ -29,10 +30,10 @@ class Room:
     def __init__(self, snapshot: Snapshot, masks: AttributeMasks) -> None:
         self.snapshot = snapshot
         self.masks = masks
-        self.free: Ints = snapshot.free
-        self._is_live = True
+        self._is_live = snapshot.is_live
+        self.free: Ints = snapshot.free if self._is_live else snapshot.free.copy(order="F")
         self.volumes = VolumeRoom(snapshot)
-        self.scored: Ints = snapshot.scored
+        self.scored: Ints = snapshot.scored if self._is_live else snapshot.scored.copy()
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
@@ -114,9 +115,9 @@ class Room:
         if not (assumes and self._is_live):
             self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
-            on = np.repeat(rows, pods).tolist()
-            names = [self.snapshot.node(row).name for row in on]
-            self.taking.take(pod_class.id, pod_class.ask, on, names)
+            for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
+                names = [self.snapshot.node(row).name for row in on.tolist()]
+                self.taking.take(pod_class.id, ask, on.tolist(), names)
         if pod_class.wants is not None:
             self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)

@@ -53,6 +53,8 @@ class Cluster:
         self.devices = Devices()
         self.device_views = DeviceViews()
         self.asks = Asks(self.devices)
+        self.unreadable: dict[tuple[str, str, str], str] = {}
+        """Objects that are there and cannot be read, by kind, namespace and name: what is wrong."""
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -144,6 +146,7 @@ class Cluster:
 
     def _node_changed(self, change: changes.NodeChanged) -> None:
         name = change.node.name
+        self._readable("Node", "", name)
         is_new = name not in self.nodes.rows
         row, differs = self.nodes.put(change.node)
         if is_new:
@@ -157,6 +160,7 @@ class Cluster:
             self.grown.add(row)
 
     def _node_gone(self, change: changes.NodeGone) -> None:
+        self._readable("Node", "", change.name, change.defect)
         row = self.nodes.remove(change.name)
         if row is None:
             return
@@ -243,7 +247,8 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
-        if entry.pod.device_claims and where not in (Where.ASSUMED, Where.BOUND):
+        uses_devices = entry.pod.device_claims or entry.pod.shape.extended
+        if uses_devices and where not in (Where.ASSUMED, Where.BOUND):
             self.devices.forget(entry.pod.uid)
         if where is not Where.ASSUMED:
             self.storage.forget(entry.pod.uid)
@@ -365,10 +370,20 @@ class Cluster:
         )
 
     def _object_changed(self, change: changes.ObjectChanged) -> None:
-        looked_up.put(change.object, self)
+        found = change.object
+        self._readable(type(found).__name__, getattr(found, "namespace", ""), found.name)
+        looked_up.put(found, self)
 
     def _object_gone(self, change: changes.ObjectGone) -> None:
+        self._readable(change.kind, change.namespace, change.name, change.defect)
         looked_up.remove(change.kind, change.namespace, change.name, self)
+
+    def _readable(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
+        """Note what is wrong with an object, or that nothing is."""
+        if defect:
+            self.unreadable[kind, namespace, name] = defect
+        elif self.unreadable:
+            self.unreadable.pop((kind, namespace, name), None)
 
     # Outcomes
 

@@ -75,6 +75,16 @@ def attracted(pod_class: PodClass, room: Room) -> Mask:
     return has_keys if is_first(pod_class, room) else near
 
 
+def is_alone(pod_class: PodClass, room: Room) -> bool:
+    """Whether required affinity keeps the class from all nodes, as no pod to be near is placed.
+
+    More nodes would not help it, only other pods.
+    """
+    if not pod_class.shape.affinity or is_disabled(pod_class) or is_first(pod_class, room):
+        return False
+    return not (attracted(pod_class, room) & room.snapshot.alive).any()
+
+
 def is_disabled(pod_class: PodClass) -> bool:
     """Whether the class's profile has no such rule."""
     return "InterPodAffinity" in pod_class.profile.disabled
