@@ -27,7 +27,7 @@ from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, TakeBack, Undo
 from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
-from quorate.core.plan.verify import verify_gang
+from quorate.core.plan.verify import verify_plan
 from quorate.core.plan.verify_preemption import verify_preemption
 from quorate.core.policy import Policy
 from quorate.core.queue.gate import held_by
@@ -195,8 +195,7 @@ class Scheduler:
         problems: list[str] = []
         bad: set[tuple[GangKey, str]] = set()
         gangs = (*plan.preparing, *plan.gangs)
-        for number, gang in enumerate(gangs, start=1):
-            wrong = verify_gang(gang, self.cluster, gangs[number:])
+        for gang, wrong in zip(gangs, verify_plan(gangs, self.cluster), strict=True):
             if wrong:
                 problems += wrong
                 bad.add((gang.key, gang.attempt))

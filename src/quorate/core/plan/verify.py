@@ -10,66 +10,61 @@ from collections.abc import Sequence
 
 from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, SpreadConstraint, Taint
 from quorate.core.plan.plan import Bind, GangBinds
-from quorate.core.plan.verify_neighbours import neighbour_problems
+from quorate.core.plan.verify_neighbours import NeighbourCheck
 from quorate.core.plan.verify_volumes import volume_problems
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Where
-from quorate.core.state.neighbours import uses_selectors
+from quorate.core.state.gangs import PodEntry, Where
+
+
+def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
+    """Return for each gang, in their order, a sentence for each bind that must not be sent.
+
+    The binds are assumed in ``cluster`` already, so each node's pods include them.
+    """
+    entries = [e for gang in gangs for e in _entries(gang, cluster) if e.node and e.row >= 0]
+    with cluster.ledger.without(entries) as aside:
+        check = NeighbourCheck(cluster.ledger, _is_counted)
+        return [_gang_problems(gang, cluster, check, aside) for gang in gangs]
 
 
 def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
-    """Return a sentence for each bind that must not be sent; nothing when all is well.
+    """Return a sentence for each bind of one gang that must not be sent; nothing when all is well.
 
-    The binds are assumed in ``cluster`` already, so each node's pods include them. ``later`` are
-    the gangs that the same plan places after this one.
+    ``later`` are the gangs that the same plan places after this one.
     """
+    return verify_plan((gang, *later), cluster)[0]
+
+
+def _gang_problems(
+    gang: GangBinds, cluster: Cluster, check: NeighbourCheck, aside: dict[str, PodEntry]
+) -> list[str]:
     wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
     entry = cluster.gangs.get(gang.key)
     if entry is None:
         return [*wrong, f"gang {gang.key} does not exist any more"]
     if not entry.started and entry.bound - entry.evicting + entry.assumed < entry.min_count:
         wrong.append(f"gang {gang.key} would start below its min of {entry.min_count}")
-    checked: set[tuple[str, PodShape]] = set()
+    checked: set[tuple[str, int]] = set()
     uids = {bind.uid for bind in gang.binds}
     for name in dict.fromkeys(bind.node for bind in gang.binds):
         wrong += _node_problems(name, uids, cluster)
     for bind in gang.binds:
-        shape = cluster.pods[bind.uid].pod.shape if bind.uid in cluster.pods else None
+        member = cluster.pods.get(bind.uid)
         node = _node(bind.node, cluster)
-        if shape is None or node is None or (bind.node, shape) in checked:
+        if member is None or node is None or (bind.node, member.pod_class.id) in checked:
             continue
-        checked.add((bind.node, shape))
-        wrong += _attribute_problems(shape, node)
+        checked.add((bind.node, member.pod_class.id))
+        wrong += _attribute_problems(member.pod.shape, node)
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster, _term_holds)
-    return wrong or _neighbour_problems(gang, cluster, later)
+    if wrong:
+        return wrong
+    return check.problems([aside.pop(entry.pod.uid) for entry in _entries(gang, cluster)])
 
 
-def _neighbour_problems(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds]) -> list[str]:
-    """Check the rules that look at other pods, if any pod that is there has such a rule."""
-    if cluster.neighbours.is_idle:
-        return []
-    entries = [cluster.pods[bind.uid] for bind in gang.binds]
-    if not any(
-        uses_selectors(e.pod.shape) or cluster.neighbours.matched(e.label_set) for e in entries
-    ):
-        return []
-    nodes = {node.name: node for node in cluster.nodes.nodes if node is not None}
-    set_aside = {bind.uid for one in (gang, *later) for bind in one.binds}
-    others = (
-        (entry.pod, nodes[name])
-        for name in nodes
-        for entry in cluster.pods_on(name)
-        if entry.pod.uid not in set_aside
-    )
-    return neighbour_problems(
-        [(entry.pod, nodes[entry.node]) for entry in entries],
-        others,
-        list(nodes.values()),
-        cluster.neighbours.namespaces,
-        _is_counted,
-    )
+def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
+    return [cluster.pods[bind.uid] for bind in gang.binds if bind.uid in cluster.pods]
 
 
 def _is_counted(shape: PodShape, node: Node, constraint: SpreadConstraint) -> bool:

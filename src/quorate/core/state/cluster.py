@@ -24,6 +24,7 @@ from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.state.holds import Holds, placed
+from quorate.core.state.ledger import Ledger
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.precedence import Precedence
@@ -48,6 +49,7 @@ class Cluster:
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
+        self.ledger = Ledger(self.nodes, self.neighbours.namespaces)
         self.storage = Storage(self.nodes.capacity)
         self.spread_defaults = SpreadDefaults()
         self.devices = Devices()
@@ -132,6 +134,7 @@ class Cluster:
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
             self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
+            self.ledger.count(entry, 1)
             if entry.nominated:
                 self.precedence.waits_no_more(entry, node.name)
             self.storage.take(row, entry.pod.uid)
@@ -256,6 +259,7 @@ class Cluster:
         if not node or entry.pod.finished:
             return
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
+        self.ledger.count(entry, 1)
         row = self.nodes.rows.get(node)
         if row is not None:
             self._take(entry, row)
@@ -285,8 +289,9 @@ class Cluster:
                 entry.row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
         on_node = self._on_node.get(entry.node)
-        if on_node is not None:
+        if on_node is not None and entry.pod.uid in on_node:
             on_node.discard(entry.pod.uid)
+            self.ledger.count(entry, -1)
             if not on_node:
                 del self._on_node[entry.node]
 

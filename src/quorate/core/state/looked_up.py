@@ -21,6 +21,7 @@ def put(found: AnyObject, cluster: Cluster) -> None:
     match found:
         case Namespace():
             cluster.neighbours.put_namespace(found)
+            cluster.ledger.forget()
         case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
             cluster.spread_defaults.put(found)
         case PodDisruptionBudget():
@@ -36,6 +37,7 @@ def remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
     match kind:
         case "Namespace":
             cluster.neighbours.remove_namespace(name)
+            cluster.ledger.forget()
         case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
             cluster.spread_defaults.remove(kind, namespace, name)
         case "PodDisruptionBudget":
