@@ -27,6 +27,7 @@ from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, TakeBack, Undo
 from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
+from quorate.core.plan.single import Singles
 from quorate.core.plan.verify import verify_plan
 from quorate.core.plan.verify_preemption import verify_preemption
 from quorate.core.policy import Policy
@@ -57,6 +58,7 @@ class Scheduler:
         self.cluster = Cluster(policy.scheduler_names, dict(policy.profiles))
         self._queue = Queue()
         self._masks = AttributeMasks()
+        self._singles = Singles()
         self._attempts = Attempts(policy, identity)
         self._preparations = Preparations()
         self._apis = apis or {}
@@ -89,7 +91,7 @@ class Scheduler:
             if binds_left <= 0:
                 queue.ready.add(gang.key)
                 continue
-            cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room())
+            cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room(), self._singles)
             gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
             if not self._preparations.holds(gang):
                 binds_left -= self._place(gang, cycle, draft, now_s)

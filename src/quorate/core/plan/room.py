@@ -169,3 +169,4 @@ class Room:
     def settle(self) -> None:
         """Note that all that was placed here is assumed in the cluster, whose columns count it."""
         self._placed.clear()
+        self.ports_taken.clear()
