@@ -1,6 +1,5 @@
 """Pods placed one at a time, totals kept: each goes where one that keeps nothing would put it."""
 
-
 import msgspec
 import numpy as np
 from hypothesis import given
