@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.plan.cycle import members_of
-from quorate.core.plan.diagnosis import Diagnosis, diagnose, single_sentence, would_fit
+from quorate.core.plan.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside, promised_to_others
@@ -61,6 +61,7 @@ class Explainer:
         self._room = room
         self._apis = apis
         self._now_s = now_s
+        self._diagnoses = Diagnoses(cluster, policy)
 
     def explain(self, key: GangKey) -> Explanation | None:
         """Return why the gang stands where it stands; None when there is no such gang."""
@@ -77,9 +78,8 @@ class Explainer:
                 sentence, remedy = self._short_words(short)
             else:
                 room, withheld = self._room_for(gang)
-                diagnosis = diagnose(gang, self._cluster, room, self._policy)
+                diagnosis, plain = self._diagnoses.of(gang, room, self._room)
                 reason, sentence, remedy = self._room_words(gang, diagnosis)
-                plain = single_sentence(gang, self._cluster, self._room)
                 sentence = plain if plain and not diagnosis.fits else sentence
                 if withheld and not diagnosis.fits and self._would_fit(gang):
                     reason, remedy = Reason.ROOM_HELD, "free or add room, or wait"

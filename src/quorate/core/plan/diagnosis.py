@@ -6,9 +6,10 @@ while planning: a gang that waits costs nothing until then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from quorate.core.plan.cycle import demand_of, members_of
 from quorate.core.plan.filters import node_affinity, taint_toleration
@@ -40,6 +41,49 @@ class Diagnosis:
     """A class whose claims cannot be looked at, whatever the nodes are."""
     volume_problem: tuple[Blocker, str] | None = None
     """A class that no node can take because of a claim, and the object and field to mend."""
+
+    def of_pod(self, name: str) -> Diagnosis:
+        """Return the same of another pod, which is like the one that was looked at."""
+
+        def renamed(blocker: Blocker) -> Blocker:
+            return structs.replace(blocker, pod=name)
+
+        large, volume = self.too_large, self.volume_problem
+        return replace(
+            self,
+            blockers=tuple(map(renamed, self.blockers)),
+            no_node_matches=renamed(self.no_node_matches) if self.no_node_matches else None,
+            too_large=(renamed(large[0]), large[1]) if large else None,
+            claim_problem=renamed(self.claim_problem) if self.claim_problem else None,
+            volume_problem=(renamed(volume[0]), volume[1]) if volume else None,
+        )
+
+
+class Diagnoses:
+    """Diagnoses of one instant. Alike pods of no gang are looked at once."""
+
+    def __init__(self, cluster: Cluster, policy: Policy) -> None:
+        self._cluster, self._policy = cluster, policy
+        self._shared: dict[tuple[int, int], tuple[Diagnosis, str]] = {}
+
+    def of(self, gang: GangEntry, room: Room, whole: Room) -> tuple[Diagnosis, str]:
+        """Return what is in the way of a gang that waits, and how kube-scheduler would say it.
+
+        ``room`` is what it may use of the ``whole`` room. No words where the profile is ours.
+        """
+        if not gang.key.is_single:
+            return diagnose(gang, self._cluster, room, self._policy), ""
+        ((pod_class, (entry,)),) = members_of(gang, self._cluster).items()
+        alike = pod_class.id, gang.priority
+        found = self._shared.get(alike)
+        if found is None or entry.nominated:
+            seen = diagnose(gang, self._cluster, room, self._policy)
+            found = seen, single_sentence(gang, self._cluster, whole)
+            if not entry.nominated:
+                self._shared[alike] = found
+        diagnosis, sentence = found
+        said = f" {gang.preemption_said}" if sentence and gang.preemption_said else ""
+        return diagnosis.of_pod(entry.pod.name), sentence + said
 
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
@@ -109,15 +153,12 @@ def nodes_ruled_out(
 
 
 def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
-    """Return what kube-scheduler would say of a pod of no gang; "" where its profile is ours."""
-    if not (gang.key.is_single and gang.waits):
-        return ""
+    """Return what its filters say of a pod of no gang; "" where its profile is ours."""
     ((pod_class, _),) = members_of(gang, cluster).items()
     if pod_class.profile.packs_gangs:
         return ""
     promised = promised_to_others(gang.priority, cluster, gang)
-    said = f" {gang.preemption_said}" if gang.preemption_said else ""
-    return nodes_ruled_out(pod_class, room, cluster, promised) + said
+    return nodes_ruled_out(pod_class, room, cluster, promised)
 
 
 def _nearest_miss(pod_class: PodClass, room: Room) -> str:
