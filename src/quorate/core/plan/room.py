@@ -41,11 +41,17 @@ class Room:
 
     def copy(self) -> Room:
         """Return a room of its own to try something in."""
+        other = self.what_if()
+        other.free = self.free.copy(order="F")
+        other.scored = self.scored.copy()
+        return other
+
+    def what_if(self) -> Room:
+        """Return a room in which only ``shift_counts`` and volumes may be changed."""
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
-        other.free = self.free.copy(order="F")
+        other.free, other.scored = self.free, self.scored
         other.volumes = self.volumes.copy()
-        other.scored = self.scored.copy()
         other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
         other._sums = dict(self._sums)
