@@ -147,33 +147,14 @@ def test_members_that_disagree(world):
 
 
 TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"gang": "g"}}}
-RULES = {
-    "VolumeBinding": {
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    },
-    "InterPodAffinity": {
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
-    },
-    "PodTopologySpread": {
-        "topologySpreadConstraints": [{**TERM, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
-    },
-    "DynamicResources": {
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
-        "container": {},
-    },
-}
+WITHOUT_CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_rule_that_is_not_supported_holds_the_gang_and_is_named(world, rule):
+def test_a_claim_that_does_not_exist(world):
     world.nodes(2)
-    world.create_pods(world.gang("g", 2, **RULES[rule]))
-    is_told_everywhere(
-        world,
-        "g",
-        "RuleNotSupported",
-        f"needs the rule {rule}, which quorate does not know yet",
-    )
+    world.create_pods(world.gang("g", 2, **WITHOUT_CLAIM))
+    world.wait_condition(f"spec.volumes of pod g-0 names the claim {world.namespace}/data, which")
+    assert world.why("g")["reason"] == "ClaimNotUsable"
     world.create_pods(world.gang("plain", 2))
     world.wait_bound(2, "gang=plain")
 
@@ -185,7 +166,7 @@ def test_an_anti_affinity_of_a_running_pod_holds_what_it_selects(world):
     guard = pod("guard", scheduler="default-scheduler", nodeName=node, affinity=apart)
     world.create_pod(guard)
     world.create_pods(world.gang("g", 2))
-    world.wait_condition("pod guard has an anti-affinity that selects")
+    world.wait_condition("node(s) didn't satisfy existing pods anti-affinity rules")
     assert world.bound("gang=g") == 0
     world.delete_pod("guard")
     world.wait_bound(2, "gang=g")
@@ -197,7 +178,7 @@ def versions(world) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "options",
-    [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, RULES["VolumeBinding"]],
+    [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, WITHOUT_CLAIM],
 )
 def test_what_was_said_once_is_not_written_again(world, options):
     """The sentence names one member: always the same one, or each report would cause the next."""

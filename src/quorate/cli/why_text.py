@@ -45,6 +45,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
             yield f"    {rule.nodes:>6} nodes: {rule.message}"
         if blocker.nearest_miss:
             yield f"    nearest miss: {blocker.nearest_miss}"
+        if blocker.to_mend:
+            yield f"    to mend: {blocker.to_mend}"
     if explanation.held:
         yield f"  held      {explanation.held}"
     for warning in explanation.warnings:
