@@ -53,7 +53,8 @@ def _asked() -> Iterable[Right]:
     devices = ("deviceclasses", "resourceslices", "resourceclaims")
     for one in devices:
         yield from (Right(verb, "resource.k8s.io", one) for verb in ("list", "watch"))
-    yield from (Right(verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch"))
+    to_claims = ("get", "patch", "create", "delete")
+    yield from (Right(verb, "resource.k8s.io", "resourceclaims") for verb in to_claims)
     yield Right("patch", "resource.k8s.io", "resourceclaims/status")
     yield Right("patch", "resource.k8s.io", "resourceclaims/binding")
     yield Right("get", "", "pods")

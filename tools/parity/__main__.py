@@ -54,7 +54,7 @@ def _show(oracle: Oracle, seed: int, found: list[str]) -> None:
 
 
 def _kind(found: list[str]) -> str:
-    """Return what the first difference is about: a case that shrinks must not become another one."""
+    """Return what the first difference is about: a case must not become another as it shrinks."""
     return found[0].rpartition(": ours ")[0].rpartition(": ")[2] if found else "none"
 
 

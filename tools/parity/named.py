@@ -93,9 +93,9 @@ def _partitions(driver: str) -> list[dict[str, Any]]:
     return found
 
 
-def _class(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def _class(name: str = "gpu", **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
-    return {**kind, "metadata": {"name": "gpu"}, "spec": spec}
+    return {**kind, "metadata": {"name": name}, "spec": spec}
 
 
 _FAST = 'device.attributes["gpu.example.com"].speed > 1'
@@ -114,7 +114,8 @@ _MEMORY_SET = {"name": "set", "counters": {"memory": {"value": "40Gi"}}}
 _TWO = copy.deepcopy(_DEVICE_CLAIM)
 _TWO["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
 _USES = {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]}
-_ASKS = {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+_BY_CLASS = {"requests": {"deviceclass.resource.kubernetes.io/second": "1"}}
+_ASKS = {"containers": [{"name": "c", "resources": _BY_CLASS}]}
 _ZONE = "topology.kubernetes.io/zone"
 _CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
 _CLAIM = {
@@ -201,20 +202,21 @@ NAMED = (
         our_feasible=("n0",),
     ),
     Named(
-        # Not built yet: the pod waits, and the sentence says which resource is insufficient.
-        "an extended resource that only a device class backs is not allocated",
+        # The cache forgets what a class is called when another one has its extendedResourceName.
+        "a device class backs the resource of its own name, whatever else it is called",
         {
             "nodes": [_node("n0")],
             "pods": [],
             "pod": _pod("pending", "test", **_ASKS),
             "objects": [
                 _namespace("test", "test"),
-                _class(extendedResourceName="example.com/gpu"),
+                _class("other", extendedResourceName="example.com/gpu"),
+                _class("second", extendedResourceName="example.com/gpu"),
                 _devices("n0", model={"string": "a"}),
             ],
         },
-        their_feasible=("n0",),
-        our_feasible=(),
+        their_feasible=(),
+        our_feasible=("n0",),
     ),
     Named(
         # The allocator keeps counters by the pool's name, and drivers often name pools alike,

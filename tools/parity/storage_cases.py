@@ -39,7 +39,7 @@ def give_volumes(choice: Choice, pod: Object) -> None:
     if choice.chance(4):
         volumes.append({"persistentVolumeClaim": {"claimName": "absent"}})
     if choice.chance(25):
-        volumes.append(choice.pick(INLINE))
+        volumes += [choice.pick(INLINE) for _ in range(choice.number(1, 2))]
     if choice.chance(4):
         volumes.append({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
     if volumes:
@@ -58,7 +58,7 @@ def storage(choice: Choice, nodes: list[str], namespaces: tuple[str, ...]) -> li
         for index, name in enumerate(VOLUMES)
         if not choice.chance(5)
     ]
-    found += [_csi_node(choice, node) for node in nodes if not choice.chance(20)]
+    found += [_csi_node(choice, node) for node in (*nodes, "gone") if not choice.chance(20)]
     spec = {"storageCapacity": choice.chance(50), "attachRequired": True}
     found.append(_object("storage.k8s.io/v1", "CSIDriver", DRIVER, spec=spec))
     found += [_capacity(choice, index) for index in range(choice.number(0, 3))]
@@ -79,13 +79,9 @@ def _name_in(namespace: str, claim: str) -> str:
 
 
 def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Object:
-    mode = choice.pick(("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"))
-    if name in FOR_ONE_POD:
-        mode = "ReadWriteOncePod" if mode == "ReadWriteOnce" else mode
-    elif mode == "ReadWriteOncePod":
-        mode = "ReadWriteMany"
+    modes = ("ReadWriteMany", "ReadWriteOncePod" if name in FOR_ONE_POD else "ReadWriteOnce")
     spec: Object = {
-        "accessModes": [mode],
+        "accessModes": [choice.pick(modes)],
         "resources": {"requests": {"storage": choice.pick(SIZES)}},
         "volumeMode": "Block" if choice.chance(8) else "Filesystem",
     }
@@ -101,7 +97,7 @@ def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Objec
         if not choice.chance(8):
             notes[COMPLETED] = "yes"
     elif choice.chance(15):
-        notes[SELECTED] = choice.pick(nodes)
+        notes[SELECTED] = choice.pick((*nodes, "gone"))
     found = _object("v1", "PersistentVolumeClaim", _name_in(namespace, name), spec=spec)
     found["metadata"] |= {"namespace": namespace, "uid": f"{namespace}/{name}"}
     if notes:
@@ -176,10 +172,15 @@ def _volume(choice: Choice, index: int, claim: Object | None, nodes: list[str]) 
         meta = claim["metadata"]
         spec["claimRef"] = {key: meta[key] for key in ("namespace", "name", "uid")}
         phase = "Bound"
+        if choice.chance(5):  # an earlier claim of that name
+            spec["claimRef"]["uid"] = "another"
     elif choice.chance(15):
         spec["claimRef"] = {"namespace": "default", "name": choice.pick(CLAIMS)}
     found = _object("v1", "PersistentVolume", name, spec=spec, status={"phase": phase})
     found["metadata"]["labels"] = labels
+    if choice.chance(3):
+        found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        found["metadata"]["finalizers"] = ["kubernetes.io/pv-protection"]
     return found
 
 

@@ -45,8 +45,8 @@ _GUARD = {
 }
 
 _PREEMPTION = """
-  # Preemption deletes pods of lower priority, as kube-scheduler does it, for pods of the profiles in
-  # the configuration (quorate manifests --preemption).
+  # Preemption deletes pods of lower priority, as kube-scheduler does it, for pods of the profiles
+  # in the configuration (quorate manifests --preemption).
   - apiGroups: [""]
     resources: [pods]
     verbs: [delete]"""
@@ -107,7 +107,8 @@ def manifests(
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
     ``only`` is the repeatable option ``--only``: names of PARTS. ``guard_ca`` is a file of PEM
-    certificates. ``preemption`` grants the right to delete pods. ``output`` is ``yaml``, with the comments of the templates, or ``json``, one List.
+    certificates. ``preemption`` grants the right to delete pods. ``output`` is ``yaml``, with the
+    comments of the templates, or ``json``, one List.
     """
     try:
         ca = _guard_ca(guard_ca) if guard_ca else b""

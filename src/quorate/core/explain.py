@@ -17,7 +17,7 @@ from quorate.core.plan.held_room import held_for, withheld_from, withheld_words,
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside, promised_to_others
 from quorate.core.plan.room import Room
-from quorate.core.pod_words import disagreement, single_words, unsupported
+from quorate.core.pod_words import disagreement, single_words
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
@@ -124,10 +124,8 @@ class Explainer:
     def pod_sentence(self, entry: PodEntry, explanation: Explanation) -> tuple[Reason, str]:
         """Return the reason and sentence of one pod: its own defect, or its gang's."""
         pod = entry.pod
-        if entry.where is Where.INVALID and pod.defect:
-            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
         if entry.where is Where.INVALID:
-            return Reason.RULE_NOT_SUPPORTED, unsupported(pod)
+            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
         return explanation.reason, explanation.sentence
 
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
@@ -221,8 +219,6 @@ class Explainer:
         pod = first_invalid(gang)
         if pod is None:
             return "no member can be placed", ""
-        if not pod.defect:
-            return unsupported(pod), "use another scheduler for pods that need it"
         words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
         return words, "mend that pod's template"
 

@@ -22,12 +22,6 @@ def single_words(entry: PodEntry) -> str:
     return f"the pod waits for its scheduling gates: {', '.join(gates[:_GATES_MAX])}{more}"
 
 
-def unsupported(pod: Pod) -> str:
-    """Name the rules that the pod needs and that are not known here."""
-    rules = " and ".join(pod.shape.unsupported)
-    return f"pod {pod.name} needs the rule {rules}, which quorate does not know yet"
-
-
 def disagreement(gang: GangEntry) -> tuple[str, str]:
     """Name two members and the field in which they differ."""
     have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)

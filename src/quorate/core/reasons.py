@@ -31,7 +31,6 @@ class Reason(StrEnum):
     UNKNOWN_GANG_LABEL = "UnknownGangLabel"
     MEMBERS_DISAGREE = "MembersDisagree"
     POD_INVALID = "PodInvalid"
-    RULE_NOT_SUPPORTED = "RuleNotSupported"
 
     CLAIM_NOT_USABLE = "ClaimNotUsable"
     AWAITS_PODS = "AwaitsOtherPods"
@@ -74,7 +73,6 @@ _MISCONFIGURATION = {
     Reason.UNKNOWN_GANG_LABEL,
     Reason.MEMBERS_DISAGREE,
     Reason.POD_INVALID,
-    Reason.RULE_NOT_SUPPORTED,
     Reason.NO_NODE_MATCHES,
     Reason.REQUEST_TOO_LARGE,
 }

@@ -174,22 +174,6 @@ PODS = {
         "pod job-0: label gang/x is nobody's",
         "mend that pod's template",
     ),
-    "a rule that is not known": Case(
-        lambda w: w.gang("job", 1, shape={"unsupported": ("VolumeBinding", "InterPodAffinity")}),
-        Reason.RULE_NOT_SUPPORTED,
-        "pod job-0 needs the rule VolumeBinding and InterPodAffinity, which quorate does not "
-        "know yet",
-        "use another scheduler for pods that need it",
-    ),
-    "a rule that one member needs and another does not": Case(
-        lambda w: (
-            w.gang("job", 2, pods=1),
-            w.pod("odd", key("job"), shape={"unsupported": ("VolumeBinding",)}),
-        ),
-        Reason.RULE_NOT_SUPPORTED,
-        "pod odd needs the rule VolumeBinding, which quorate does not know yet",
-        "use another scheduler for pods that need it",
-    ),
 }
 
 

@@ -86,15 +86,13 @@ def test_a_pod_with_a_defect_of_its_own_hears_of_that_one():
     w.node("n0", cpu=8)
     gang = w.gang("job", 3, pods=2, dialect=LABELS)
     w.pod("bad", gang, min_count=3, defect="no containers")
-    w.pod("odd", gang, min_count=3, shape={"unsupported": ("NodePorts",)})
     w.decide()
     said = w.why(gang)
     sentences = {
         name: w.scheduler.explainer(w.now_s).pod_sentence(w.cluster.pods[f"uid-{name}"], said)
-        for name in ("job-0", "bad", "odd")
+        for name in ("job-0", "bad")
     }
     assert sentences["bad"] == (Reason.POD_INVALID, "no containers")
-    assert sentences["odd"][0] is Reason.RULE_NOT_SUPPORTED
     assert sentences["job-0"] == (said.reason, said.sentence)
 
 

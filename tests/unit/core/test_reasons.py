@@ -25,7 +25,6 @@ WOULD_NOT = {
     Reason.UNKNOWN_GANG_LABEL: "the label has to be mended",
     Reason.MEMBERS_DISAGREE: "the pods have to be mended",
     Reason.POD_INVALID: "the pod has to be mended",
-    Reason.RULE_NOT_SUPPORTED: "another scheduler is needed",
     Reason.CLAIM_NOT_USABLE: "the claim has to be mended, or made",
     Reason.AWAITS_PODS: "other pods have to be placed first",
     Reason.BACKING_OFF: "a write was refused, and is tried again",

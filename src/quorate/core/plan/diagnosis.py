@@ -186,14 +186,16 @@ def _larger_than_any(pod_class: PodClass, matching: Ints, room: Room) -> str:
 
     ``matching`` is int64[m, r]: what the matching nodes have.
     """
-    if (np.all([matching[:, c] >= a for c, a in pod_class.demands], axis=0)).any():
-        return ""
+    backed = pod_class.ask.extended.backed if pod_class.ask and pod_class.ask.extended else ()
     names = room.snapshot.table.resources.names
-    for column, amount in pod_class.demands:
+    demands = [(c, a) for c, a in pod_class.demands if names[c] not in backed]
+    if (np.all([matching[:, c] >= a for c, a in demands], axis=0)).any():
+        return ""
+    for column, amount in demands:
         largest = int(matching[:, column].max(initial=0))
         if largest < amount:
             name = names[column]
             has = format_amount(name, largest) if largest else "none"
             return f"{format_amount(name, amount)} {name}; the largest matching node has {has}"
-    asked = " and ".join(f"{format_amount(names[c], a)} {names[c]}" for c, a in pod_class.demands)
+    asked = " and ".join(f"{format_amount(names[c], a)} {names[c]}" for c, a in demands)
     return f"{asked} together; no matching node has all of it"

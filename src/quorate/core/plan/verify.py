@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, SpreadConstraint, Taint
+from quorate.core.model import (
+    Node,
+    Pod,
+    PodShape,
+    Requirement,
+    SelectorTerm,
+    SpreadConstraint,
+    Taint,
+)
 from quorate.core.plan.plan import Bind, GangBinds
-from quorate.core.plan.verify_neighbours import neighbour_problems
+from quorate.core.plan.verify_neighbours import Placed, neighbour_problems
 from quorate.core.plan.verify_volumes import volume_problems
+from quorate.core.profile import Profile
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Where
+from quorate.core.state.gangs import PodEntry, Where
 from quorate.core.state.neighbours import uses_selectors
+
+_AFFINITY, _AFFINITY_TO_NODES = "InterPodAffinity", "NodeAffinity"
 
 
 def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
@@ -29,17 +40,17 @@ def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = 
         return [*wrong, f"gang {gang.key} does not exist any more"]
     if not entry.started and entry.bound - entry.evicting + entry.assumed < entry.min_count:
         wrong.append(f"gang {gang.key} would start below its min of {entry.min_count}")
-    checked: set[tuple[str, PodShape]] = set()
+    checked: set[tuple[str, int]] = set()
     uids = {bind.uid for bind in gang.binds}
     for name in dict.fromkeys(bind.node for bind in gang.binds):
         wrong += _node_problems(name, uids, cluster)
     for bind in gang.binds:
-        shape = cluster.pods[bind.uid].pod.shape if bind.uid in cluster.pods else None
+        pod = cluster.pods.get(bind.uid)
         node = _node(bind.node, cluster)
-        if shape is None or node is None or (bind.node, shape) in checked:
+        if pod is None or node is None or (bind.node, pod.pod_class.base) in checked:
             continue
-        checked.add((bind.node, shape))
-        wrong += _attribute_problems(shape, node)
+        checked.add((bind.node, pod.pod_class.base))
+        wrong += _attribute_problems(pod.pod.shape, node, pod.pod_class.profile)
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster, _term_holds)
@@ -51,8 +62,10 @@ def _neighbour_problems(gang: GangBinds, cluster: Cluster, later: Sequence[GangB
     if cluster.neighbours.is_idle:
         return []
     entries = [cluster.pods[bind.uid] for bind in gang.binds]
+    spreads = {e.pod.uid: _spread_of(e, cluster) for e in entries}
     if not any(
-        uses_selectors(e.pod.shape) or cluster.neighbours.matched(e.label_set) for e in entries
+        uses_selectors(e.pod.shape) or cluster.neighbours.matched(e.label_set) or spreads[e.pod.uid]
+        for e in entries
     ):
         return []
     nodes = {node.name: node for node in cluster.nodes.nodes if node is not None}
@@ -64,12 +77,31 @@ def _neighbour_problems(gang: GangBinds, cluster: Cluster, later: Sequence[GangB
         if entry.pod.uid not in set_aside
     )
     return neighbour_problems(
-        [(entry.pod, nodes[entry.node]) for entry in entries],
+        [
+            Placed(e.pod, nodes[e.node], spreads[e.pod.uid], is_free=_is_off(e, _AFFINITY))
+            for e in entries
+        ],
         others,
         list(nodes.values()),
         cluster.neighbours.namespaces,
         _is_counted,
     )
+
+
+def _spread_of(entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
+    """Return the hard spread constraints of a pod: its own, or else its profile's."""
+    if _is_off(entry, "PodTopologySpread"):
+        return ()
+    profile = entry.pod_class.profile
+    found = entry.pod.shape.spread
+    if not found and not profile.packs_gangs:
+        found = cluster.spread_defaults.constraints(entry.pod, profile)
+    return tuple(one for one in found if one.hard)
+
+
+def _is_off(entry: PodEntry, rule: str) -> bool:
+    """Whether the pod's profile does without the rule."""
+    return rule in entry.pod_class.profile.disabled
 
 
 def _is_counted(shape: PodShape, node: Node, constraint: SpreadConstraint) -> bool:
@@ -93,7 +125,7 @@ def _pod_problem(bind: Bind, cluster: Cluster) -> str:
         return f"pod {bind.name} does not exist any more"
     if entry.where is not Where.ASSUMED or entry.node != bind.node:
         return f"pod {bind.name} is {entry.where.name} on {entry.node or 'no node'}"
-    if entry.pod.gates or entry.pod.defect or entry.pod.shape.unsupported:
+    if entry.pod.gates or entry.pod.defect:
         return f"pod {bind.name} must not be placed"
     return ""
 
@@ -119,20 +151,41 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
             used[resource] = used.get(resource, 0) + amount
     allocatable = dict(node.allocatable)
     ours = [entry for entry in entries if entry.pod.uid in uids]
-    asked = {"pods", *(r for entry in ours for r, amount in entry.pod.shape.requests if amount)}
+    asked = {resource for entry in ours for resource in _checked(entry)}
     problems = [
         f"node {name} would hold {amount} of {resource}, and has {allocatable.get(resource, 0)}"
         for resource, amount in used.items()
         if amount > allocatable.get(resource, 0) and resource in asked
+        if allocatable.get(resource) or resource not in cluster.devices.backed
     ]
     holders = [(e.pod.uid, port) for e in entries for port in e.pod.shape.host_ports]
     problems += [
         f"node {name} would give out host port {port.port} twice"
         for entry in ours
+        if not _is_off(entry, "NodePorts")
         for port in entry.pod.shape.host_ports
         if any(uid != entry.pod.uid and port.conflicts(held) for uid, held in holders)
     ]
     return list(dict.fromkeys(problems))
+
+
+def _checked(entry: PodEntry) -> set[str]:
+    """Return the resources that a node must have enough of for the pod."""
+    if _is_off(entry, "NodeResourcesFit"):
+        return set()
+    profile = entry.pod_class.profile
+    return {"pods"} | {
+        resource
+        for resource, amount in entry.pod.shape.requests
+        if amount
+        and not (
+            "/" in resource
+            and (
+                resource in profile.ignored_resources
+                or resource.split("/")[0] in profile.ignored_resource_groups
+            )
+        )
+    }
 
 
 def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
@@ -142,11 +195,14 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
     """
     problems = []
     for bind in binds:
-        pod = cluster.pods[bind.uid].pod if bind.uid in cluster.pods else None
-        for entry in pod.device_claims if pod is not None else ():
+        known = cluster.pods.get(bind.uid)
+        if known is None or _is_off(known, "DynamicResources"):
+            continue
+        pod = known.pod
+        problems += _special_problems(bind, pod, cluster)
+        for entry in pod.device_claims:
             if entry.claim == "":
                 continue
-            assert pod is not None, "only a pod has claims"
             allocation = cluster.devices.allocation((pod.namespace, entry.claim or ""))
             if allocation is None:
                 problems.append(f"claim {entry.claim} of pod {pod.name} has no devices")
@@ -164,22 +220,46 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
     return problems
 
 
-def _attribute_problems(shape: PodShape, node: Node) -> list[str]:
+def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
+    """Check the claim that is to be made for extended resources that the node does not have."""
+    made = next((give for give in bind.gives if give.special is not None), None)
+    node = _node(bind.node, cluster)
+    listed = dict(node.allocatable) if node is not None else {}
+    mappings = made.special.mappings if made is not None and made.special is not None else ()
+    missing = [
+        f"pod {pod.name} gets no devices for {resource} on node {bind.node}"
+        for resource, amount in pod.shape.requests
+        if amount and resource in cluster.devices.backed and not listed.get(resource)
+        if resource not in {one.resource for one in mappings}
+    ]
+    given = made.allocation.devices if made is not None and made.allocation is not None else ()
+    return missing + [
+        f"device {one.device} would have several claims"
+        for one in given
+        if not one.admin and cluster.devices.holders(one.device) > 1
+    ]
+
+
+def _attribute_problems(shape: PodShape, node: Node, profile: Profile) -> list[str]:
+    """Check what the node is like, by the rules that the profile has."""
     labels = dict(node.labels)
-    problems = []
-    taints = list(node.taints)
-    if node.unschedulable:
+    taints = list(node.taints) if "TaintToleration" not in profile.disabled else []
+    if node.unschedulable and "NodeUnschedulable" not in profile.disabled:
         taints.append(Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
-    problems += [
+    problems = [
         f"node {node.name} has the taint {taint.key}"
         for taint in taints
         if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape)
     ]
+    if _AFFINITY_TO_NODES in profile.disabled:
+        return problems
     if any(labels.get(key) != value for key, value in shape.node_selector):
         problems.append(f"node {node.name} does not match the node selector")
-    terms = shape.required_terms
-    if terms is not None and not any(_term_holds(term, node.name, labels) for term in terms):
-        problems.append(f"node {node.name} does not match the required node affinity")
+    problems += [
+        f"node {node.name} does not match the required node affinity"
+        for terms in (shape.required_terms, profile.added_required)
+        if terms is not None and not any(_term_holds(term, node.name, labels) for term in terms)
+    ]
     return problems
 
 

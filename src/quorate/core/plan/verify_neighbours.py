@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from typing import NamedTuple
 
 from quorate.core.model import (
     Node,
@@ -21,6 +22,20 @@ from quorate.core.model import (
     all_of,
 )
 
+
+class Placed(NamedTuple):
+    """A pod of the plan, and its node.
+
+    ``spread`` are its hard constraints, its own or its profile's; ``is_free`` says that its profile
+    has no rule about the pods beside it.
+    """
+
+    pod: Pod
+    node: Node
+    spread: tuple[SpreadConstraint, ...]
+    is_free: bool = False
+
+
 Counts = Callable[[PodShape, Node, SpreadConstraint], bool]
 """Whether a spread constraint of a pod counts a node: as its inclusion policies say."""
 _ORDERS_MAX = 2000
@@ -30,7 +45,7 @@ _Who = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def neighbour_problems(
-    placed: list[tuple[Pod, Node]],
+    placed: list[Placed],
     others: Iterable[tuple[Pod, Node]],
     nodes: list[Node],
     namespaces: Mapping[str, Mapping[str, str]],
@@ -41,39 +56,40 @@ def neighbour_problems(
     ``others`` are the pods that were on nodes before. Costs one look at each, and then some
     look-ups for each pod and term.
     """
-    world = _World([pod for pod, _ in placed], nodes, namespaces, counts)
+    world = _World(placed, nodes, namespaces, counts)
     for pod, node in others:
         world.add(pod, node)
     waiting = world.in_order(placed)
     while waiting:
         refused = []
-        for pod, node in waiting:
-            if world.problem(pod, node):
-                refused.append((pod, node))
+        for one in waiting:
+            if world.problem(one):
+                refused.append(one)
             else:
-                world.add(pod, node)
+                world.add(one.pod, one.node)
         if len(refused) == len(waiting):
             break
         waiting = refused
-    problems = [f"pod {pod.name} {world.problem(pod, node)}" for pod, node in waiting]
+    problems = [f"pod {one.pod.name} {world.problem(one)}" for one in waiting]
     if not problems or len(placed) > _SEARCHED_PODS_MAX:
         return problems
-    done = {pod.uid for pod, _ in waiting}
-    for pod, node in placed:
-        if pod.uid not in done:
-            world.add(pod, node, -1)
+    done = {one.pod.uid for one in waiting}
+    for one in placed:
+        if one.pod.uid not in done:
+            world.add(one.pod, one.node, -1)
     return problems if _Orders(placed, world).none_is_right() else []
 
 
 class _Orders:
     """Try orders of placing pods, up to a bound; pods that are alike are one choice."""
 
-    def __init__(self, placed: list[tuple[Pod, Node]], world: _World) -> None:
+    def __init__(self, placed: list[Placed], world: _World) -> None:
         self._world = world
-        groups: dict[object, list[tuple[Pod, Node]]] = {}
-        for pod, node in placed:
-            alike = pod.shape, pod.namespace, pod.labels, node.name
-            groups.setdefault(alike, []).append((pod, node))
+        groups: dict[object, list[Placed]] = {}
+        for one in placed:
+            pod = one.pod
+            alike = pod.shape, pod.namespace, pod.labels, one.node.name, one.spread
+            groups.setdefault(alike, []).append(one)
         self._groups = list(groups.values())
         self._seen: set[tuple[int, ...]] = set()
 
@@ -89,14 +105,15 @@ class _Orders:
             return False
         self._seen.add(tuple(left))
         for number, alike in enumerate(self._groups):
-            if not left[number] or self._world.problem(*alike[0]):
+            first = alike[0]
+            if not left[number] or self._world.problem(first):
                 continue
-            self._world.add(*alike[0])
+            self._world.add(first.pod, first.node)
             left[number] -= 1
             if self._go(left):
                 return True
             left[number] += 1
-            self._world.add(*alike[0], -1)
+            self._world.add(first.pod, first.node, -1)
         return False
 
 
@@ -105,15 +122,15 @@ class _World:
 
     def __init__(
         self,
-        ours: list[Pod],
+        ours: list[Placed],
         nodes: list[Node],
         namespaces: Mapping[str, Mapping[str, str]],
         counts: Counts,
     ) -> None:
         self._namespaces = namespaces
         self._nodes = {node.name: dict(node.labels) for node in nodes}
-        self._who = {(pod.namespace, pod.labels) for pod in ours}
-        shapes = {pod.shape for pod in ours}
+        self._who = {(one.pod.namespace, one.pod.labels) for one in ours}
+        shapes = {one.pod.shape for one in ours}
         self._near: dict[tuple[PodSelector, str], Counter[str]] = {}
         for shape in shapes:
             whole = [PodTerm(all_of(shape.affinity), one.topology_key) for one in shape.affinity]
@@ -121,10 +138,9 @@ class _World:
                 self._near[term.selector, term.topology_key] = Counter()
         self._repelling: dict[PodTerm, Counter[str]] = {}
         self._spread = {
-            (shape, one): _Spread(shape, one, nodes, counts)
-            for shape in shapes
-            for one in shape.spread
-            if one.hard
+            (placed.pod.shape, one): _Spread(placed, one, nodes, counts)
+            for placed in {(one.pod.shape, one.spread): one for one in ours}.values()
+            for one in placed.spread
         }
         self.selects = cache(self._selects)
 
@@ -157,8 +173,22 @@ class _World:
         labels = one.selector.labels
         return bool(labels and labels.requirements) and self.selects(one.selector, who)
 
-    def problem(self, pod: Pod, node: Node) -> str:
+    def problem(self, one: Placed) -> str:
         """Say why one more such pod is not accepted on the node; nothing if it is."""
+        beside = "" if one.is_free else self._beside(one.pod, one.node)
+        return beside or self._spread_problem(one)
+
+    def _spread_problem(self, placed: Placed) -> str:
+        pod, node = placed.pod, placed.node
+        who, labels = (pod.namespace, pod.labels), self._nodes[node.name]
+        for one in placed.spread:
+            if self._spread[pod.shape, one].is_skewed(
+                labels.get(one.topology_key), itself=self.selects(one.selector, who)
+            ):
+                return f"would not be spread over {one.topology_key}, on node {node.name}"
+        return ""
+
+    def _beside(self, pod: Pod, node: Node) -> str:
         who, labels = (pod.namespace, pod.labels), self._nodes[node.name]
         for term in pod.shape.anti_affinity:
             here = labels.get(term.topology_key)
@@ -170,11 +200,6 @@ class _World:
                 return f"would be beside a pod that keeps it away, on node {node.name}"
         if pod.shape.affinity and not self._is_near(pod.shape, who, labels):
             return f"would not be beside the pods that it belongs to, on node {node.name}"
-        for one in pod.shape.spread:
-            if one.hard and self._spread[pod.shape, one].is_skewed(
-                labels.get(one.topology_key), itself=self.selects(one.selector, who)
-            ):
-                return f"would not be spread over {one.topology_key}, on node {node.name}"
         return ""
 
     def _is_near(self, shape: PodShape, who: _Who, labels: dict[str, str]) -> bool:
@@ -186,36 +211,36 @@ class _World:
             return True
         return self.selects(whole, who) and not any(self._near[whole, key].total() for key in keys)
 
-    def in_order(self, placed: list[tuple[Pod, Node]]) -> list[tuple[Pod, Node]]:
+    def in_order(self, placed: list[Placed]) -> list[Placed]:
         """Keep shapes in order, and of each let pods fill their domains level by level."""
-        shapes = {shape: n for n, shape in enumerate(dict.fromkeys(p.shape for p, _ in placed))}
+        shapes = {s: n for n, s in enumerate(dict.fromkeys(p.pod.shape for p in placed))}
         constraints = list(dict.fromkeys(one for _, one in self._spread))
         for one in constraints:
             ordinal: Counter[str] = Counter()
             levels: dict[str, int] = {}
-            for pod, node in placed:
+            for pod, node, *_ in placed:
                 domain = self._nodes[node.name].get(one.topology_key, "")
                 ordinal[domain] += 1
                 before = max(
                     (s.pods[domain] for (_, o), s in self._spread.items() if o == one), default=0
                 )
                 levels[pod.uid] = before + ordinal[domain]
-            placed = sorted(placed, key=lambda item: levels[item[0].uid])
-        return sorted(placed, key=lambda item: shapes[item[0].shape])
+            placed = sorted(placed, key=lambda item: levels[item.pod.uid])
+        return sorted(placed, key=lambda item: shapes[item.pod.shape])
 
 
 class _Spread:
     """One hard constraint of one shape: pods by domain, and how many domains hold how many."""
 
     def __init__(
-        self, shape: PodShape, one: SpreadConstraint, nodes: list[Node], counts: Counts
+        self, placed: Placed, one: SpreadConstraint, nodes: list[Node], counts: Counts
     ) -> None:
         self._one = one
-        keys = {other.topology_key for other in shape.spread if other.hard}
+        keys = {other.topology_key for other in placed.spread}
         self._counted = {
             node.name
             for node in nodes
-            if keys <= {key for key, _ in node.labels} and counts(shape, node, one)
+            if keys <= {key for key, _ in node.labels} and counts(placed.pod.shape, node, one)
         }
         domains = {
             dict(node.labels)[one.topology_key] for node in nodes if node.name in self._counted

@@ -247,7 +247,8 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
-        if entry.pod.device_claims and where not in (Where.ASSUMED, Where.BOUND):
+        uses_devices = entry.pod.device_claims or entry.pod.shape.extended
+        if uses_devices and where not in (Where.ASSUMED, Where.BOUND):
             self.devices.forget(entry.pod.uid)
         if where is not Where.ASSUMED:
             self.storage.forget(entry.pod.uid)

@@ -3,8 +3,8 @@
 What succeeds returns to the core by the watch. Called by ``shell.app``. The writes are
 kube-scheduler's: the nomination, then for each victim the condition DisruptionTarget and a plain
 DELETE with the victim's own grace period. Disruption budgets were heard when the victims were
-chosen; they do not stop a deletion. Whether pods may be deleted is found out by a dry run, before the
-first write: the right is granted only where an operator wants preemption.
+chosen; they do not stop a deletion. Whether pods may be deleted is found out by a dry run, before
+the first write: the right is granted only where an operator wants preemption.
 """
 
 from __future__ import annotations

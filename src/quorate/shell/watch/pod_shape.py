@@ -25,7 +25,7 @@ from quorate.shell.watch.pod_neighbours import (
     requirements,
     spread_constraints,
 )
-from quorate.shell.watch.pod_requests import pod_requests, scored_requests
+from quorate.shell.watch.pod_requests import extended_requests, pod_requests, scored_requests
 from quorate.shell.watch.pod_wire import (
     Affinity,
     Container,
@@ -89,6 +89,7 @@ def pod_shape(
         scored_pending=pending if pending != scored else None,
         images=images(spec),
         containers=len(spec.containers) + len(spec.init_containers or ()),
+        extended=extended_requests(spec),
     )
 
 
