@@ -33,7 +33,7 @@ from tests.e2e.workloads import (
     workload,
     zones,
 )
-from tests.e2e.world import GANG_LABEL, World, pod_group, wait_for
+from tests.e2e.world import GANG_LABEL, World, pod, pod_group, wait_for
 from tools.controlplane import Cluster
 from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
@@ -181,15 +181,20 @@ def test_selectors_preferences_and_affinity_say_where_pods_go(alone):
 
 def test_gangs_start_whole_beside_them_under_either_name(alone):
     for name, scheduler in (("train", None), ("packed", "quorate")):
-        pod = {"labels": {GANG_LABEL: name}, "cpu": "1"}
+        member = {"labels": {GANG_LABEL: name}, "cpu": "1"}
         named = {"schedulerName": scheduler} if scheduler else {}
-        alone.apply(pod_group(name, 4), job(name, 4, pod={**pod, **named}))
+        alone.apply(pod_group(name, 4), job(name, 4, pod={**member, **named}))
         wait_for(lambda n=name: runs(alone, 4, f"app={n}"), f"{name} runs", SLOW_S)
     huge = {"labels": {GANG_LABEL: "huge"}, "cpu": "20"}
     alone.apply(pod_group("huge", 9), job("huge", 9, pod=huge))
     said = alone.wait_condition("9 members must start together", "app=huge", SLOW_S)
     assert said.startswith("0/")
     alone.stays_unbound("app=huge", 0.5)
+    assert alone.why("huge")["sentence"] == said
+    alone.create_pod(pod("nowhere", scheduler="default-scheduler", nodeSelector={"no": "such"}))
+    said = alone.wait_condition("node(s) didn't match Pod's node affinity/selector")
+    assert alone.why("nowhere")["reason"] == "NoNodeMatches"
+    assert alone.why("nowhere")["sentence"] in said, "the leader has tried to preempt, too"
 
 
 def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(real):

@@ -149,7 +149,8 @@ class Explainer:
         found = diagnose(gang, self._cluster, room, self._policy) if plain else None
         if found is None or found.fits:
             return Reason.BACKING_OFF, sentence, None
-        return self._room_words(gang, found)[0], f"{plain} ({sentence})", found
+        failure = gang.last_failure or sentence
+        return self._room_words(gang, found)[0], _with_detail(plain, failure), found
 
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
