@@ -256,6 +256,22 @@ def test_a_job_gets_devices_from_a_template_of_claims(real):
     assert sorted(real.where("app=infer").values()) == ["a-1", "c-1"]
 
 
+def test_a_job_gets_devices_by_the_name_of_an_extended_resource(real):
+    api = "/apis/resource.k8s.io/v1"
+    body = {"apiVersion": "resource.k8s.io/v1"}
+    named = {"extendedResourceName": "example.com/fast-gpu"}
+    named["selectors"] = [{"cel": {"expression": 'device.driver == "fast.example.com"'}}]
+    meta = {"metadata": {"name": "fast"}}
+    real.cluster.api("POST", f"{api}/deviceclasses", {**body, **meta, "spec": named})
+    slices = {**gpus("b-0", 1), "driver": "fast.example.com"}
+    real.cluster.api("POST", f"{api}/resourceslices", {**body, **meta, "spec": slices})
+    wanted = {"example.com/fast-gpu": "1"}
+    asks = {"container": {"resources": {"requests": wanted, "limits": wanted}}}
+    real.apply(job("render", 1, pod=asks))
+    wait_for(lambda: runs(real, 1, "app=render"), "it runs", SLOW_S)
+    assert set(real.where("app=render").values()) == {"b-0"}
+
+
 def test_a_pod_of_high_priority_takes_the_room_that_no_budget_protects(alone):
     cluster = alone.cluster
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
