@@ -44,7 +44,8 @@ def node_facts(cluster):
     ports = {
         (where, names[row], ip): count
         for where, holders in table.ports.items()
-        for (row, ip), count in holders.items()
+        for row, there in holders.items()
+        for ip, count in there.items()
     }
     return used, ports
 

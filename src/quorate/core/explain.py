@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner
 from quorate.core.plan.cycle import members_of
-from quorate.core.plan.diagnosis import Diagnosis, diagnose, single_sentence, would_fit
+from quorate.core.plan.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside, promised_to_others
@@ -59,6 +59,7 @@ class Explainer:
         self._room = room
         self._apis = apis
         self._now_s = now_s
+        self._diagnoses = Diagnoses(cluster, policy)
 
     def explain(self, key: GangKey) -> Explanation | None:
         """Return why the gang stands where it stands; None when there is no such gang."""
@@ -75,9 +76,8 @@ class Explainer:
                 sentence, remedy = self._short_words(short)
             else:
                 room, withheld = self._room_for(gang)
-                diagnosis = diagnose(gang, self._cluster, room, self._policy)
+                diagnosis, plain = self._diagnoses.of(gang, room, self._room)
                 reason, sentence, remedy = self._room_words(gang, diagnosis)
-                plain = single_sentence(gang, self._cluster, self._room)
                 if plain and not diagnosis.fits:
                     sentence = _with_detail(plain, diagnosis.to_mend)
                 if withheld and not diagnosis.fits and self._would_fit(gang):
@@ -144,10 +144,11 @@ class Explainer:
 
         A preemption that failed is no reason for autoscalers to add no node.
         """
-        plain = single_sentence(gang, self._cluster, self._room)
+        if not (gang.key.is_single and gang.waits):
+            return Reason.BACKING_OFF, sentence, None
         room, _ = self._room_for(gang)
-        found = diagnose(gang, self._cluster, room, self._policy) if plain else None
-        if found is None or found.fits:
+        found, plain = self._diagnoses.of(gang, room, self._room)
+        if not plain or found.fits:
             return Reason.BACKING_OFF, sentence, None
         failure = gang.last_failure or sentence
         return self._room_words(gang, found)[0], _with_detail(plain, failure), found

@@ -134,7 +134,7 @@ def _check_counts_of_node(
     )
     for wanted, times in ports.items():
         protocol, number, ip = wanted
-        held = cluster.nodes.ports.get((protocol, number), Counter())[row, ip]
+        held = cluster.nodes.ports.get((protocol, number), {}).get(row, Counter())[ip]
         if held != times:
             text = f"host port {number}/{protocol} is counted {held} times and held {times} times"
             yield Violation(Invariant.NODE_COUNTS, name, text)

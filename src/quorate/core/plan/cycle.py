@@ -106,8 +106,8 @@ class Cycle:
     policy: Policy
     masks: AttributeMasks
     room: Room
+    singles: Singles
     hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
-    singles: Singles = field(default_factory=Singles)
     clearings: Clearings = field(init=False)
     _rooms: dict[int, Room] = field(default_factory=dict)
     """The room without what is withheld, by its number of holds; for gangs without own holds."""
@@ -214,7 +214,6 @@ class Cycle:
         [given] = assume_devices(pod_class, [entry], [row], self.room, self.cluster)
         self.room.settle()
         self._rooms.clear()
-        self.singles.changed(rows, self.room)
         self.clearings.changed(rows.tolist())
         return (self._bind(entry, pod_class, row, set(), given),)
 
@@ -264,7 +263,6 @@ class Cycle:
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
             gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
-            self.singles.changed(used, self.room)
             self.clearings.changed(None)  # other pods of the gang are no victims for a while
             for entry, row, given in zip(entries, rows, gives, strict=True):
                 binds.append(self._bind(entry, pod_class, row, prepared, given))

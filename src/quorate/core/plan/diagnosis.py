@@ -7,10 +7,11 @@ while planning: a gang that waits costs nothing until then.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from quorate.core.model import Pod
 from quorate.core.plan.cycle import demand_of, members_of
@@ -54,6 +55,54 @@ class Diagnosis:
         """The object and the field that somebody has to make or to mend; "" if none is known."""
         about = self.claim_problem or self.impossible or next(iter(self.blockers), None)
         return about.to_mend if about is not None else ""
+
+    def of_pod(self, name: str) -> Diagnosis:
+        """Return the same of another pod, which is like the one that was looked at."""
+
+        def renamed(blocker: Blocker) -> Blocker:
+            return structs.replace(blocker, pod=name)
+
+        def of(blocker: Blocker | None) -> Blocker | None:
+            return renamed(blocker) if blocker is not None else None
+
+        return replace(
+            self,
+            blockers=tuple(map(renamed, self.blockers)),
+            no_node_matches=of(self.no_node_matches),
+            too_large=(renamed(self.too_large[0]), self.too_large[1]) if self.too_large else None,
+            claim_problem=of(self.claim_problem),
+            impossible=of(self.impossible),
+            awaits_pods=of(self.awaits_pods),
+        )
+
+
+class Diagnoses:
+    """Diagnoses of one instant. Alike pods of no gang are looked at once."""
+
+    def __init__(self, cluster: Cluster, policy: Policy) -> None:
+        self._cluster, self._policy = cluster, policy
+        self._shared: dict[tuple[int, int], tuple[Diagnosis, str]] = {}
+
+    def of(self, gang: GangEntry, room: Room, whole: Room) -> tuple[Diagnosis, str]:
+        """Return what is in the way of a gang that waits, and how kube-scheduler would say it.
+
+        ``room`` is what it may use of the ``whole`` room. No words where the profile is ours.
+        """
+        if not gang.key.is_single:
+            return diagnose(gang, self._cluster, room, self._policy), ""
+        ((pod_class, (entry,)),) = members_of(gang, self._cluster).items()
+        alike = pod_class.id, gang.priority
+        # What a claim lacks, and a nomination, are of this pod alone.
+        is_alone = bool(entry.nominated or entry.pod.claims or entry.pod.device_claims)
+        found = self._shared.get(alike)
+        if found is None or is_alone:
+            seen = diagnose(gang, self._cluster, room, self._policy)
+            found = seen, single_sentence(gang, self._cluster, whole)
+            if not is_alone:
+                self._shared[alike] = found
+        diagnosis, sentence = found
+        said = f" {gang.preemption_said}" if sentence and gang.preemption_said else ""
+        return diagnosis.of_pod(entry.pod.name), sentence + said
 
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
@@ -140,15 +189,12 @@ def nodes_ruled_out(
 
 
 def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
-    """Return what kube-scheduler would say of a pod of no gang; "" where its profile is ours."""
-    if not (gang.key.is_single and gang.waits):
-        return ""
+    """Return what its filters say of a pod of no gang; "" where its profile is ours."""
     ((pod_class, _),) = members_of(gang, cluster).items()
     if pod_class.profile.packs_gangs:
         return ""
     promised = promised_to_others(gang.priority, cluster, gang)
-    said = f" {gang.preemption_said}" if gang.preemption_said else ""
-    return nodes_ruled_out(pod_class, room, cluster, promised) + said
+    return nodes_ruled_out(pod_class, room, cluster, promised)
 
 
 def _nearest_miss(pod_class: PodClass, room: Room) -> str:

@@ -117,6 +117,10 @@ class Snapshot:
         """Return the rows on which ``port`` is taken."""
         return self.table.rows_with_port(port)
 
+    def has_port(self, row: int, port: HostPort) -> bool:
+        """Whether ``port`` is taken on the row."""
+        return self.table.has_port(row, port)
+
 
 _Array = TypeVar("_Array", Ints, Mask)
 
