@@ -80,6 +80,8 @@ def _asked() -> Iterable[Right]:
 
 
 ASKED = frozenset(_asked())
+PREEMPTION = Right("delete", "", "pods")
+"""Asked for by profiles that preempt, and granted by ``quorate manifests --preemption`` only."""
 CHECKED_BESIDES = frozenset({Right("patch", "resource.k8s.io", "resourceclaims/binding")})
 """No request names these: the API server asks for them when a claim's status gets devices."""
 

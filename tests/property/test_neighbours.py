@@ -102,3 +102,31 @@ def test_nothing_is_left_when_all_pods_are_gone(script):
         if name not in ("namespaces", "_stirred") and isinstance(value, dict | set) and value
     }
     assert left == {}
+
+
+@profile(60)
+@given(scripts())
+def test_the_ledger_of_verification_says_the_same(script):
+    """Its books are opened early, so that they are kept by change; they read plain values."""
+    play = Play()
+    ledger = play.scheduler.cluster.ledger
+    for number, move in enumerate(script):
+        play.run([move])
+        if number % 7 == 0 or number == len(script) - 1:
+            counts, used = recounted(play)
+            ledger.refresh()
+            for selector in used:
+                for key in ("zone", "host"):
+                    book = ledger.near(selector, key)
+                    assert +book.pods == domains(play, counts, (Column.PODS, selector, ""), key)
+            carried = {(what[1], what[2]) for what in counts if what[0] is Column.REPELLING}
+            assert {(one.selector, one.topology_key) for one in ledger._carriers} >= carried
+
+
+def domains(play, counts, what, key):
+    found = Counter()
+    for (*counted, node), count in counts.items():
+        domain = dict(play.nodes[node].labels).get(key)
+        if tuple(counted) == what and domain is not None:
+            found[domain] += count
+    return found

@@ -22,6 +22,7 @@ from quorate.shell.app import App
 from quorate.shell.commit import binder
 from quorate.shell.kube.watching import Reflector
 from quorate.shell.leader import Elector
+from quorate.shell.watch import pod_shape
 from quorate.shell.watch.feed import Feed
 
 UID = "each bind was decided on and names its pod's uid"
@@ -39,6 +40,7 @@ LOGGED = "no task fails unseen"
 TOLD = "every pod is bound or has a reason"
 STATUS = "status follows from live objects"
 HELD = "nothing is held for a finished gang"
+APART = "members that stay apart do not meet"
 TRUTH = "the leader knows what is true"
 
 
@@ -74,7 +76,7 @@ def lost_answer_is_failure(patch):
         path = binder.pod_path(bind.namespace, bind.name, "binding")
         try:
             await self._client.post(path, binder._binding(job))
-        except binder._TRANSIENT as error:
+        except binder.TRANSIENT as error:
             return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
         except binder.NotFound:
             return BindFailed(bind.uid, bind.node, BindFailure.GONE)
@@ -141,14 +143,14 @@ def min_is_off_by_one(patch):
 
 def members_are_placed_one_by_one(patch):
     patch.setattr(GangEntry, "need", property(lambda gang: 0))
-    patch.setattr("quorate.core.scheduler.verify_gang", lambda *_: [])
+    patch.setattr("quorate.core.scheduler.verify_plan", lambda gangs, _: [[] for _ in gangs])
 
 
 def room_is_released_before_the_outcome(patch):
     """Room that is assumed is not counted, and the check that would notice it is left out."""
     patch.setattr(NodeTable, "take_many", lambda self, rows, pod_class: None)
     patch.setattr(NodeTable, "release", _release_at_most_what_is_used)
-    patch.setattr("quorate.core.scheduler.verify_gang", lambda *_: [])
+    patch.setattr("quorate.core.scheduler.verify_plan", lambda gangs, _: [[] for _ in gangs])
 
 
 def verification_is_left_out_and_a_gang_fills_one_node(patch):
@@ -163,7 +165,7 @@ def verification_is_left_out_and_a_gang_fills_one_node(patch):
         return tuple(plan.Bind(b.uid, b.namespace, b.name, node) for b in binds)
 
     patch.setattr(cycle.Cycle, "_assume", forgetful)
-    patch.setattr("quorate.core.scheduler.verify_gang", lambda *_: [])
+    patch.setattr("quorate.core.scheduler.verify_plan", lambda gangs, _: [[] for _ in gangs])
 
 
 def foreign_pods_are_not_counted(patch):
@@ -262,6 +264,10 @@ def min_that_is_edited_undoes_what_was_sealed(patch):
     patch.setattr(GangEntry, "_is_quorate_with", by_min_alone)
 
 
+def rules_between_pods_are_not_read(patch):
+    patch.setattr(pod_shape, "required_terms", lambda written, namespace: ())
+
+
 def _fields(struct):
     return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
@@ -302,5 +308,6 @@ MUTATIONS = {
         Mutation(sealing_binds_are_sent_whatever_happened_since, (MARKED, PARTIAL)),
         Mutation(min_that_is_edited_undoes_what_was_sealed, (STARTED,), first_seed=1500),
         Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL)),
+        Mutation(rules_between_pods_are_not_read, (APART,)),
     )
 }

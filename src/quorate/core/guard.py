@@ -126,7 +126,7 @@ def _free(
         if not amount and name in cluster.devices.backed:
             continue  # devices are given instead
         column = table.resources.column(name)
-        free[column] = amount - int(table.used[row, column])
+        free[column] = int(table.free[row, column])
     for pod_class in others:
         for column, amount in pod_class.demands:
             if column in free:
@@ -143,7 +143,7 @@ def _taken_port(
     """Return the first host port of the class that is taken on the node."""
     held = [port for other in others for port in other.shape.host_ports]
     for port in pod_class.shape.host_ports:
-        if row in cluster.nodes.rows_with_port(port) or any(map(port.conflicts, held)):
+        if cluster.nodes.has_port(row, port) or any(map(port.conflicts, held)):
             return port
     return None
 

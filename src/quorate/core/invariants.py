@@ -120,7 +120,7 @@ def _check_preemptable(cluster: Cluster, name: str, row: int) -> Iterator[Violat
 def _check_counts_of_node(
     cluster: Cluster, name: str, row: int, total: Counter[str]
 ) -> Iterator[Violation]:
-    used = cluster.nodes.used[row].tolist()
+    used = cluster.nodes.used(row).tolist()
     for resource, column in cluster.resources.columns.items():
         counted = used[column] if column < len(used) else 0
         if counted != total[resource]:
@@ -134,7 +134,7 @@ def _check_counts_of_node(
     )
     for wanted, times in ports.items():
         protocol, number, ip = wanted
-        held = cluster.nodes.ports.get((protocol, number), Counter())[row, ip]
+        held = cluster.nodes.ports.get((protocol, number), {}).get(row, Counter())[ip]
         if held != times:
             text = f"host port {number}/{protocol} is counted {held} times and held {times} times"
             yield Violation(Invariant.NODE_COUNTS, name, text)

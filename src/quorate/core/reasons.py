@@ -33,6 +33,8 @@ class Reason(StrEnum):
     POD_INVALID = "PodInvalid"
 
     CLAIM_NOT_USABLE = "ClaimNotUsable"
+    AWAITS_PODS = "AwaitsOtherPods"
+    """Required affinity names pods of which none is placed."""
     NO_NODE_MATCHES = "NoNodeMatches"
     REQUEST_TOO_LARGE = "RequestTooLarge"
     MIN_RESOURCES_SHORT = "MinResourcesShort"
@@ -134,6 +136,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     ruled_out: tuple[RuledOut, ...] = ()
     nearest_miss: str = ""
     """The node that comes closest, and what it lacks."""
+    to_mend: str = ""
+    """The object and the field that have to be made or mended first."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

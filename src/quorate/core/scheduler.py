@@ -27,7 +27,8 @@ from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, TakeBack, Undo
 from quorate.core.plan.preparing import Preparations, stale
 from quorate.core.plan.room import Room
-from quorate.core.plan.verify import verify_gang
+from quorate.core.plan.single import Singles
+from quorate.core.plan.verify import verify_plan
 from quorate.core.plan.verify_preemption import verify_preemption
 from quorate.core.policy import Policy
 from quorate.core.queue.gate import held_by
@@ -57,6 +58,7 @@ class Scheduler:
         self.cluster = Cluster(policy.scheduler_names, dict(policy.profiles))
         self._queue = Queue()
         self._masks = AttributeMasks()
+        self._singles = Singles()
         self._attempts = Attempts(policy, identity)
         self._preparations = Preparations()
         self._apis = apis or {}
@@ -78,6 +80,7 @@ class Scheduler:
         idle: list[TakeBack] = []
         preemptions: list[Preemption] = []
         binds_left = self.policy.binds_per_plan_max
+        singles_left = self.policy.singles_per_plan_max
         cycle: Cycle | None = None
         for gang in queue.take_ready(cluster.gangs):
             touched.add(gang.key)
@@ -87,20 +90,22 @@ class Scheduler:
             if reason is not Reason.NONE or not gang.waits:
                 idle += take_backs(gang, cluster) if reason is not Reason.BACKING_OFF else []
                 continue
-            if binds_left <= 0:
-                queue.ready.add(gang.key)
-                continue
-            cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room())
+            cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room(), self._singles)
             gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
             if not self._preparations.holds(gang):
-                binds_left -= self._place(gang, cycle, draft, now_s)
+                binds = self._place(gang, cycle, draft, now_s)
+                binds_left -= binds
+                singles_left -= binds if gang.key.is_single else 0
             if gang.waits:
                 idle += take_backs(gang, cluster)
                 self._make_room(gang, cycle, preemptions)
+            if binds_left <= 0 or singles_left <= 0:
+                break
         if cycle is not None:
             queue.make_ready(cycle.clearings.displaced)
         now_touched, freed, _ = cluster.take_news()
         touched |= now_touched | cluster.holds.take_changed()
+        touched -= queue.ready  # nothing can be said of them yet, and their turn comes at once
         cluster.grown |= freed
         again = queue.ready or cluster.holds.ended_on or freed
         return Plan(
@@ -196,8 +201,7 @@ class Scheduler:
         problems: list[str] = []
         bad: set[tuple[GangKey, str]] = set()
         gangs = (*plan.preparing, *plan.gangs)
-        for number, gang in enumerate(gangs, start=1):
-            wrong = verify_gang(gang, self.cluster, gangs[number:])
+        for gang, wrong in zip(gangs, verify_plan(gangs, self.cluster), strict=True):
             if wrong:
                 problems += wrong
                 bad.add((gang.key, gang.attempt))

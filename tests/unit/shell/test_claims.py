@@ -62,7 +62,7 @@ async def writing(*steps, may_write=lambda: True):
 async def after(claims: Claims) -> None:
     """Wait until nothing is under way."""
     async with asyncio.timeout(10):
-        while claims._tasks:
+        while claims._writes:
             await asyncio.sleep(0.01)
 
 

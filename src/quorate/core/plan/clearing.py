@@ -40,15 +40,17 @@ class Clearings:
     """With which nodes each pod begins: in one cycle the same, since of these most is known."""
     displaced: set[GangKey] = field(default_factory=set)
     """Pods whose promises were taken back for others: they have to look elsewhere."""
-    _failed: dict[tuple[PodClass, int], str] = field(default_factory=dict)
-    _known: dict[tuple[PodClass, int], Known] = field(default_factory=dict)
+    _failed: dict[tuple[PodClass, int], tuple[str, int]] = field(default_factory=dict)
+    """What could not be done, and until which place in the log of selectors that is known."""
+    _known: dict[tuple[PodClass, int], tuple[Known, int]] = field(default_factory=dict)
+    """What is known of rows, and since which place in the log of selectors."""
 
     def changed(self, rows: Iterable[int] | None) -> None:
         """Forget what is known of rows where room was taken or promised; None: of all."""
         if rows is None:
             self._known.clear()
         for row in rows or ():
-            for known in self._known.values():
+            for known, _ in self._known.values():
                 known.pop(row, None)
 
     def clear_for(
@@ -60,24 +62,37 @@ class Clearings:
         """
         entry, cluster = _only_member(gang), self.cluster
         known = (pod_class, entry.pod.priority)
-        if known in self._failed and not entry.nominated and not entry.pod.never_preempts:
-            gang.preemption_said = self._failed[known]
+        said, until = self._failed.get(known, ("", -1))
+        log = cluster.neighbours.log
+        depends = pod_class.shape.affinity or pod_class.spread  # on pods placed meanwhile
+        is_known = until >= 0 and (not depends or until == log.position)
+        if is_known and not entry.nominated and not entry.pod.never_preempts:
+            gang.preemption_said = said
             return None
         promised = promised_to_others(entry.pod.priority, cluster, entry)
-        learnt = None if entry.nominated else self._known.setdefault(known, {})
+        learnt = None if entry.nominated else self._learnt(pod_class, entry.pod.priority)
         found = preempt(entry, pod_class, room, cluster, promised, self.start, avoided, learnt)
         gang.preemption_said = found.said
         if found.chosen is not None:
             cluster.precedence.next_start = self.start + len(found.candidates)
             return self._clear(entry, gang.key, found.chosen, room)
-        depends = pod_class.shape.affinity or pod_class.spread  # on pods placed later
-        if not (entry.pod.never_preempts or avoided or depends):
-            self._failed[known] = found.said
+        if not (entry.pod.never_preempts or avoided):
+            self._failed[known] = found.said, log.position
         if not entry.nominated or found.keeps_nomination:
             return None
         self._note_promise(entry.nominated)
         cluster.precedence.nominate(entry, "")
         return _preemption(entry, gang.key, "")
+
+    def _learnt(self, pod_class: PodClass, priority: int) -> Known:
+        """Return what is known of rows, unless pods have come that the class looks at."""
+        neighbours = self.cluster.neighbours
+        learnt, since = self._known.get((pod_class, priority), ({}, neighbours.log.position))
+        stirred = neighbours.log.since(since)
+        if stirred is None or not neighbours.concerns(pod_class).isdisjoint(stirred):
+            learnt = {}
+        self._known[pod_class, priority] = learnt, neighbours.log.position
+        return learnt
 
     def _clear(
         self, entry: PodEntry, key: GangKey, chosen: Candidate, room: Room

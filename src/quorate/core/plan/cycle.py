@@ -107,8 +107,8 @@ class Cycle:
     policy: Policy
     masks: AttributeMasks
     room: Room
+    singles: Singles
     hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
-    singles: Singles = field(default_factory=Singles)
     clearings: Clearings = field(init=False)
     _rooms: dict[int, Room] = field(default_factory=dict)
     """The room without what is withheld, by its number of holds; for gangs without own holds."""
@@ -210,12 +210,11 @@ class Cycle:
                 self._give_up(demand, (), priority)
             return ()
         rows = np.array([row])
-        self.room.take_at(pod_class, rows, np.ones(1, np.int64))
+        self.room.take_at(pod_class, rows, np.ones(1, np.int64), assumes=True)
         self.cluster.assume([entry], [row])
         [given] = assume_devices(pod_class, [entry], [row], self.room, self.cluster)
         self.room.settle()
         self._rooms.clear()
-        self.singles.changed(rows, self.room)
         self.clearings.changed(rows.tolist())
         return (self._bind(entry, pod_class, row, set(), given),)
 
@@ -265,7 +264,6 @@ class Cycle:
             entries = members[pod_class][: len(rows)]
             self.cluster.assume(entries, rows)
             gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
-            self.singles.changed(used, self.room)
             self.clearings.changed(None)  # other pods of the gang are no victims for a while
             for entry, row, given in zip(entries, rows, gives, strict=True):
                 binds.append(self._bind(entry, pod_class, row, prepared, given))

@@ -75,7 +75,7 @@ def levels_of(
     constraint: SpreadConstraint, pod_class: PodClass, room: Room, cells: Cells
 ) -> Levels:
     """Return how full the domains of the constraint are; ``cells`` are those domains."""
-    counted = pod_topology_spread.counted(constraint, pod_class, room)
+    counted = pod_topology_spread.counted(constraint, pod_class, room).nodes
     pods = np.where(counted, pod_topology_spread.matching(constraint, room), 0)
     in_minimum = cells.sums(counted.astype(np.int64)) > 0
     too_few = int(in_minimum.sum()) < constraint.min_domains

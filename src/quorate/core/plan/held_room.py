@@ -71,11 +71,11 @@ def end_taken(cluster: Cluster) -> bool:
         row = nodes.rows.get(hold.node)
         if row is None:
             return True
-        free = left.setdefault(row, (nodes.allocatable[row] - nodes.used[row]).tolist())
+        free = left.setdefault(row, nodes.free[row].tolist())
         demands, ports = hold.pod_class.demands, hold.pod_class.shape.host_ports
         if any(free[column] < amount for column, amount in demands):
             return True
-        if any(row in nodes.rows_with_port(port) for port in ports):
+        if any(nodes.has_port(row, port) for port in ports):
             return True
         for column, amount in demands:
             free[column] -= amount

@@ -18,7 +18,7 @@ import numpy as np
 from quorate.core.plan.filters import dynamic_resources, node_resources_fit
 from quorate.core.plan.nominated import Look, Promised, look
 from quorate.core.plan.room import Room
-from quorate.core.plan.trial import BY_NODE, Trial
+from quorate.core.plan.trial import BY_LABELS, BY_NODE, Trial
 from quorate.core.reasons import RuledOut, available
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.device_asks import Extended
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
 
 Known = dict[int, Candidate | tuple[str, ...]]
 """By row: the candidate, or why the node is none. Good until the row, or what is promised there,
-changes."""
+changes, or counts of pods do that the pod's rules look at."""
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ def preempt(
         return Outcome(said=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, cluster, seen):
         return Outcome(said=prefix + _WAITS, keeps_nomination=True)
-    if known is None or not set(seen.rules) <= BY_NODE:
+    if known is None or not set(seen.rules) <= BY_NODE | BY_LABELS:
         known = {}  # other rules look at what happens on other nodes
     search = _Search(entry, pod_class, room, cluster, promised, seen, known)
     found = _candidates(search, start)

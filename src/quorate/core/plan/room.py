@@ -18,20 +18,28 @@ from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
 
 Sums = npt.NDArray[np.float64]
+_ROWS_FEW = 4
 
 
 class Room:
-    """Free space (int64[n, r], base units) and the host ports taken since the snapshot."""
+    """Free space (int64[n, r], base units) and the host ports taken since the snapshot.
+
+    It begins as the cluster's own arrays, which it only reads: what is taken and not assumed at
+    once goes to a copy.
+    """
 
     def __init__(self, snapshot: Snapshot, masks: AttributeMasks) -> None:
         self.snapshot = snapshot
         self.masks = masks
-        self.free: Ints = snapshot.free.copy(order="F")
+        self._is_live = snapshot.is_live
+        self.free: Ints = snapshot.free if self._is_live else snapshot.free.copy(order="F")
         self.volumes = VolumeRoom(snapshot)
-        self.scored: Ints = snapshot.scored.copy()
+        self.scored: Ints = snapshot.scored if self._is_live else snapshot.scored.copy()
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
+        self._sums: dict[Key, Ints] = {}
+        """The same, summed over domains; see ``sums``."""
         self._placed: list[tuple[dict[Key, int], Ints, Ints]] = []
         """What was placed, and is not yet in the cluster's own columns."""
         self._taking: Taking | None = None
@@ -39,13 +47,22 @@ class Room:
 
     def copy(self) -> Room:
         """Return a room of its own to try something in."""
+        other = self.what_if()
+        other.free = self.free.copy(order="F")
+        other.scored = self.scored.copy()
+        other._is_live = False
+        return other
+
+    def what_if(self) -> Room:
+        """Return a room in which only ``shift_counts`` and volumes may be changed."""
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
-        other.free = self.free.copy(order="F")
+        other.free, other.scored = self.free, self.scored
+        other._is_live = True  # they are another's
         other.volumes = self.volumes.copy()
-        other.scored = self.scored.copy()
         other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
+        other._sums = dict(self._sums)
         other._in_sum = self._in_sum
         other._taking = self._taking.copy() if self._taking is not None else None
         return other
@@ -98,9 +115,16 @@ class Room:
         rows = np.flatnonzero(pods)
         self.take_at(pod_class, rows, pods[rows])
 
-    def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
-        self._take_amounts(pod_class, rows, pods)
+    def take_at(
+        self, pod_class: PodClass, rows: Ints, pods: Ints, *, assumes: bool = False
+    ) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)].
+
+        ``assumes`` says that the caller assumes them in the cluster next.
+        """
+        self._in_sum = None
+        if not (assumes and self._is_live):
+            self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
             for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
                 names = [self.snapshot.node(row).name for row in on.tolist()]
@@ -121,6 +145,24 @@ class Room:
             for key in effects.keys() & self._counts.keys():
                 counts = self._counts[key] = self._counts[key].copy()
                 counts[rows] += effects[key] * pods
+            if self._sums:
+                self._shift_sums(effects, rows, pods)
+
+    def _shift_sums(self, effects: dict[Key, int], rows: Ints, pods: Ints) -> None:
+        """Bring sums up to date, or forget them where that is no more work."""
+        for key, before in list(self._sums.items()):
+            amount = effects.get(_column_of(key), 0)
+            if not amount:
+                continue
+            if len(rows) > _ROWS_FEW:
+                del self._sums[key]
+                continue
+            sums = before
+            codes = self.snapshot.label(key.topology).codes[: len(sums)]
+            for row, more in zip(rows.tolist(), pods.tolist(), strict=True):
+                if codes[row] >= 0:
+                    sums = sums + (codes == codes[row]) * (amount * more)
+            self._sums[key] = sums
 
     def withhold(self, pod_class: PodClass, pods: Ints) -> None:
         """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
@@ -129,6 +171,9 @@ class Room:
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         self._in_sum = None
+        if self._is_live:
+            self.free, self.scored = self.free.copy(order="F"), self.scored.copy()
+            self._is_live = False
         for column, amount in pod_class.demands:
             self.free[rows, column] -= amount * pods
         self.scored[rows] += np.outer(pods, pod_class.shape.scored)
@@ -153,10 +198,32 @@ class Room:
         sums[0] = 0
         return sums[codes + 1]
 
+    def sums(self, key: Key) -> Ints:
+        """Return int64[n]: a column summed over the node's domain of ``key.topology``.
+
+        Of columns of pods the key has the topology in addition. Not to be written to.
+        """
+        found = self._sums.get(key)
+        if found is None:
+            found = self.domain_sums(key.topology, self.counts(_column_of(key)))
+            self._sums[key] = found
+        return found
+
+    def domains(self, topology: str, nodes: Mask) -> int:
+        """Return in how many domains the nodes are; all without the label are one more."""
+        column = self.snapshot.label(topology)
+        is_there = np.zeros(len(column.values) + 1, np.bool_)
+        is_there[column.codes[: len(nodes)][nodes]] = True
+        return int(np.count_nonzero(is_there))
+
     def has_label(self, key: str) -> Mask:
         """Return bool[n]: nodes that bear the label."""
-        present: Mask = self.snapshot.label(key).codes[: len(self.free)] >= 0
-        return present
+
+        def make() -> Mask:
+            present: Mask = self.snapshot.label(key).codes[: len(self.free)] >= 0
+            return present
+
+        return self.masks.kept(self, ("label", key), make)
 
     def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
         """Return the columns of terms that match such a pod and that pods on nodes carry."""
@@ -170,3 +237,9 @@ class Room:
     def settle(self) -> None:
         """Note that all that was placed here is assumed in the cluster, whose columns count it."""
         self._placed.clear()
+        self.ports_taken.clear()
+
+
+def _column_of(key: Key) -> Key:
+    """Return the column that is summed: those of pods are the same for all topologies."""
+    return key if key.column not in (Column.PODS, Column.STAYING) else key._replace(topology="")

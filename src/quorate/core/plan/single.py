@@ -1,7 +1,11 @@
 """Place pods one at a time, as kube-scheduler does: each on a node with the highest total score.
 
 In: a pod class and the room. Out: a row. Called by ``plan.cycle`` for pods of no gang under a
-profile of kube-scheduler's. Totals are kept from pod to pod: a placed pod changes its own node's.
+profile of kube-scheduler's. Totals are kept from pod to pod and from cycle to cycle. What a class
+reads is of three kinds, and each is brought up to date only when it is asked for and has changed:
+its rows (``NodeTable.log``), the pods that its rules look at (``Neighbours.log``), and the nodes'
+attributes, with which all begins anew. Volumes and devices have no log: they are looked at each
+time.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quorate.core.plan.filters import node_resources_fit
+from quorate.core.plan.filters import fits_alone, open_to
 from quorate.core.plan.nominated import look, promised_to_others
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import allocation_score, standing_score
@@ -19,20 +23,34 @@ from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.gangs import PodEntry
 
 _NOWHERE = -1
+_CELLS_MAX = 2_000_000
+"""So many nodes of all classes together are remembered; at 5,000 nodes that is 400 classes."""
 
 
 @dataclass(slots=True)
 class _Totals:
-    """int64[n]: the total of each node, -1 where the pod does not fit; and the standing part."""
+    """What one class gets on each node: arrays of length n, good for what was noted until then."""
 
-    total: Ints
+    version: tuple[int, int, int]
+    """Of the nodes' attributes."""
+    images_seen: int
+    rows_seen: int
+    selectors_seen: int
+    fits: Mask
+    """Nodes that pass the rules that look at one node alone."""
+    allocation: Ints
+    open: Mask
+    """Nodes that pass the other rules."""
+    feasible: Mask
     standing: Ints
     is_flat: bool
-    """Whether the standing part is the same everywhere: then it stays so when a node is full."""
+    """Whether the standing part is the same on all feasible nodes: so it is then on fewer."""
+    total: Ints
+    """-1 where the pod does not fit."""
 
 
 class Singles:
-    """Totals by class, for one cycle. Whoever else takes room says so through ``changed``."""
+    """Totals by class."""
 
     def __init__(self) -> None:
         self._totals: dict[PodClass, _Totals] = {}
@@ -42,52 +60,99 @@ class Singles:
     ) -> int | None:
         """Return the row where the pod goes: its nominated node's, or the first of highest total.
 
-        None when no node takes the pod, nominated pods considered.
+        None when no node takes the pod, nominated pods considered. All that was placed in ``room``
+        is assumed in the cluster.
         """
+        total = self._total(pod_class, room)
         promised = promised_to_others(entry.pod.priority, cluster, entry)
-        kept = self._kept(pod_class, room)
         if promised:
             feasible = look(pod_class, room, cluster, promised).feasible
-            taken = (kept.total != _NOWHERE) & ~feasible
-            if taken.any():
-                kept = _compute(pod_class, room, feasible)
+            if ((total != _NOWHERE) & ~feasible).any():
+                standing = standing_score(pod_class, room, feasible)
+                scored = standing + allocation_score(pod_class, room.amounts())
+                total = np.where(feasible, scored, _NOWHERE)
         own = cluster.nodes.rows.get(entry.nominated, -1)
-        if own >= 0 and kept.total[own] != _NOWHERE:
+        if own >= 0 and total[own] != _NOWHERE:
             return own
-        row = int(np.argmax(kept.total)) if len(kept.total) else 0
-        return row if len(kept.total) and kept.total[row] != _NOWHERE else None
+        row = int(total.argmax()) if len(total) else 0
+        return row if len(total) and total[row] != _NOWHERE else None
 
-    def _kept(self, pod_class: PodClass, room: Room) -> _Totals:
+    def _total(self, pod_class: PodClass, room: Room) -> Ints:
+        """Return int64[n]: the total of each node now, -1 where the pod does not fit."""
         kept = self._totals.get(pod_class)
-        if kept is None:
-            kept = _compute(pod_class, room, room.slots(pod_class) > 0)
-            if _stands_alone(pod_class):
-                self._totals[pod_class] = kept
-        return kept
+        table, neighbours = room.snapshot.table, room.snapshot.neighbours
+        rows = table.log.since(kept.rows_seen) if kept is not None else None
+        if kept is None or rows is None or kept.version != room.masks.version_of(room):
+            self._totals.pop(pod_class, None)
+            kept = _from_scratch(pod_class, room)
+            self._remember(pod_class, kept)
+            return kept.total
+        stirred = neighbours.log.since(kept.selectors_seen)
+        is_stale = bool(pod_class.wants or pod_class.ask) or stirred is None
+        if kept.images_seen != table.images_version:
+            is_stale |= bool(pod_class.shape.images)
+            kept.images_seen = table.images_version
+        if stirred and not is_stale:
+            is_stale = not neighbours.concerns(pod_class).isdisjoint(stirred)
+        kept.rows_seen, kept.selectors_seen = table.log.position, neighbours.log.position
+        if rows:
+            _update_rows(kept, np.array(sorted(set(rows)), np.int64), pod_class, room, is_stale)
+        if is_stale:
+            _update_all(kept, pod_class, room)
+        return kept.total
 
-    def changed(self, rows: Ints, room: Room) -> None:
-        """Look again at rows of which room was taken."""
-        for pod_class, kept in list(self._totals.items()):
-            fits = node_resources_fit.slots(pod_class, room.free[rows]) > 0
-            was = kept.total[rows] != _NOWHERE
-            if not kept.is_flat and bool(np.any(was & ~fits)):
-                del self._totals[pod_class]  # scores are relative to the nodes that are left
-                continue
-            now = kept.standing[rows] + allocation_score(pod_class, room.amounts(rows))
-            kept.total[rows] = np.where(was & fits, now, _NOWHERE)
+    def _remember(self, pod_class: PodClass, kept: _Totals) -> None:
+        self._totals[pod_class] = kept
+        while len(self._totals) > 1 and len(self._totals) * len(kept.total) > _CELLS_MAX:
+            del self._totals[next(iter(self._totals))]
 
 
-def _compute(pod_class: PodClass, room: Room, feasible: Mask) -> _Totals:
-    standing = standing_score(pod_class, room, feasible)
-    total = standing + allocation_score(pod_class, room.amounts())
-    among = standing[feasible]
-    is_flat = bool(len(among) == 0 or (among == among[0]).all())
-    return _Totals(np.where(feasible, total, _NOWHERE), standing, is_flat)
+def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
+    fits = fits_alone(pod_class, room)
+    kept = _Totals(
+        version=room.masks.version_of(room),
+        images_seen=room.snapshot.table.images_version,
+        rows_seen=room.snapshot.table.log.position,
+        selectors_seen=room.snapshot.neighbours.log.position,
+        fits=fits,
+        allocation=allocation_score(pod_class, room.amounts()),
+        open=fits,
+        feasible=fits,
+        standing=np.zeros(len(fits), np.int64),
+        is_flat=False,
+        total=np.zeros(len(fits), np.int64),
+    )
+    _update_all(kept, pod_class, room)
+    return kept
 
 
-def _stands_alone(pod_class: PodClass) -> bool:
-    """Whether only room decides where the next pod goes: not where other pods went."""
-    shape = pod_class.shape
-    looks = shape.affinity or shape.anti_affinity or shape.preferred_affinity or pod_class.spread
-    claims = pod_class.wants or pod_class.ask
-    return not (pod_class.matched or looks or shape.host_ports or claims)
+def _update_all(kept: _Totals, pod_class: PodClass, room: Room) -> None:
+    """Ask the rules and scores that look at other pods, volumes or devices once more."""
+    kept.open = open_to(pod_class, room)
+    _update_standing(kept, pod_class, room)
+
+
+def _update_standing(kept: _Totals, pod_class: PodClass, room: Room) -> None:
+    feasible = kept.feasible = kept.fits & kept.open
+    kept.standing = standing_score(pod_class, room, feasible)
+    among = kept.standing[feasible]
+    kept.is_flat = not len(among) or bool((among == among[0]).all())
+    kept.total = np.where(feasible, kept.standing + kept.allocation, _NOWHERE)
+
+
+def _update_rows(
+    kept: _Totals, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
+) -> None:
+    """Look again at rows of which room was taken or left; ``is_stale``: totals follow anyway."""
+    fits = fits_alone(pod_class, room, rows)
+    kept.fits[rows] = fits
+    kept.allocation[rows] = allocation_score(pod_class, room.amounts(rows))
+    if is_stale:
+        return
+    feasible, was = fits & kept.open[rows], kept.feasible[rows]
+    lost, won = bool((was & ~feasible).any()), bool((feasible & ~was).any())
+    if won or (lost and not kept.is_flat):
+        _update_standing(kept, pod_class, room)  # scores are relative to the feasible nodes
+        return
+    kept.feasible[rows] = feasible
+    kept.total[rows] = np.where(feasible, kept.standing[rows] + kept.allocation[rows], _NOWHERE)

@@ -168,7 +168,7 @@ class Ties:
                 )
                 if not by:
                     continue
-                counted = pod_topology_spread.counted(one, pod_class, room)
+                counted = pod_topology_spread.counted(one, pod_class, room).nodes
                 domains = room.snapshot.label(one.topology_key).codes[: len(counted)][counted]
                 same = one.topology_key, one.selector, counted.tobytes()
                 meter = known.setdefault(same, len(self._counted))

@@ -19,7 +19,10 @@ from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
+from quorate.core.state.neighbours import uses_selectors
 
+BY_LABELS = frozenset(("PodTopologySpread", "InterPodAffinity"))
+"""Rules that look at what pods there are, by their labels: ``Neighbours.log`` says what changes."""
 BY_NODE = frozenset((*FIRST_RULES, "NodePorts", "NodeResourcesFit"))
 """Rules that look at one node alone, and that a node in question passes, or a trial asks itself."""
 
@@ -55,7 +58,7 @@ class Trial:
         applied = set(rules)
         self._counted = [name for name in RULES if name in applied and name not in BY_NODE]
         self._checks_fit = "NodeResourcesFit" in applied
-        self._room = room.copy() if self._counted else room
+        self._room = room.what_if() if self._counted else room
         self._volumes = MovedVolumes(room.snapshot.storage, row)
         if self._counted:
             self._room.volumes.moved = self._volumes
@@ -85,12 +88,19 @@ class Trial:
             entry.pod.shape.host_ports
         )
         if self._counted:
-            matched = self._cluster.neighbours.matched(entry.label_set)
-            pod_class = self._cluster.classes.matching(entry.pod_class, matched)
-            self._room.shift_counts(pod_class, np.array([self._row]), np.array([pods]))
-            uses_volumes = self._volumes.shift(entry.pod.uid, pods)
-            looks_back = bool(entry.pod.shape.anti_affinity) or uses_volumes
-            self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)
+            self._is_stale |= self._volumes.shift(entry.pod.uid, pods)
+            self._shift_counts(entry, pods)
+
+    def _shift_counts(self, entry: PodEntry, pods: int) -> None:
+        """Count a pod for the rules that look at labels, if they look at pods like this one."""
+        neighbours = self._cluster.neighbours
+        matched = neighbours.matched(entry.label_set)
+        if not uses_selectors(entry.pod.shape) and matched.isdisjoint(self._concerns):
+            return
+        pod_class = self._cluster.classes.matching(entry.pod_class, matched)
+        self._room.shift_counts(pod_class, np.array([self._row]), np.array([pods]))
+        looks_back = bool(entry.pod.shape.anti_affinity)
+        self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)
 
     def refused(self) -> Refused | None:
         """Return why the node does not take the pod; None: it does."""

@@ -18,22 +18,35 @@ from quorate.core.model import (
     Taint,
 )
 from quorate.core.plan.plan import Bind, GangBinds
-from quorate.core.plan.verify_neighbours import Placed, neighbour_problems
+from quorate.core.plan.verify_neighbours import NeighbourCheck
 from quorate.core.plan.verify_volumes import volume_problems
 from quorate.core.profile import Profile
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import PodEntry, Where
-from quorate.core.state.neighbours import uses_selectors
 
-_AFFINITY, _AFFINITY_TO_NODES = "InterPodAffinity", "NodeAffinity"
+
+def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
+    """Return for each gang, in their order, a sentence for each bind that must not be sent.
+
+    The binds are assumed in ``cluster`` already, so each node's pods include them.
+    """
+    entries = [e for gang in gangs for e in _entries(gang, cluster) if e.node and e.row >= 0]
+    with cluster.ledger.without(entries) as aside:
+        check = NeighbourCheck(cluster.ledger, _is_counted, cluster.spread_defaults)
+        return [_gang_problems(gang, cluster, check, aside) for gang in gangs]
 
 
 def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
-    """Return a sentence for each bind that must not be sent; nothing when all is well.
+    """Return a sentence for each bind of one gang that must not be sent; nothing when all is well.
 
-    The binds are assumed in ``cluster`` already, so each node's pods include them. ``later`` are
-    the gangs that the same plan places after this one.
+    ``later`` are the gangs that the same plan places after this one.
     """
+    return verify_plan((gang, *later), cluster)[0]
+
+
+def _gang_problems(
+    gang: GangBinds, cluster: Cluster, check: NeighbourCheck, aside: dict[str, PodEntry]
+) -> list[str]:
     wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
     entry = cluster.gangs.get(gang.key)
     if entry is None:
@@ -45,58 +58,22 @@ def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = 
     for name in dict.fromkeys(bind.node for bind in gang.binds):
         wrong += _node_problems(name, uids, cluster)
     for bind in gang.binds:
-        pod = cluster.pods.get(bind.uid)
+        member = cluster.pods.get(bind.uid)
         node = _node(bind.node, cluster)
-        if pod is None or node is None or (bind.node, pod.pod_class.base) in checked:
+        if member is None or node is None or (bind.node, member.pod_class.base) in checked:
             continue
-        checked.add((bind.node, pod.pod_class.base))
-        wrong += _attribute_problems(pod.pod.shape, node, pod.pod_class.profile)
+        checked.add((bind.node, member.pod_class.base))
+        wrong += _attribute_problems(member.pod.shape, node, member.pod_class.profile)
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster, _term_holds)
-    return wrong or _neighbour_problems(gang, cluster, later)
+    if wrong:
+        return wrong
+    return check.problems([aside.pop(entry.pod.uid) for entry in _entries(gang, cluster)])
 
 
-def _neighbour_problems(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds]) -> list[str]:
-    """Check the rules that look at other pods, if any pod that is there has such a rule."""
-    if cluster.neighbours.is_idle:
-        return []
-    entries = [cluster.pods[bind.uid] for bind in gang.binds]
-    spreads = {e.pod.uid: _spread_of(e, cluster) for e in entries}
-    if not any(
-        uses_selectors(e.pod.shape) or cluster.neighbours.matched(e.label_set) or spreads[e.pod.uid]
-        for e in entries
-    ):
-        return []
-    nodes = {node.name: node for node in cluster.nodes.nodes if node is not None}
-    set_aside = {bind.uid for one in (gang, *later) for bind in one.binds}
-    others = (
-        (entry.pod, nodes[name])
-        for name in nodes
-        for entry in cluster.pods_on(name)
-        if entry.pod.uid not in set_aside
-    )
-    return neighbour_problems(
-        [
-            Placed(e.pod, nodes[e.node], spreads[e.pod.uid], is_free=_is_off(e, _AFFINITY))
-            for e in entries
-        ],
-        others,
-        list(nodes.values()),
-        cluster.neighbours.namespaces,
-        _is_counted,
-    )
-
-
-def _spread_of(entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
-    """Return the hard spread constraints of a pod: its own, or else its profile's."""
-    if _is_off(entry, "PodTopologySpread"):
-        return ()
-    profile = entry.pod_class.profile
-    found = entry.pod.shape.spread
-    if not found and not profile.packs_gangs:
-        found = cluster.spread_defaults.constraints(entry.pod, profile)
-    return tuple(one for one in found if one.hard)
+def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
+    return [cluster.pods[bind.uid] for bind in gang.binds if bind.uid in cluster.pods]
 
 
 def _is_off(entry: PodEntry, rule: str) -> bool:
@@ -251,7 +228,7 @@ def _attribute_problems(shape: PodShape, node: Node, profile: Profile) -> list[s
         for taint in taints
         if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape)
     ]
-    if _AFFINITY_TO_NODES in profile.disabled:
+    if "NodeAffinity" in profile.disabled:
         return problems
     if any(labels.get(key) != value for key, value in shape.node_selector):
         problems.append(f"node {node.name} does not match the node selector")

@@ -1,272 +1,238 @@
 """Check again that pods obey the rules that look at other pods. Called by ``verify``.
 
-Plain values and counters, sharing nothing with the filters. The binds are assumed already, and they
-are sent in any order, but kube-scheduler's rules are about the moment of placing: so the pods of a
-plan are set aside, and put back one after the other, each when the rules accept it.
+Reads plain values and counters (``state.ledger``), sharing nothing with the filters. The binds are
+assumed already, and they are sent in any order, but kube-scheduler's rules are about the moment of
+placing: so the pods of a plan are set aside, and put back one after the other, each when the rules
+accept it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from quorate.core.model import (
-    Node,
-    Pod,
-    PodSelector,
-    PodShape,
-    PodTerm,
-    SpreadConstraint,
-    all_of,
-)
-
-
-class Placed(NamedTuple):
-    """A pod of the plan, and its node.
-
-    ``spread`` are its hard constraints, its own or its profile's; ``is_free`` says that its profile
-    has no rule about the pods beside it.
-    """
-
-    pod: Pod
-    node: Node
-    spread: tuple[SpreadConstraint, ...]
-    is_free: bool = False
-
+from quorate.core.model import Node, PodShape, SpreadConstraint, all_of
+from quorate.core.state.gangs import PodEntry
+from quorate.core.state.ledger import Book, Ledger, SpreadBook
+from quorate.core.state.neighbours import LabelSet
+from quorate.core.state.spread_defaults import SpreadDefaults
 
 Counts = Callable[[PodShape, Node, SpreadConstraint], bool]
 """Whether a spread constraint of a pod counts a node: as its inclusion policies say."""
+_Spreads = tuple[SpreadConstraint, ...]
 _ORDERS_MAX = 2000
 _SEARCHED_PODS_MAX = 200
 """Plans of more pods are not searched for either: they keep to the order of shapes."""
-_Who = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def neighbour_problems(
-    placed: list[Placed],
-    others: Iterable[tuple[Pod, Node]],
-    nodes: list[Node],
-    namespaces: Mapping[str, Mapping[str, str]],
-    counts: Counts,
-) -> list[str]:
-    """Return a sentence for each pod that no rule lets in, whatever was placed before it.
+class NeighbourCheck:
+    """The check of one plan, whose pods are not in the ledger; each gang's are after its turn."""
 
-    ``others`` are the pods that were on nodes before. Costs one look at each, and then some
-    look-ups for each pod and term.
-    """
-    world = _World(placed, nodes, namespaces, counts)
-    for pod, node in others:
-        world.add(pod, node)
-    waiting = world.in_order(placed)
-    while waiting:
-        refused = []
-        for one in waiting:
-            if world.problem(one):
-                refused.append(one)
-            else:
-                world.add(one.pod, one.node)
-        if len(refused) == len(waiting):
-            break
-        waiting = refused
-    problems = [f"pod {one.pod.name} {world.problem(one)}" for one in waiting]
-    if not problems or len(placed) > _SEARCHED_PODS_MAX:
+    def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
+        self._ledger = ledger
+        self._world = _World(ledger, counts, defaults)
+
+    def problems(self, placed: list[PodEntry]) -> list[str]:
+        """Return a sentence for each pod that no rule lets in, whatever was placed before it.
+
+        ``placed`` are the pods of one gang. Costs some look-ups for each pod and term.
+        """
+        world, ledger = self._world, self._ledger
+        waiting = world.in_order(placed)
+        while waiting:
+            refused = []
+            for entry in waiting:
+                if world.problem(entry):
+                    refused.append(entry)
+                else:
+                    ledger.count(entry, 1)
+            if len(refused) == len(waiting):
+                break
+            waiting = refused
+        problems = [f"pod {entry.pod.name} {world.problem(entry)}" for entry in waiting]
+        if problems and len(placed) <= _SEARCHED_PODS_MAX:
+            left = {entry.pod.uid for entry in waiting}
+            for entry in placed:
+                if entry.pod.uid not in left:
+                    ledger.count(entry, -1)
+            orders = _Orders(placed, world, ledger)
+            if not orders.none_is_right():
+                problems = []
+            waiting = orders.left()
+        for entry in waiting:
+            ledger.count(entry, 1)
         return problems
-    done = {one.pod.uid for one in waiting}
-    for one in placed:
-        if one.pod.uid not in done:
-            world.add(one.pod, one.node, -1)
-    return problems if _Orders(placed, world).none_is_right() else []
 
 
 class _Orders:
     """Try orders of placing pods, up to a bound; pods that are alike are one choice."""
 
-    def __init__(self, placed: list[Placed], world: _World) -> None:
-        self._world = world
-        groups: dict[object, list[Placed]] = {}
-        for one in placed:
-            pod = one.pod
-            alike = pod.shape, pod.namespace, pod.labels, one.node.name, one.spread
-            groups.setdefault(alike, []).append(one)
+    def __init__(self, placed: list[PodEntry], world: _World, ledger: Ledger) -> None:
+        self._world, self._ledger = world, ledger
+        groups: dict[object, list[PodEntry]] = {}
+        for entry in placed:
+            alike = entry.pod_class.id, entry.label_set, entry.node, world.hard(entry)
+            groups.setdefault(alike, []).append(entry)
         self._groups = list(groups.values())
+        self._left = [len(alike) for alike in self._groups]
         self._seen: set[tuple[int, ...]] = set()
 
     def none_is_right(self) -> bool:
         """Whether each order fails. An order that was not tried may be right."""
-        is_found = self._go([len(alike) for alike in self._groups])
+        is_found = self._go()
         return not is_found and len(self._seen) < _ORDERS_MAX
 
-    def _go(self, left: list[int]) -> bool:
+    def left(self) -> list[PodEntry]:
+        """Return the pods that are not in the ledger after the search."""
+        return [e for n, alike in zip(self._left, self._groups, strict=True) for e in alike[:n]]
+
+    def _go(self) -> bool:
+        left = self._left
         if not any(left):
             return True
         if tuple(left) in self._seen or len(self._seen) >= _ORDERS_MAX:
             return False
         self._seen.add(tuple(left))
         for number, alike in enumerate(self._groups):
-            first = alike[0]
-            if not left[number] or self._world.problem(first):
+            if not left[number] or self._world.problem(alike[0]):
                 continue
-            self._world.add(first.pod, first.node)
+            self._ledger.count(alike[0], 1)
             left[number] -= 1
-            if self._go(left):
+            if self._go():
                 return True
             left[number] += 1
-            self._world.add(first.pod, first.node, -1)
+            self._ledger.count(alike[0], -1)
         return False
 
 
+class _Rules(NamedTuple):
+    """The rules of alike pods, each with what it counts; ``itself``: whether they count too.
+
+    ``is_free`` says that their profile has no rule about the pods beside them.
+    """
+
+    is_free: bool
+    anti_affinity: tuple[Book, ...]
+    affinity: tuple[Book, ...]
+    is_own_kind: bool
+    """Whether they match all their affinity terms."""
+    spread: tuple[tuple[SpreadBook, bool], ...]
+
+
 class _World:
-    """Pods that have been put on nodes, counted for each term that matters to the placed ones."""
+    """What rules say of pods, by what the ledger counts now."""
 
-    def __init__(
-        self,
-        ours: list[Placed],
-        nodes: list[Node],
-        namespaces: Mapping[str, Mapping[str, str]],
-        counts: Counts,
-    ) -> None:
-        self._namespaces = namespaces
-        self._nodes = {node.name: dict(node.labels) for node in nodes}
-        self._who = {(one.pod.namespace, one.pod.labels) for one in ours}
-        shapes = {one.pod.shape for one in ours}
-        self._near: dict[tuple[PodSelector, str], Counter[str]] = {}
-        for shape in shapes:
-            whole = [PodTerm(all_of(shape.affinity), one.topology_key) for one in shape.affinity]
-            for term in (*whole, *shape.anti_affinity):
-                self._near[term.selector, term.topology_key] = Counter()
-        self._repelling: dict[PodTerm, Counter[str]] = {}
-        self._spread = {
-            (placed.pod.shape, one): _Spread(placed, one, nodes, counts)
-            for placed in {(one.pod.shape, one.spread): one for one in ours}.values()
-            for one in placed.spread
-        }
-        self.selects = cache(self._selects)
+    def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
+        ledger.refresh()
+        self._ledger = ledger
+        self._counts = counts
+        self._defaults = defaults
+        self._rules: dict[tuple[int, LabelSet, _Spreads], _Rules] = {}
+        self._repelling: dict[LabelSet, tuple[int, list[Book]]] = {}
 
-    def _selects(self, selector: PodSelector, who: _Who) -> bool:
-        namespace, labels = who
-        if selector.labels is None or not selector.labels.matches(dict(labels)):
-            return False
-        if namespace not in selector.namespaces:
-            wanted = selector.namespace_selector
-            if wanted is None or not wanted.matches(self._namespaces.get(namespace, {})):
-                return False
-        return all(self.selects(other, who) for other in selector.also)
-
-    def add(self, pod: Pod, node: Node, sign: int = 1) -> None:
-        """Count a pod on a node, or no more (-1)."""
-        who, labels = (pod.namespace, pod.labels), self._nodes[node.name]
-        for (selector, key), domains in self._near.items():
-            if key in labels and self.selects(selector, who):
-                domains[labels[key]] += sign
-        for term in pod.shape.anti_affinity:
-            key = term.topology_key
-            if key in labels and any(self.selects(term.selector, one) for one in self._who):
-                self._repelling.setdefault(term, Counter())[labels[key]] += sign
-        if not pod.terminating:
-            for (_, one), spread in self._spread.items():
-                if spread.counts(node.name) and self._is_counted(one, who):
-                    spread.add(labels[one.topology_key], sign)
-
-    def _is_counted(self, one: SpreadConstraint, who: _Who) -> bool:
-        labels = one.selector.labels
-        return bool(labels and labels.requirements) and self.selects(one.selector, who)
-
-    def problem(self, one: Placed) -> str:
-        """Say why one more such pod is not accepted on the node; nothing if it is."""
-        beside = "" if one.is_free else self._beside(one.pod, one.node)
-        return beside or self._spread_problem(one)
-
-    def _spread_problem(self, placed: Placed) -> str:
-        pod, node = placed.pod, placed.node
-        who, labels = (pod.namespace, pod.labels), self._nodes[node.name]
-        for one in placed.spread:
-            if self._spread[pod.shape, one].is_skewed(
-                labels.get(one.topology_key), itself=self.selects(one.selector, who)
-            ):
-                return f"would not be spread over {one.topology_key}, on node {node.name}"
+    def problem(self, entry: PodEntry) -> str:
+        """Say why one more such pod is not accepted on its node; nothing if it is."""
+        labels = self._ledger.labels(entry.node)
+        rules = self._rules_of(entry)
+        for book in rules.anti_affinity:
+            here = labels.get(book.topology_key)
+            if here is not None and book.pods.get(here, 0):
+                return f"would be beside a pod that it keeps away from, on node {entry.node}"
+        for book in () if rules.is_free else self._repelling_of(entry.label_set):
+            here = labels.get(book.topology_key)
+            if here is not None and book.pods.get(here, 0):
+                return f"would be beside a pod that keeps it away, on node {entry.node}"
+        if rules.affinity and not _is_near(rules, labels):
+            return f"would not be beside the pods that it belongs to, on node {entry.node}"
+        for spread, itself in rules.spread:
+            if spread.is_skewed(labels.get(spread.topology_key), itself=itself):
+                return f"would not be spread over {spread.topology_key}, on node {entry.node}"
         return ""
 
-    def _beside(self, pod: Pod, node: Node) -> str:
-        who, labels = (pod.namespace, pod.labels), self._nodes[node.name]
-        for term in pod.shape.anti_affinity:
-            here = labels.get(term.topology_key)
-            if here is not None and self._near[term.selector, term.topology_key][here]:
-                return f"would be beside a pod that it keeps away from, on node {node.name}"
-        for term, domains in self._repelling.items():
-            here = labels.get(term.topology_key)
-            if here is not None and domains[here] and self.selects(term.selector, who):
-                return f"would be beside a pod that keeps it away, on node {node.name}"
-        if pod.shape.affinity and not self._is_near(pod.shape, who, labels):
-            return f"would not be beside the pods that it belongs to, on node {node.name}"
-        return ""
+    def _rules_of(self, entry: PodEntry) -> _Rules:
+        hard = self.hard(entry)
+        key = entry.pod_class.id, entry.label_set, hard
+        found = self._rules.get(key)
+        if found is None:
+            found = self._rules[key] = self._make_rules(entry, hard)
+        return found
 
-    def _is_near(self, shape: PodShape, who: _Who, labels: dict[str, str]) -> bool:
-        whole = all_of(shape.affinity)
-        keys = [term.topology_key for term in shape.affinity]
-        if any(key not in labels for key in keys):
-            return False
-        if all(self._near[whole, key][labels[key]] for key in keys):
-            return True
-        return self.selects(whole, who) and not any(self._near[whole, key].total() for key in keys)
+    def hard(self, entry: PodEntry) -> _Spreads:
+        """Return the hard spread constraints of a pod: its own, or else its profile's."""
+        profile = entry.pod_class.profile
+        if "PodTopologySpread" in profile.disabled:
+            return ()
+        found = entry.pod.shape.spread
+        if not found and profile.default_spread:
+            found = self._defaults.constraints(entry.pod, profile)
+        return tuple(one for one in found if one.hard)
 
-    def in_order(self, placed: list[Placed]) -> list[Placed]:
+    def _make_rules(self, entry: PodEntry, hard: _Spreads) -> _Rules:
+        ledger, shape, label_set = self._ledger, entry.pod.shape, entry.label_set
+        is_free = "InterPodAffinity" in entry.pod_class.profile.disabled
+        affinity: list[Book] = []
+        is_own_kind = False
+        if shape.affinity and not is_free:
+            whole = all_of(shape.affinity)
+            affinity = [ledger.near(whole, one.topology_key) for one in shape.affinity]
+            is_own_kind = ledger.selects(whole, label_set)
+        apart = () if is_free else shape.anti_affinity
+        return _Rules(
+            is_free,
+            tuple(ledger.near(one.selector, one.topology_key) for one in apart),
+            tuple(affinity),
+            is_own_kind,
+            tuple(
+                (self._spread(one, shape, hard), ledger.selects(one.selector, label_set))
+                for one in hard
+            ),
+        )
+
+    def _spread(self, one: SpreadConstraint, shape: PodShape, hard: _Spreads) -> SpreadBook:
+        keys = frozenset(other.topology_key for other in hard)
+        nodes = (shape.node_selector, shape.required_terms) if one.honor_affinity else ()
+        tolerated = shape.tolerations if one.honor_taints else None
+
+        def counted(node: Node) -> bool:
+            return keys <= {key for key, _ in node.labels} and self._counts(shape, node, one)
+
+        return self._ledger.spread((keys, nodes, tolerated), one, counted)
+
+    def _repelling_of(self, label_set: LabelSet) -> list[Book]:
+        version = self._ledger.carriers_version
+        known, found = self._repelling.get(label_set, (-1, []))
+        if known != version:
+            found = self._ledger.repelling(label_set)
+            self._repelling[label_set] = version, found
+        return found
+
+    def in_order(self, placed: list[PodEntry]) -> list[PodEntry]:
         """Keep shapes in order, and of each let pods fill their domains level by level."""
-        shapes = {s: n for n, s in enumerate(dict.fromkeys(p.pod.shape for p in placed))}
-        constraints = list(dict.fromkeys(one for _, one in self._spread))
-        for one in constraints:
+        if len(placed) < 2:
+            return placed
+        place = {
+            number: n for n, number in enumerate(dict.fromkeys(e.pod_class.id for e in placed))
+        }
+        kinds = {(e.pod.shape, self.hard(e)) for e in placed}
+        for one in dict.fromkeys(one for e in placed for one in self.hard(e)):
+            books = [self._spread(one, shape, hard) for shape, hard in kinds if one in hard]
             ordinal: Counter[str] = Counter()
             levels: dict[str, int] = {}
-            for pod, node, *_ in placed:
-                domain = self._nodes[node.name].get(one.topology_key, "")
+            for entry in placed:
+                domain = self._ledger.labels(entry.node).get(one.topology_key, "")
                 ordinal[domain] += 1
-                before = max(
-                    (s.pods[domain] for (_, o), s in self._spread.items() if o == one), default=0
-                )
-                levels[pod.uid] = before + ordinal[domain]
-            placed = sorted(placed, key=lambda item: levels[item.pod.uid])
-        return sorted(placed, key=lambda item: shapes[item.pod.shape])
+                before = max(book.pods[domain] for book in books)
+                levels[entry.pod.uid] = before + ordinal[domain]
+            placed = sorted(placed, key=lambda entry: levels[entry.pod.uid])
+        return sorted(placed, key=lambda entry: place[entry.pod_class.id])
 
 
-class _Spread:
-    """One hard constraint of one shape: pods by domain, and how many domains hold how many."""
-
-    def __init__(
-        self, placed: Placed, one: SpreadConstraint, nodes: list[Node], counts: Counts
-    ) -> None:
-        self._one = one
-        keys = {other.topology_key for other in placed.spread}
-        self._counted = {
-            node.name
-            for node in nodes
-            if keys <= {key for key, _ in node.labels} and counts(placed.pod.shape, node, one)
-        }
-        domains = {
-            dict(node.labels)[one.topology_key] for node in nodes if node.name in self._counted
-        }
-        self.pods: Counter[str] = Counter(dict.fromkeys(domains, 0))
-        self._levels: Counter[int] = Counter({0: len(domains)})
-        self._lowest = 0
-
-    def counts(self, node: str) -> bool:
-        """Whether pods on the node count."""
-        return node in self._counted
-
-    def add(self, domain: str, sign: int) -> None:
-        """Count one pod, or one less (-1)."""
-        self._levels[self.pods[domain]] -= 1
-        self.pods[domain] += sign
-        self._levels[self.pods[domain]] += 1
-        self._lowest = min(self._lowest, self.pods[domain])
-        while not self._levels[self._lowest]:
-            self._lowest += 1
-
-    def is_skewed(self, domain: str | None, *, itself: bool) -> bool:
-        """Whether one more pod in the domain would be too many."""
-        if domain is None:
-            return True
-        if not self.pods:
-            return False
-        lowest = self._lowest if len(self.pods) >= self._one.min_domains else 0
-        return self.pods[domain] + itself - lowest > self._one.max_skew
+def _is_near(rules: _Rules, labels: Mapping[str, str]) -> bool:
+    near = [labels.get(book.topology_key) for book in rules.affinity]
+    if any(here is None for here in near):
+        return False
+    pairs = list(zip(rules.affinity, near, strict=True))
+    if all(book.pods.get(here or "", 0) for book, here in pairs):
+        return True
+    return rules.is_own_kind and not any(book.pods.total() for book in rules.affinity)

@@ -24,6 +24,7 @@ from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import PodClass, PodClasses, Resources
 from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.state.holds import Holds, placed
+from quorate.core.state.ledger import Ledger
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.precedence import Precedence
@@ -48,11 +49,14 @@ class Cluster:
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
+        self.ledger = Ledger(self.nodes, self.neighbours.namespaces)
         self.storage = Storage(self.nodes.capacity)
         self.spread_defaults = SpreadDefaults()
         self.devices = Devices()
         self.device_views = DeviceViews()
         self.asks = Asks(self.devices)
+        self.unreadable: dict[tuple[str, str, str], str] = {}
+        """Objects that are there and cannot be read, by kind, namespace and name: what is wrong."""
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -79,9 +83,10 @@ class Cluster:
             changes.GangGone: self._gang_gone,
             changes.DialectServed: self._dialect_served,
             changes.OwnerChanged: self._owner_changed,
-            changes.ObjectChanged: self._object_changed,
-            changes.ObjectGone: self._object_gone,
-            **{kind: partial(act, self) for kind, act in outcomes.HANDLERS.items()},
+            **{
+                kind: partial(act, self)
+                for kind, act in (outcomes.HANDLERS | looked_up.HANDLERS).items()
+            },
         }
 
     def apply(self, change: Change) -> None:
@@ -132,6 +137,7 @@ class Cluster:
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
             self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
+            self.ledger.count(entry, 1)
             if entry.nominated:
                 self.precedence.waits_no_more(entry, node.name)
             self.storage.take(row, entry.pod.uid)
@@ -144,6 +150,7 @@ class Cluster:
 
     def _node_changed(self, change: changes.NodeChanged) -> None:
         name = change.node.name
+        self.note_defect("Node", "", name)
         is_new = name not in self.nodes.rows
         row, differs = self.nodes.put(change.node)
         if is_new:
@@ -157,6 +164,7 @@ class Cluster:
             self.grown.add(row)
 
     def _node_gone(self, change: changes.NodeGone) -> None:
+        self.note_defect("Node", "", change.name, change.defect)
         row = self.nodes.remove(change.name)
         if row is None:
             return
@@ -257,6 +265,7 @@ class Cluster:
         if not node or entry.pod.finished:
             return
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
+        self.ledger.count(entry, 1)
         row = self.nodes.rows.get(node)
         if row is not None:
             self._take(entry, row)
@@ -286,8 +295,9 @@ class Cluster:
                 entry.row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
         on_node = self._on_node.get(entry.node)
-        if on_node is not None:
+        if on_node is not None and entry.pod.uid in on_node:
             on_node.discard(entry.pod.uid)
+            self.ledger.count(entry, -1)
             if not on_node:
                 del self._on_node[entry.node]
 
@@ -365,11 +375,12 @@ class Cluster:
             if gang.key.namespace == change.namespace and gang.waits
         )
 
-    def _object_changed(self, change: changes.ObjectChanged) -> None:
-        looked_up.put(change.object, self)
-
-    def _object_gone(self, change: changes.ObjectGone) -> None:
-        looked_up.remove(change.kind, change.namespace, change.name, self)
+    def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
+        """Note what is wrong with an object, or that nothing is."""
+        if defect:
+            self.unreadable[kind, namespace, name] = defect
+        elif self.unreadable:
+            self.unreadable.pop((kind, namespace, name), None)
 
     # Outcomes
 

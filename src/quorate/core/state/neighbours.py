@@ -17,6 +17,7 @@ import numpy as np
 
 from quorate.core.model import Namespace, PodSelector, PodShape, all_of
 from quorate.core.state.encoding import Ints, PodClass, grown
+from quorate.core.state.log import Log
 
 _GUESTS_MAX = 256
 
@@ -97,6 +98,8 @@ class Neighbours:
         self._guests: dict[PodSelector, None] = {}
         """Selectors that are kept for default spreading, the longest unused first."""
         self._stirred: set[int] = set()
+        self.log = Log()
+        """Selectors whose counts changed, or that are new."""
 
     # Who is there
 
@@ -185,7 +188,7 @@ class Neighbours:
                 together.setdefault(self.matched(label_set), []).append(row)
         for matched, some in together.items():
             effects = self.effects(shape, matched)
-            self._stirred.update(key.selector for key in effects)
+            self._stir({key.selector for key in effects})
             for key, amount in effects.items():
                 np.add.at(self._column(key), some, amount)
                 self._note_carriers(key, len(some))
@@ -249,7 +252,7 @@ class Neighbours:
             for number in was ^ label_set.matched:
                 self._tally(number, label_set, 1 if number in now else -1)
                 others.add(number)
-        self._stirred |= others
+        self._stir(others)
         return bool(others)
 
     # Inside
@@ -261,6 +264,7 @@ class Neighbours:
             self._alive[used.id] = used
             self._made += 1
             self._version += 1
+            self.log.note(used.id)
             for column in (Column.PODS, Column.STAYING):
                 self.columns[Key(column, used.id)] = np.zeros(self._rows, np.int64)
             for label_set in self._candidates(selector):
@@ -312,7 +316,7 @@ class Neighbours:
         _add(label_set.rows, row, sign)
         if terminating:
             _add(label_set.leaving, row, sign)
-        self._stirred.update(matched)
+        stirred = set(matched)
         for number in matched:
             self.columns[Key(Column.PODS, number)][row] += sign
             if not terminating:
@@ -320,7 +324,12 @@ class Neighbours:
         for key, amount in self._terms_of(shape).items():
             self._column(key)[row] += sign * amount
             self._note_carriers(key, sign)
-            self._stirred.add(key.selector)
+            stirred.add(key.selector)
+        self._stir(stirred)
+
+    def _stir(self, selectors: set[int]) -> None:
+        self._stirred |= selectors
+        self.log.note_all(selectors)
 
     def _column(self, key: Key) -> Ints:
         found = self.columns.get(key)

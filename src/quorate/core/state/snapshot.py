@@ -19,12 +19,13 @@ from quorate.core.state.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The nodes at one instant; n rows, r resources. Rows that are not ``alive`` hold no node.
+    """The nodes during one decision; n rows, r resources. Rows that are not ``alive`` hold no node.
 
     ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
     others overcommitted a node, and is DELEGATED where devices are given instead. ``scored`` is
     int64[n, 2]: cpu and memory in use as scores count. ``unschedulable`` is bool[n]. All arrays are
-    read-only.
+    read-only. Where ``is_live``, what is assumed in the cluster meanwhile shows in ``free`` and
+    ``scored``; elsewhere they are copies.
     """
 
     table: NodeTable
@@ -35,6 +36,7 @@ class Snapshot:
     allocatable: Ints
     free: Ints
     scored: Ints
+    is_live: bool
     alive: Mask
     unschedulable: Mask
     attributes_version: int
@@ -48,11 +50,13 @@ class Snapshot:
         devices: Devices,
         views: DeviceViews,
     ) -> Snapshot:
-        """Take a snapshot; only ``free`` and ``scored`` are copied."""
+        """Show the nodes as they are; ``free`` is copied only where devices are given instead."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
-        free = table.allocatable[:rows, :width] - table.used[:rows, :width]
+        free, scored = table.free[:rows, :width], table.scored[:rows]
         delegated = sorted(table.resources.columns.keys() & devices.backed.keys())
+        if delegated:
+            free, scored = free.copy(order="F"), scored.copy()
         for column in (table.resources.columns[name] for name in delegated):
             free[table.allocatable[:rows, column] == 0, column] = DELEGATED
         return cls(
@@ -63,7 +67,8 @@ class Snapshot:
             device_views=views,
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
-            scored=_read_only(table.scored[:rows].copy()),
+            scored=_read_only(scored),
+            is_live=not delegated,
             alive=_read_only(table.alive[:rows]),
             unschedulable=_read_only(table.unschedulable[:rows]),
             attributes_version=table.attributes_version,
@@ -111,6 +116,10 @@ class Snapshot:
     def rows_with_port(self, port: HostPort) -> list[int]:
         """Return the rows on which ``port`` is taken."""
         return self.table.rows_with_port(port)
+
+    def has_port(self, row: int, port: HostPort) -> bool:
+        """Whether ``port`` is taken on the row."""
+        return self.table.has_port(row, port)
 
 
 _Array = TypeVar("_Array", Ints, Mask)

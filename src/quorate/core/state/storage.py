@@ -78,6 +78,8 @@ class Storage:
         self.version = 0
         """Grows with each change of an object."""
         self._stirred: set[str] = set()
+        self._stirred_classes: set[str] = set()
+        """Storage classes of which any claim may be helped."""
 
     # Pods
 
@@ -202,7 +204,7 @@ class Storage:
                 self._drop_capacity(ClaimKey(found.namespace, found.name))
                 alike = self.capacities.setdefault(found.storage_class, {})
                 alike[ClaimKey(found.namespace, found.name)] = found
-                self._stir_claims(self.index.claims_in.get(found.storage_class, ()))
+                self._stirred_classes.add(found.storage_class)
             case VolumeAttachment():
                 self._attach(found.name, found)
 
@@ -231,6 +233,10 @@ class Storage:
 
     def take_stirred(self) -> set[str]:
         """Return and forget the uids of pods of which the volume rules may say another thing."""
+        for name in self._stirred_classes:
+            for key in self.index.claims_in.get(name, ()):
+                self._stir(uid for uid in self.users_of.get(key, ()) if uid in self._unplaced)
+        self._stirred_classes.clear()
         stirred, self._stirred = self._stirred, set()
         return stirred
 
@@ -269,7 +275,7 @@ class Storage:
                 concerned.add(ClaimKey(one.claim.namespace, one.claim.name))
         self._refresh(concerned)
         if volume is not None and volume.claim is None:  # it may be had by any claim of its class
-            self._stir_claims(self.index.claims_in.get(volume.storage_class, ()))
+            self._stirred_classes.add(volume.storage_class)
         for attachment in list(self.index.attachments_of.get(name, ())):
             self._attach(attachment, self._attachments[attachment])
 

@@ -93,7 +93,7 @@ def fits(manifests: Manifests) -> Iterator[Finding]:
 def _too_large(source: PodSource, found: Explanation, shape: str) -> Finding:
     blocker = next(iter(found.blockers), None)
     miss = blocker.nearest_miss if blocker else ""
-    why = found.sentence.removeprefix("1 member must start now and 0 fit: ")
+    why = found.sentence.replace("1 member must start now and 0 fit: ", "")
     return source.object.error(
         "no-node-fits",
         (*source.path, "spec"),

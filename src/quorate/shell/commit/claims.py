@@ -10,7 +10,7 @@ binds the gang to it or takes it back. Source: PreBind of kube-scheduler 1.36's 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 import msgspec
@@ -28,15 +28,9 @@ from quorate.shell.commit.special_claims import (
     make_special,
     tell_pod,
 )
+from quorate.shell.commit.trying import TRANSIENT, Background, Backoff
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import (
-    ApiError,
-    Conflict,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
+from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 
 log = structlog.get_logger(__name__)
 
@@ -44,9 +38,6 @@ BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
 _CONCURRENCY = 64
 _POLL_S = 5.0
-_RETRY_S_MIN = 0.05
-_RETRY_S_MAX = 5.0
-_TRANSIENT = (TooManyRequests, ServerError, Unreachable, Conflict)
 
 
 class _Metadata(msgspec.Struct):
@@ -107,13 +98,13 @@ class Claims:
         self._may_write = may_write
         self._clock = clock
         self._slots = asyncio.Semaphore(_CONCURRENCY)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._writes = Background()
         self._taken_back: dict[str, str] = {}
 
     def submit(self, gang: GangBinds) -> None:
         """Start to bind a gang; returns at once."""
         if any(bind.gives for bind in gang.binds):
-            self._start(self._prepare(gang))
+            self._writes.start(self._prepare(gang))
         else:
             self._bind(gang)
 
@@ -122,18 +113,11 @@ class Claims:
         for claim in claims:
             if self._taken_back.get(claim.uid) != claim.version:
                 self._taken_back[claim.uid] = claim.version
-                self._start(self._release(claim))
+                self._writes.start(self._release(claim))
 
     async def close(self) -> None:
         """Give up what is under way; a successor finds the claims as they are."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._writes.close()
 
     async def _prepare(self, gang: GangBinds) -> None:
         """Write all claims of the gang; nothing of it is bound before all are written."""
@@ -166,15 +150,14 @@ class Claims:
 
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
         """Allocate and reserve one claim, again after passing troubles. Raises when it cannot."""
-        wait_s = _RETRY_S_MIN
+        backoff = Backoff()
         while self._may_write():
             try:
                 await self._write_once(give, binds)
-            except _TRANSIENT as error:
+            except (*TRANSIENT, Conflict) as error:
                 if self._clock.now_s() >= deadline_s:
                     raise
-                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+                await backoff.wait(error)
             else:
                 return
 
@@ -207,7 +190,7 @@ class Claims:
 
     async def _patch(self, path: str, body: object) -> bytes:
         try:
-            return await self._client.patch(path, body, "strategic")
+            return await self._client.patch(path, body, "strategic", may_send=self._may_write)
         except NotFound as error:
             raise ClaimError("it does not exist any more") from error
 
@@ -249,7 +232,7 @@ class Claims:
                 if claim.special:
                     await delete_special(self._client, claim)
                 else:
-                    await self._client.patch(path, body, "merge")
+                    await self._client.patch(path, body, "merge", may_send=self._may_write)
         except (Conflict, NotFound):
             pass  # it is different by now, and the core will see how
         except ApiError as error:

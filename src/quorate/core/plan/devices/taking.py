@@ -71,15 +71,15 @@ class Taking:
 
     def pods(self, ask: Ask, rows: Ints) -> Ints:
         """Return int64[m]: how many pods of the ask each of the rows takes, one after the other."""
-        codes, index = np.unique(self.codes(rows), return_inverse=True)
-        found: Ints = np.array(self.asked(ask).pods(codes.tolist()), np.int64)[index]
+        codes, index = _distinct(self.codes(rows))
+        found: Ints = np.array(self.asked(ask).pods(codes), np.int64)[index]
         return found
 
     def found(self, ask: Ask, rows: Ints) -> tuple[Ints, list[Found | Broken | None]]:
         """Return int64[m], an index into the list of what one pod gets on each of the rows."""
-        codes, index = np.unique(self.codes(rows), return_inverse=True)
+        codes, index = _distinct(self.codes(rows))
         asked = self.asked(ask)
-        return index.astype(np.int64), [asked.found(code) for code in codes.tolist()]
+        return index, [asked.found(code) for code in codes]
 
     def couples(self, ask: Ask) -> bool:
         """Whether a device given to one pod may be missing on another node, or must be shared."""
@@ -162,3 +162,11 @@ class Taking:
         pools = {(g.device.driver, g.device.pool) for _, one in mine for g in one.devices}
         for view in {view for pool in pools for view in views.views_of.get(pool, ())}:
             self._codes[view] = views.kinds.code(views.kind(view, is_used, shares))
+
+
+def _distinct(codes: Codes) -> tuple[list[int], Ints]:
+    """Return the different codes in order, and int64[m]: an index into them. Codes are small."""
+    is_there = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)
+    is_there[codes] = True
+    index: Ints = (np.cumsum(is_there) - 1)[codes]
+    return np.flatnonzero(is_there).tolist(), index

@@ -8,8 +8,8 @@ file, and a row in ``RULES``. NodeName needs no file: a pod that names its node 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -65,28 +65,55 @@ VOLUME_RULES = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "Volu
 """Of interest only to pods that use claims or disks."""
 _COUNTED = (*VOLUME_RULES, "PodTopologySpread", "InterPodAffinity")
 """Rules that a number of slots does not express: they say whether one more pod may come."""
+_Kept = TypeVar("_Kept")
+_Version = tuple[int, int, int]
+_KEPT_MAX = 2_000
 
 
 class AttributeMasks:
     """Which nodes pass the attribute rules, by class, kept until a node's attributes change."""
 
     def __init__(self) -> None:
-        self._masks: dict[int, tuple[int, int, Mask]] = {}
+        self._kept: dict[object, tuple[_Version, Any]] = {}
         self.outcomes = Outcomes()
         """What claims get on kinds of nodes; kept as long."""
 
+    @staticmethod
+    def version_of(room: Room, *, images: bool = False) -> _Version:
+        """Return what differs whenever labels or taints (or ``images``) do, or there are others."""
+        version = room.snapshot.table.images_version if images else 0
+        return room.snapshot.attributes_version, version, len(room.snapshot)
+
     def of(self, pod_class: PodClass, room: Room) -> Mask:
         """Return bool[n]: alive nodes that pass every attribute rule for the class."""
-        snapshot = room.snapshot
-        version, rows, mask = self._masks.get(pod_class.base, (-1, -1, snapshot.alive))
-        if version == snapshot.attributes_version and rows == len(snapshot):
+
+        def make() -> Mask:
+            mask = room.snapshot.alive.copy()
+            for _, verdict in verdicts(pod_class, room, ATTRIBUTE_RULES):
+                mask &= verdict.codes == 0
             return mask
-        mask = snapshot.alive.copy()
-        for _, verdict in verdicts(pod_class, room, ATTRIBUTE_RULES):
-            mask &= verdict.codes == 0
-        mask.setflags(write=False)
-        self._masks[pod_class.base] = snapshot.attributes_version, len(snapshot), mask
-        return mask
+
+        return self.kept(room, ("mask", pod_class.base), make)
+
+    def kept(
+        self, room: Room, key: object, make: Callable[[], _Kept], *, images: bool = False
+    ) -> _Kept:
+        """Return what ``make`` returns from the nodes' labels and taints, and the ``key``.
+
+        With ``images`` it may look at these too. It is made once; nobody may write to it.
+        """
+        version = self.version_of(room, images=images)
+        known = self._kept.get(key)
+        if known is not None and known[0] == version:
+            found: _Kept = known[1]
+            return found
+        if len(self._kept) > _KEPT_MAX:
+            self._kept.clear()
+        found = make()
+        if isinstance(found, np.ndarray):
+            found.setflags(write=False)
+        self._kept[key] = version, found
+        return found
 
 
 def verdicts(
@@ -124,3 +151,31 @@ def pod_slots(pod_class: PodClass, room: Room, counted: tuple[str, ...] = _COUNT
         together = pod_class.profile.packs_gangs
         count = dynamic_resources.limit(pod_class.ask, count, room, together=together)
     return count
+
+
+def fits_alone(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mask:
+    """Return bool[m]: nodes (of these rows; None: all) that pass the rules that look at one node.
+
+    Together with ``open_to`` that is where ``pod_slots`` has a slot.
+    """
+    mask, free = room.mask(pod_class), room.free
+    mask, free = (mask.copy(), free) if rows is None else (mask[rows], free[rows])
+    if "NodeResourcesFit" not in pod_class.profile.disabled:
+        for column, amount in pod_class.checked:
+            mask &= free[:, column] >= amount
+    if pod_class.shape.host_ports and "NodePorts" not in pod_class.profile.disabled:
+        mask &= ~node_ports.taken(pod_class, room, rows)
+    return mask
+
+
+def open_to(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: nodes that pass the rules that look at other pods, volumes or devices."""
+    mask = np.ones(len(room.free), np.bool_)
+    if pod_class.wants is not None:
+        mask &= room.volumes.slots(pod_class) > 0
+    for _, verdict in verdicts(pod_class, room, _COUNTED):
+        mask &= verdict.codes == 0
+    if pod_class.ask is not None and "DynamicResources" not in pod_class.profile.disabled:
+        count = dynamic_resources.limit(pod_class.ask, mask.astype(np.int64), room, together=False)
+        mask &= count > 0
+    return mask

@@ -47,7 +47,7 @@ def repelled(pod_class: PodClass, room: Room) -> Refusals:
     """Return int8[n]: which nodes anti-affinity refuses, both ways, as codes of ``REFUSALS``."""
     codes = np.zeros(len(room.free), np.int8)
     for key in room.terms(pod_class, Column.REPELLING):
-        codes[room.domain_sums(key.topology, room.counts(key)) > 0] = _EXISTING
+        codes[room.sums(key) > 0] = _EXISTING
     for term in pod_class.shape.anti_affinity:
         codes[_together(term, room) > 0] = _ANTI_AFFINITY
     return codes
@@ -56,7 +56,7 @@ def repelled(pod_class: PodClass, room: Room) -> Refusals:
 def _together(term: PodTerm, room: Room) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return int64[n]: pods that match the term in the node's domain."""
     number = room.snapshot.neighbours.selector_id(term.selector)
-    return room.domain_sums(term.topology_key, room.counts(Key(Column.PODS, number)))
+    return room.sums(Key(Column.PODS, number, term.topology_key))
 
 
 def attracted(pod_class: PodClass, room: Room) -> Mask:
@@ -66,13 +66,22 @@ def attracted(pod_class: PodClass, room: Room) -> Mask:
     """
     terms = pod_class.shape.affinity
     number = room.snapshot.neighbours.selector_id(all_of(terms))
-    counts = room.counts(Key(Column.PODS, number))
-    has_keys = np.ones(len(counts), np.bool_)
-    near = np.ones(len(counts), np.bool_)
+    has_keys = np.ones(len(room.free), np.bool_)
+    near = np.ones(len(room.free), np.bool_)
     for term in terms:
         has_keys &= room.has_label(term.topology_key)
-        near &= room.domain_sums(term.topology_key, counts) > 0
-    return has_keys if is_first(pod_class, room) else near
+        near &= room.sums(Key(Column.PODS, number, term.topology_key)) > 0
+    return has_keys if not near.any() and is_first(pod_class, room) else near
+
+
+def is_alone(pod_class: PodClass, room: Room) -> bool:
+    """Whether required affinity keeps the class from all nodes, as no pod to be near is placed.
+
+    More nodes would not help it, only other pods.
+    """
+    if not pod_class.shape.affinity or is_disabled(pod_class) or is_first(pod_class, room):
+        return False
+    return not (attracted(pod_class, room) & room.snapshot.alive).any()
 
 
 def is_disabled(pod_class: PodClass) -> bool:

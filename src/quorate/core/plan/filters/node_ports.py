@@ -8,7 +8,7 @@ import numpy as np
 
 from quorate.core.model import PodShape
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
-from quorate.core.state.encoding import Mask, PodClass
+from quorate.core.state.encoding import Ints, Mask, PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room
@@ -23,15 +23,22 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     return verdict_of(~taken(pod_class, room), REFUSAL)
 
 
-def taken(pod_class: PodClass, room: Room) -> Mask:
-    """Return bool[n]: nodes where a pod holds a conflicting port, those placed now included."""
+def taken(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mask:
+    """Return bool[m]: nodes (of these rows; None: all) where a pod holds a conflicting port.
+
+    Those placed now are included.
+    """
+    ports = pod_class.shape.host_ports
     mask = np.zeros(len(room.free), np.bool_)
-    for port in pod_class.shape.host_ports:
-        mask[room.snapshot.rows_with_port(port)] = True
-    for other, rows in room.ports_taken:
+    for port in ports:
+        if rows is None:
+            mask[room.snapshot.rows_with_port(port)] = True
+        else:
+            mask[[row for row in rows.tolist() if room.snapshot.has_port(row, port)]] = True
+    for other, where in room.ports_taken:
         if conflict(pod_class.shape, other.shape):
-            mask[rows] = True
-    return mask
+            mask[where] = True
+    return mask if rows is None else mask[rows]
 
 
 def conflict(shape: PodShape, other: PodShape) -> bool:

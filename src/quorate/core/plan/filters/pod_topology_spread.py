@@ -6,7 +6,7 @@ constraints (DoNotSchedule) are looked at here; the soft ones are a score.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -91,21 +91,67 @@ def counts_pods_of(constraint: SpreadConstraint, other: PodClass, room: Room) ->
     return bool(labels and labels.requirements) and matches_itself(constraint, other, room)
 
 
-def counted(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Mask:
-    """Return bool[n]: nodes that count: with the labels of all hard constraints, and included."""
-    return has_labels(hard_ones(pod_class), room) & included(constraint, pod_class, room)
+class Counted(NamedTuple):
+    """Which nodes a constraint counts (bool[n]), and in how many domains."""
+
+    nodes: Mask
+    domains: int
+    is_all: bool
+    """Whether these are all nodes that bear its label."""
+
+
+def counted(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Counted:
+    """Return the nodes that count: with the labels of all hard constraints, and included."""
+    return counted_with(hard_ones(pod_class), constraint, pod_class, room)
+
+
+def counted_with(
+    labelled: list[SpreadConstraint] | None,
+    constraint: SpreadConstraint,
+    pod_class: PodClass,
+    room: Room,
+) -> Counted:
+    """Return the nodes that count: with the labels of some constraints (None: any), and included.
+
+    Those without the constraint's own label are in no domain.
+    """
+
+    def make() -> Counted:
+        nodes = included(constraint, pod_class, room)
+        if labelled is not None:
+            nodes &= has_labels(labelled, room)
+        has_label = room.has_label(constraint.topology_key)
+        column = room.snapshot.label(constraint.topology_key)
+        domains = np.unique(column.codes[: len(nodes)][nodes & has_label])
+        is_all = bool((nodes >= (has_label & room.snapshot.alive)).all())
+        nodes.setflags(write=False)
+        return Counted(nodes, len(domains), is_all)
+
+    keys = None if labelled is None else tuple(one.topology_key for one in labelled)
+    policies = constraint.topology_key, constraint.honor_affinity, constraint.honor_taints
+    return room.masks.kept(room, ("counted", pod_class.base, keys, policies), make)
+
+
+def pods_by_domain(constraint: SpreadConstraint, counted: Counted, room: Room) -> Ints:
+    """Return int64[n]: pods that count in the node's domain; 0 without the label."""
+    labels = constraint.selector.labels
+    if labels is None or not labels.requirements:
+        return np.zeros(len(counted.nodes), np.int64)
+    if counted.is_all:
+        number = room.snapshot.neighbours.selector_id(constraint.selector)
+        return room.sums(Key(Column.STAYING, number, constraint.topology_key))
+    here = np.where(counted.nodes, matching(constraint, room), 0)
+    return room.domain_sums(constraint.topology_key, here)
 
 
 def is_skewed(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> Mask:
     """Return bool[n]: nodes whose domain would exceed the emptiest one by more than maxSkew."""
     counts = counted(constraint, pod_class, room)
-    if not counts.any():
-        return np.zeros(len(counts), np.bool_)
-    codes = room.snapshot.label(constraint.topology_key).codes[: len(counts)]
-    pods = np.where(counts, matching(constraint, room), 0)
-    sums = room.domain_sums(constraint.topology_key, pods)
-    domains = len(np.unique(codes[counts]))
-    fewest = int(sums[counts].min()) if domains >= constraint.min_domains else 0
-    after = sums + matches_itself(constraint, pod_class, room)
-    skewed: Mask = after - fewest > constraint.max_skew
+    if not counts.domains:
+        return np.zeros(len(counts.nodes), np.bool_)
+    sums = pods_by_domain(constraint, counts, room)
+    is_enough = counts.domains >= constraint.min_domains
+    fewest = int(sums[counts.nodes].min()) if is_enough else 0
+    most = constraint.max_skew + fewest - matches_itself(constraint, pod_class, room)
+    skewed: Mask = sums > most
     return skewed

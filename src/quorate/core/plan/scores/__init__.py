@@ -42,8 +42,9 @@ ALLOCATION: dict[str, ModuleType] = {
 def standing_score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
     """Return int64[n]: the weighted sum of the scores that allocation does not change."""
     total = np.zeros(len(room.free), np.int64)
+    weights = dict(pod_class.profile.weights)
     for name, rule in STANDING.items():
-        weight = pod_class.profile.weight(name)
+        weight = weights.get(name, 0)
         score = rule.score(pod_class, room, feasible) if weight else None
         if score is not None:
             total += weight * score
@@ -53,8 +54,9 @@ def standing_score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints:
 def allocation_score(pod_class: PodClass, amounts: Amounts) -> Ints:
     """Return int64[m]: the weighted sum of kube-scheduler's two scores of allocation."""
     total = np.zeros(len(amounts.free), np.int64)
+    weights = dict(pod_class.profile.weights)
     for name, rule in ALLOCATION.items():
-        weight = pod_class.profile.weight(name)
+        weight = weights.get(name, 0)
         score = rule.score(pod_class, amounts) if weight else None
         if score is not None:
             total += weight * score

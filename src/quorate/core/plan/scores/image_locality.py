@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.model import PodShape
 from quorate.core.state.encoding import Ints, Mask, PodClass
 
 if TYPE_CHECKING:
@@ -24,9 +25,15 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     table, shape = room.snapshot.table, pod_class.shape
     if not any(image in table.images for image in shape.images):
         return None
+    return room.masks.kept(
+        room, ("ImageLocality", pod_class.base), lambda: _scores(shape, room), images=True
+    )
+
+
+def _scores(shape: PodShape, room: Room) -> Ints:
     total = np.zeros(len(room.free), np.int64)
     for image in shape.images:
-        sizes = table.images.get(image, {})
+        sizes = room.snapshot.table.images.get(image, {})
         part = len(sizes) / max(room.snapshot.nodes_alive, 1)
         for row, size in sizes.items():
             total[row] += int(size * part)

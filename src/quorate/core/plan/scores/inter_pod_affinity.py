@@ -25,23 +25,17 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     shape, profile = pod_class.shape, pod_class.profile
     if profile.ignore_preferred_terms_of_existing_pods and not shape.preferred_affinity:
         return None
-    sums = [
-        one.weight * room.domain_sums(one.term.topology_key, room.counts(_pods(one.term, room)))
-        for one in shape.preferred_affinity
-    ]
+    parts = [(one.weight, _pods(one.term, room)) for one in shape.preferred_affinity]
     if hard := profile.hard_pod_affinity_weight:
-        sums += [
-            hard * room.domain_sums(key.topology, room.counts(key))
-            for key in room.terms(pod_class, Column.ATTRACTED)
-        ]
-    sums += [
-        room.domain_sums(key.topology, room.counts(key))
-        for key in room.terms(pod_class, Column.PULL)
-    ]
-    if not sums or not feasible.any():
+        parts += [(hard, key) for key in room.terms(pod_class, Column.ATTRACTED)]
+    parts += [(1, key) for key in room.terms(pod_class, Column.PULL)]
+    if not parts or not feasible.any():
         return None
-    raw = np.sum(sums, axis=0)
-    least, most = int(raw[feasible].min()), int(raw[feasible].max())
+    raw = np.zeros(len(feasible), np.int64)
+    for weight, key in parts:
+        raw += weight * room.sums(key)
+    among = raw[feasible]
+    least, most = int(among.min()), int(among.max())
     if least == most:
         return np.zeros(len(raw), np.int64)
     scores: Ints = (100.0 * ((raw - least) / float(most - least))).astype(np.int64)
@@ -49,4 +43,5 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
 
 
 def _pods(term: PodTerm, room: Room) -> Key:
-    return Key(Column.PODS, room.snapshot.neighbours.selector_id(term.selector))
+    number = room.snapshot.neighbours.selector_id(term.selector)
+    return Key(Column.PODS, number, term.topology_key)

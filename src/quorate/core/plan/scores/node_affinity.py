@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.model import PreferredTerm
 from quorate.core.plan.filters.node_affinity import matches_term
 from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room
@@ -18,9 +20,17 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     preferred = (*pod_class.shape.preferred_terms, *pod_class.profile.added_preferred)
     if not preferred:
         return None
-    raw = np.zeros(len(room.free), np.int64)
-    for one in preferred:
-        if one.term.expressions or one.term.fields:
-            raw += one.weight * matches_term(one.term, room.snapshot)
+    raw = room.masks.kept(
+        room, ("preferred", pod_class.base), lambda: _raw(preferred, room.snapshot)
+    )
     highest = int(raw[feasible].max(initial=0))
     return 100 * raw // highest if highest else np.zeros(len(raw), np.int64)
+
+
+def _raw(preferred: tuple[PreferredTerm, ...], snapshot: Snapshot) -> Ints:
+    """Return int64[n]: the sum of the weights of the terms that the node matches."""
+    raw = np.zeros(len(snapshot), np.int64)
+    for one in preferred:
+        if one.term.expressions or one.term.fields:
+            raw += one.weight * matches_term(one.term, snapshot)
+    return raw

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.core.plan.amounts import Amounts
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.encoding import Ints, Mask, PodClass
 
 Fractions = npt.NDArray[np.float64]
 
@@ -24,7 +24,9 @@ def score(pod_class: PodClass, amounts: Amounts) -> Ints | None:
     names = [name for name, _ in pod_class.profile.balanced if name in columns]
     if not any(asked.get(columns[name]) for name in names):
         return None
-    with_pod, without = [], []
+    has: list[Mask] = []
+    with_pod: list[Fractions] = []
+    without: list[Fractions] = []
     for name in names:
         column = columns[name]
         amount = asked.get(column, 0)
@@ -32,33 +34,39 @@ def score(pod_class: PodClass, amounts: Amounts) -> Ints | None:
             continue
         size = amounts.allocatable[:, column]
         used = size - amounts.free[:, column]
-        with_pod.append(_fraction(used + amount, size))
-        without.append(_fraction(used, size))
-    change = _evenness(with_pod) - _evenness(without)
+        has.append(size > 0)
+        divisor = np.maximum(size, 1)
+        with_pod.append(np.minimum((used + amount) / divisor, 1.0))
+        without.append(np.minimum(used / divisor, 1.0))
+    change = _evenness(with_pod, has) - _evenness(without, has)
     # Go's division goes towards zero, but 50 + change is never below it.
     scores: Ints = 50 + (50 + change) // 2
     return scores
 
 
-def _fraction(used: Ints, size: Ints) -> Fractions:
-    """Return float64[n]: how full, at most 1; NaN where the node has none of it."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(size > 0, np.minimum(used / size, 1.0), np.nan)
+def _evenness(fractions: list[Fractions], has: list[Mask]) -> Ints:
+    """Return int64[m]: ``100 * (1 - standard deviation)`` of the resources that the node has.
+
+    ``fractions`` are float64[m], how full it is; ``has`` says where there is any of the resource.
+    """
+    if len(fractions) == 2:
+        both = has[0] & has[1]
+        deviation = np.where(both, np.abs(fractions[0] - fractions[1]) / 2, 0.0)
+    else:
+        deviation = _deviation(np.array(fractions), np.array(has))
+    scores: Ints = ((1 - deviation) * 100.0).astype(np.int64)
+    return scores
 
 
-def _evenness(fractions: list[Fractions]) -> Ints:
-    """Return int64[n]: ``100 * (1 - standard deviation)`` of the resources that the node has."""
-    table = np.array(fractions)
-    has = ~np.isnan(table)
+def _deviation(table: Fractions, has: Mask) -> Fractions:
+    """Return float64[m] from float64[k, m] and bool[k, m]: the deviation of what there is."""
     count = has.sum(axis=0)
     filled = np.where(has, table, 0.0)
     mean = filled.sum(axis=0) / np.maximum(count, 1)
     squares = np.where(has, (filled - mean) ** 2, 0.0).sum(axis=0)
     deviation = np.where(count > 2, np.sqrt(squares / np.maximum(count, 1)), 0.0)
-    if len(fractions) > 1:
-        first = np.take_along_axis(filled, has.argmax(axis=0)[None], axis=0)[0]
-        last_row = len(fractions) - 1 - has[::-1].argmax(axis=0)
-        last = np.take_along_axis(filled, last_row[None], axis=0)[0]
-        deviation = np.where(count == 2, np.abs((first - last) / 2), deviation)
-    scores: Ints = ((1 - deviation) * 100.0).astype(np.int64)
-    return scores
+    first = np.take_along_axis(filled, has.argmax(axis=0)[None], axis=0)[0]
+    last_row = len(table) - 1 - has[::-1].argmax(axis=0)
+    last = np.take_along_axis(filled, last_row[None], axis=0)[0]
+    found: Fractions = np.where(count == 2, np.abs((first - last) / 2), deviation)
+    return found

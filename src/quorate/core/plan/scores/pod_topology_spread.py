@@ -9,7 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.core.model import SpreadConstraint
-from quorate.core.plan.filters.pod_topology_spread import has_labels, included, matching
+from quorate.core.plan.filters.pod_topology_spread import (
+    counted_with,
+    has_labels,
+    matching,
+    pods_by_domain,
+)
 from quorate.core.state.encoding import Ints, Mask, PodClass
 
 if TYPE_CHECKING:
@@ -26,32 +31,38 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     constraints = [one for one in pod_class.spread if not one.hard]
     if not constraints or not feasible.any():
         return None
-    labelled = has_labels(constraints, room) if pod_class.spread_needs_labels else None
+    needed = constraints if pod_class.spread_needs_labels else None
+    labelled = has_labels(constraints, room) if needed else None
     scored = feasible if labelled is None else feasible & labelled
-    counted = room.snapshot.alive if labelled is None else room.snapshot.alive & labelled
     raw = np.zeros(len(feasible))
     for one in constraints:
-        raw += _one(one, pod_class, room, scored, counted)
+        raw += _one(one, pod_class, room, scored, needed)
     rounded = np.floor(raw + 0.5).astype(np.int64)
-    if not scored.any():
+    among = rounded[scored]
+    if not len(among):
         return np.zeros(len(feasible), np.int64)
-    least, most = int(rounded[scored].min()), int(rounded[scored].max())
+    least, most = int(among.min()), int(among.max())
     if most == 0:
         return np.where(scored, 100, 0)
     return np.where(scored, 100 * (most + least - rounded) // most, 0)
 
 
 def _one(
-    constraint: SpreadConstraint, pod_class: PodClass, room: Room, scored: Mask, counted: Mask
+    constraint: SpreadConstraint,
+    pod_class: PodClass,
+    room: Room,
+    scored: Mask,
+    needed: list[SpreadConstraint] | None,
 ) -> npt.NDArray[np.float64]:
-    """Return float64[n]: pods in the node's domain, weighted by how many domains there are."""
+    """Return float64[n]: pods in the node's domain, weighted by how many domains there are.
+
+    Only nodes with the labels of the ``needed`` constraints (None: any) count.
+    """
     key = constraint.topology_key
     if key == _HOSTNAME:
-        pods, size = matching(constraint, room), int(scored.sum())
+        pods, size = matching(constraint, room), int(np.count_nonzero(scored))
     else:
-        values = room.snapshot.label(key).codes[: len(scored)]
-        size = len(np.unique(values[scored]))
-        here = counted & included(constraint, pod_class, room)
-        pods = room.domain_sums(key, np.where(here, matching(constraint, room), 0))
+        pods = pods_by_domain(constraint, counted_with(needed, constraint, pod_class, room), room)
+        size = room.domains(key, scored)
     weighted = pods * math.log(size + 2) + (constraint.max_skew - 1)
     return np.where(room.has_label(key), weighted, 0.0)

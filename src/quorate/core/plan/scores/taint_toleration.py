@@ -16,11 +16,19 @@ if TYPE_CHECKING:
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 - 100 * count / max`` over the feasible nodes."""
+    raw, most = room.masks.kept(
+        room, ("PreferNoSchedule", pod_class.base), lambda: _raw(pod_class, room)
+    )
+    highest = int(raw[feasible].max(initial=0)) if most else 0
+    return 100 - 100 * raw // highest if highest else np.full(len(raw), 100, np.int64)
+
+
+def _raw(pod_class: PodClass, room: Room) -> tuple[Ints, int]:
+    """Return int64[n], how many such taints each node has, and the most."""
     column = room.snapshot.taint_sets()
     counts = [
         untolerated(pod_class.shape, cast("tuple[Taint, ...]", taints), ("PreferNoSchedule",))
         for taints in column.values
     ]
     raw = np.array([*counts, 0], np.int64)[column.codes[: len(room.free)]]
-    highest = int(raw[feasible].max(initial=0))
-    return 100 - 100 * raw // highest if highest else np.full(len(raw), 100, np.int64)
+    return raw, int(raw.max(initial=0))
