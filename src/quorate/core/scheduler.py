@@ -73,6 +73,7 @@ class Scheduler:
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
+        cluster.devices.pass_time(now_s)
         gangs, undo = self._preparations.step(cluster, now_s)
         draft = _Draft(gangs, undo)
         touched, evictions = self._take_news(now_s)
@@ -291,6 +292,11 @@ class Scheduler:
 
     def _wake_at_s(self) -> float | None:
         due = [*self._queue.backing_off.values(), *self._queue.alarms.values()]
-        for soon_s in (self._attempts.wake_at_s(), self.cluster.holds.wake_at_s()):
+        of = (
+            self._attempts.wake_at_s(),
+            self.cluster.holds.wake_at_s(),
+            self.cluster.devices.due_s(),
+        )
+        for soon_s in of:
             due += [] if soon_s is None else [soon_s]
         return min(due, default=None)
