@@ -21,6 +21,7 @@ from bench.shapes import Body, Shape
 from tools.controlplane import ComponentError
 from tools.controlplane.process import Component
 
+TOLD_TIMEOUT_S = 180.0
 PEER_NAMES = ("quorate", "kube-scheduler")
 # quorate in place of the cluster's own scheduler: the same name, and the same scores.
 _SCHEDULER_NAME = PEERS["kube-scheduler"].scheduler_name
@@ -44,7 +45,7 @@ _CHURNED = {
         "spec": {"selector": {"app": "foo"}, "ports": [{"port": 8080}]},
     },
 }
-_CHURNED[PODS_PATH]["metadata"]["labels"] = _CHURN
+_CHURNED[PODS_PATH]["metadata"]["labels"] |= _CHURN
 
 
 class ShapeBench(Ground):
@@ -88,7 +89,7 @@ class ShapeBench(Ground):
             try:
                 self._warm_up(shape, prefix, scheduler, folder)
                 if hopeless:
-                    self.create(PODS_PATH, hopeless)
+                    self._leave_waiting(hopeless, f"{prefix}-hopeless")
                 result.other_cores = self.settle(["kube-apiserver", "etcd"], scheduler.pid)
                 with self._churning(shape):
                     self._measure(shape, shape.as_case(), prefix, result, scheduler, folder)
@@ -100,6 +101,13 @@ class ShapeBench(Ground):
         finally:
             self._delete([*hopeless, *shapes.pods(shape, prefix, shape.measured)])
         return result
+
+    def _leave_waiting(self, hopeless: list[Body], prefix: str) -> None:
+        """Create them, and wait until each carries a word why it has no node."""
+        self.watch.begin([prefix])
+        self.create(PODS_PATH, hopeless)
+        are_told = lambda: len(self.watch.told) >= len(hopeless)  # noqa: E731
+        self.wait(are_told, "telling each hopeless pod why it waits", TOLD_TIMEOUT_S)
 
     def _warm_up(self, shape: Shape, prefix: str, scheduler: Component, folder: Path) -> None:
         case, warm = shape.warm_up(), Result(case="warm-up", peer="", run=0)

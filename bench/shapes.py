@@ -84,7 +84,7 @@ def pods(shape: Shape, run: str, count: int) -> list[Body]:
     """Describe the pods to be measured; the label says of which run they are."""
     made = [_pod(f"{run}-{number}", shape.spec(number)) for number in range(count)]
     for pod in made:
-        pod["metadata"].setdefault("labels", {})[GANG_LABEL] = f"{run}-0"
+        pod["metadata"]["labels"][GANG_LABEL] = f"{run}-0"
     return made
 
 
@@ -97,10 +97,14 @@ def standing_pods(shape: Shape) -> Iterator[Body]:
 
 
 def hopeless_pods(count: int, prefix: str) -> list[Body]:
-    """Describe pods that ask for more than any node has, with a priority above all others."""
+    """Describe pods that ask for more than any node has, with a priority above all others.
+
+    The label holds ``prefix``.
+    """
     requests = {"requests": {**_POD, "cpu": "9"}}
     made = [_pod(f"{prefix}-{number}", {}) for number in range(count)]
     for pod in made:
+        pod["metadata"]["labels"][GANG_LABEL] = prefix
         pod["spec"]["priorityClassName"] = PRIORITY_CLASS
         pod["spec"]["containers"][0]["resources"] = requests
     return made

@@ -29,9 +29,19 @@ class _Spec(msgspec.Struct):
     nodeName: str = ""  # noqa: N815  the API's own name
 
 
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] = []
+
+
 class _Pod(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status | str = msgspec.field(default_factory=_Status)  # text in an ERROR event
     code: int = 0  # of a Status, in an ERROR event
 
 
@@ -65,6 +75,7 @@ class PodWatch:
         self.interruptions = 0  #: how often the server ended the stream
         self.created_s: dict[str, float] = {}  #: pod -> arrival of its first event
         self.bound_s: dict[str, float] = {}  #: pod -> arrival of the first event with a node
+        self.told: set[str] = set()  #: pods that carry a word why they have no node
         self.gang_of: dict[str, str] = {}
         self.bound_of: dict[str, int] = {}  #: gang -> how many members are bound
         self.created_of: dict[str, int] = {}  #: gang -> how many members exist
@@ -96,6 +107,7 @@ class PodWatch:
             self._expected = frozenset(gangs)
             for seen in (self.created_s, self.bound_s, self.gang_of):
                 seen.clear()
+            self.told.clear()
             self.bound_of.clear()
             self.created_of.clear()
             self.interruptions = 0
@@ -168,6 +180,10 @@ class PodWatch:
             self.created_s[name] = now_s
             self.gang_of[name] = gang
             self.created_of[gang] = self.created_of.get(gang, 0) + 1
+        if name not in self.told and isinstance(pod.status, _Status):
+            conditions = ((one.type, one.status) for one in pod.status.conditions)
+            if ("PodScheduled", "False") in conditions:
+                self.told.add(name)
         if pod.spec.nodeName and name not in self.bound_s:
             self.bound_s[name] = now_s
             self.bound_of[gang] = self.bound_of.get(gang, 0) + 1

@@ -274,7 +274,8 @@ def _fields(struct):
 
 def _release_at_most_what_is_used(self, row, pod_class):
     for column, amount in pod_class.demands:
-        self.used[row, column] = max(0, self.used[row, column] - amount)
+        free = self.free[row, column] + amount
+        self.free[row, column] = min(free, self.allocatable[row, column])
 
 
 MUTATIONS = {
