@@ -156,9 +156,18 @@ class Room:
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         self._in_sum = None
-        for column, amount in pod_class.demands:
-            self.free[rows, column] -= amount * pods
-        self.scored[rows] += np.outer(pods, pod_class.shape.scored)
+        cpu, memory = pod_class.shape.scored
+        if len(rows) == 1:
+            row, count = int(rows[0]), int(pods[0])
+            for column, amount in pod_class.demands:
+                self.free[row, column] -= amount * count
+            self.scored[row, 0] += cpu * count
+            self.scored[row, 1] += memory * count
+        else:
+            for column, amount in pod_class.demands:
+                self.free[rows, column] -= amount * pods
+            self.scored[rows, 0] += cpu * pods
+            self.scored[rows, 1] += memory * pods
         if pod_class.shape.host_ports:
             self.ports_taken.append((pod_class, rows))
 
