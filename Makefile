@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ demo: $(STAMP) ## See what gangs do, in a minute, on an embedded cluster (ARGS=-
 bench: $(STAMP) controlplane ## Compare with the ceiling and with peers on one real API server
 	@$(BIN)/python -m bench.core_bench
 	@$(BIN)/python -m bench
+
+bench-shapes: $(STAMP) controlplane ## Compare with kube-scheduler on scheduler_perf's shapes (CASE=plain,..., RUNS=3)
+	@$(BIN)/python -m bench --case $(or $(CASE),shapes) --runs $(or $(RUNS),3)
 
 bench-core: $(STAMP) ## Measure the core without I/O
 	@$(BIN)/python -m bench.core_bench

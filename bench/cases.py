@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 NAMESPACE = "bench"
+PODS_PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
 GANG_LABEL = "bench.quorate.dev/gang"
 NODE = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
 GPUS_PER_NODE = 8

@@ -8,71 +8,45 @@ server, its nodes and the load are the same for all.
 import dataclasses
 import os
 import signal
-import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import cases
 from bench.cases import Case
-from bench.measurement import Actor, BenchError, Job, Measurement, Result, cpu_s, machine_cpu_s
+from bench.ground import Ground
+from bench.measurement import Actor, BenchError, Job, Measurement, Result
 from bench.peers.build import say
 from bench.peers.processes import PEERS, STOP_GRACE_S, Peer, start
-from bench.watcher import PodWatch
 from quorate.cli.manifests import render
-from tools.controlplane import ApiError, Cluster, ComponentError
-
-QUIET_CORES_MAX = 0.15
-QUIET_TIMEOUT_S = 60.0
-OTHERS_CORES_MAX = 0.3
+from tools.controlplane import ComponentError
 
 
-class ClusterBench:
-    """One control plane, and the runs on it. A context manager."""
+class ClusterBench(Ground):
+    """The runs on one control plane. A context manager."""
 
     def __init__(self, progress: Callable[[str], None] = say) -> None:
-        self._progress = progress
-        self._folder = tempfile.TemporaryDirectory(prefix="quorate-bench-")
-        self.folder = Path(self._folder.name)
-        self.cluster = Cluster.start(progress=progress)
+        super().__init__(progress)
         # Bound pods stay as they are: no kubelet's status writes beside the binds.
         os.kill(self.cluster.pid("kwok"), signal.SIGTERM)
         self._nodes = 0
-        namespace = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": cases.NAMESPACE},
-        }
-        self.cluster.api("POST", "/api/v1/namespaces", namespace)
         self.cluster.kubectl("apply", "-f", "-", input=render(parts=["crds"]))
         self.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
-        self._wait(self._has_service_account, "the namespace's ServiceAccount", 30.0)
-        cluster = self.cluster
-        self._watch = PodWatch(cluster.server, cluster.ca, cluster.admin_token, cases.NAMESPACE)
-
-    def __enter__(self) -> "ClusterBench":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._watch.stop()
-        self.cluster.stop()
-        self._folder.cleanup()
 
     def measure(self, case: Case, peers: Sequence[Peer], runs: int) -> list[Result]:
         """Run a case by each peer in turn, ``runs`` times."""
         if not self._nodes:
             # The API server keeps few recent events of a resource until there have been many, and
             # cuts watches that fall behind them: the first run would be unlike all others.
-            self._progress("warming up the API server")
+            self.progress("warming up the API server")
             self._set_nodes(case.nodes)
             self._run(case, PEERS["ceiling"], -1)
         self._set_nodes(case.nodes)
         results = []
         for run in range(runs):
             for peer in peers:
-                self._progress(f"{case.name}, {peer.title}, run {run + 1} of {runs}")
+                self.progress(f"{case.name}, {peer.title}, run {run + 1} of {runs}")
                 result = self._run(case, peer, run)
-                self._progress(f"{case.name}, {peer.title}: {result.in_short()}")
+                self.progress(f"{case.name}, {peer.title}: {result.in_short()}")
                 results.append(result)
         return results
 
@@ -134,9 +108,10 @@ class ClusterBench:
 
     def _measure(self, case: Case, peer: Peer, prefix: str, result: Result, actor: Actor) -> None:
         self._create_pod_groups(case, peer, prefix)
-        result.other_cores = self._settle()
-        kubeconfig = self.cluster.kubeconfig
-        Measurement(case, self._watch, result, actor).run(kubeconfig, prefix, peer)
+        result.other_cores = self.settle(["kube-apiserver", "kube-controller-manager"])
+        objects = cases.pods(case, prefix, peer.dialect, peer.scheduler_name)
+        gangs = cases.gang_names(case, prefix)
+        Measurement(case, self.watch, result, actor).run(self.cluster.kubeconfig, gangs, objects)
 
     # The cluster between runs
 
@@ -144,9 +119,9 @@ class ClusterBench:
         if count == self._nodes:
             return
         if self._nodes:
-            self._progress(f"deleting {self._nodes} nodes")
+            self.progress(f"deleting {self._nodes} nodes")
             self.cluster.delete_all_nodes()
-        self._progress(f"creating {count} nodes")
+        self.progress(f"creating {count} nodes")
         self.cluster.create_nodes(count, allocatable=cases.NODE)
         self._nodes = count
 
@@ -166,41 +141,4 @@ class ClusterBench:
                 self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0", timeout_s=120)
                 return not self.cluster.api("GET", f"{path}?limit=1")["items"]
 
-            self._wait(is_empty, f"the end of all {path.rpartition('/')[2]}", 120.0)
-
-    def _settle(self) -> float:
-        """Wait until the control plane has digested what was done before.
-
-        Gives how many cores something else on this machine keeps busy: it spoils the figures.
-        """
-        pids = [self.cluster.pid(name) for name in ("kube-apiserver", "kube-controller-manager")]
-        deadline_s = time.monotonic() + QUIET_TIMEOUT_S
-        while True:
-            before_s, all_before_s = sum(map(cpu_s, pids)), machine_cpu_s()
-            time.sleep(1.0)
-            busy_s = sum(map(cpu_s, pids)) - before_s
-            others_s = machine_cpu_s() - all_before_s - busy_s
-            if busy_s < QUIET_CORES_MAX or time.monotonic() > deadline_s:
-                break
-        if busy_s >= QUIET_CORES_MAX:
-            self._progress(f"the control plane is busy after {QUIET_TIMEOUT_S:.0f} s; going on")
-        if others_s >= OTHERS_CORES_MAX:
-            self._progress(f"other processes use {others_s:.1f} cores: figures will be too high")
-        return others_s
-
-    def _has_service_account(self) -> bool:
-        path = f"/api/v1/namespaces/{cases.NAMESPACE}/serviceaccounts/default"
-        try:
-            self.cluster.api("GET", path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return False
-        return True
-
-    def _wait(self, ready: Callable[[], bool], what: str, timeout_s: float) -> None:
-        deadline_s = time.monotonic() + timeout_s
-        while not ready():
-            if time.monotonic() > deadline_s:
-                raise BenchError(f"{what} took more than {timeout_s:.0f} s")
-            time.sleep(0.2)
+            self.wait(is_empty, f"the end of all {path.rpartition('/')[2]}", 120.0)

@@ -4,12 +4,16 @@ In: a job as a JSON file. Out: JSON lines. Started by ``cluster_bench``, each as
 own, so that no measurement shares an interpreter with another::
 
     python -m bench.loads create JOB    creates what the job lists, then prints when
+    python -m bench.loads delete JOB    deletes what the job lists, then prints "done"
+    python -m bench.loads churn JOB     makes objects anew once a second, until it is killed
     python -m bench.loads ceiling JOB   prints "ready", then binds each gang whose name it reads
 
 Both use quorate's own client of the API, with as many connections as quorate.
 """
 
 import asyncio
+import contextlib
+import itertools
 import sys
 import time
 from collections.abc import Awaitable, Sequence
@@ -22,6 +26,7 @@ import uvloop
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import credentials_from_kubeconfig
+from quorate.shell.kube.errors import NotFound
 
 CONNECTIONS = 64
 
@@ -56,6 +61,50 @@ async def create(job: CreateJob) -> Created:
         first_s = time.monotonic()
         await _all([client.post(job.path, body) for body in bodies])
         return Created(first_s=first_s, last_s=time.monotonic())
+
+
+class DeleteJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Delete the objects at ``paths``, without grace."""
+
+    kubeconfig: str
+    paths: list[str]
+
+
+async def delete(job: DeleteJob) -> None:
+    """Delete the objects; one that is gone is as good."""
+    options = msgspec.json.encode({"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
+
+    async def one(client: KubeClient, path: str) -> bytes:
+        with contextlib.suppress(NotFound):
+            return await client.delete(path, options)
+        return b""
+
+    async with await _client(job.kubeconfig) as client:
+        await _all([one(client, path) for path in job.paths])
+
+
+class ChurnJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects by the path of their collection; the name of each gets a number."""
+
+    kubeconfig: str
+    objects: dict[str, dict[str, Any]]
+
+
+CHURN_EVERY_S = 1.0
+
+
+async def churn(job: ChurnJob) -> None:
+    """Delete what was made a second ago and make it anew, under another name."""
+    options = msgspec.json.encode({"gracePeriodSeconds": 0})
+    async with await _client(job.kubeconfig) as client:
+        for number in itertools.count():
+            for path, made in job.objects.items():
+                name = made["metadata"]["name"]
+                if number:
+                    await client.delete(f"{path}/{name}-{number - 1}", options)
+                metadata = {**made["metadata"], "name": f"{name}-{number}"}
+                await client.post(path, {**made, "metadata": metadata})
+            await asyncio.sleep(CHURN_EVERY_S)
 
 
 WARM_UP_S = 1.0
@@ -117,6 +166,11 @@ def main(arguments: list[str]) -> int:
     if kind == "create":
         created: Any = uvloop.run(create(msgspec.json.decode(data, type=CreateJob)))
         _say(msgspec.json.encode(created).decode())
+    elif kind == "delete":
+        uvloop.run(delete(msgspec.json.decode(data, type=DeleteJob)))
+        _say("done")
+    elif kind == "churn":
+        uvloop.run(churn(msgspec.json.decode(data, type=ChurnJob)))
     else:
         assert kind == "ceiling", f"no such job: {kind}"
         uvloop.run(ceiling(msgspec.json.decode(data, type=CeilingJob)))

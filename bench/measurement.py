@@ -16,7 +16,6 @@ from typing import IO, Any
 
 from bench import cases
 from bench.cases import Case
-from bench.peers.processes import Peer
 from bench.watcher import PodWatch
 
 IDLE_WINDOW_S = 10.0
@@ -82,15 +81,10 @@ class Measurement:
         self._reached = False
         self._idle_from: tuple[float, float] | None = None
 
-    def run(self, kubeconfig: Path, prefix: str, peer: Peer) -> None:
+    def run(self, kubeconfig: Path, gangs: Sequence[str], pods: Sequence[dict[str, Any]]) -> None:
         """Create the pods and follow them until the case is over. Raises BenchError."""
-        case = self._case
-        self._watch.begin(cases.gang_names(case, prefix))
-        job = {
-            "kubeconfig": str(kubeconfig),
-            "path": f"/api/v1/namespaces/{cases.NAMESPACE}/pods",
-            "objects": cases.pods(case, prefix, peer.dialect, peer.scheduler_name),
-        }
+        self._watch.begin(gangs)
+        job = {"kubeconfig": str(kubeconfig), "path": cases.PODS_PATH, "objects": pods}
         self._cpu_before_s = cpu_s(self._actor.pid)
         with Job(self._actor.folder, "create", job) as load:
             started_s = time.monotonic()

@@ -21,6 +21,7 @@ from bench.cases import CASES
 from bench.measurement import Result
 from bench.peers import build
 from bench.peers.processes import PEERS
+from bench.shapes import SHAPES
 from quorate import __version__
 from tools.controlplane import versions
 
@@ -46,6 +47,10 @@ def print_tables(results: Sequence[Result], console: Console) -> None:
             if runs:
                 table.add_row(peer.title, *_row(runs, of_case, hold=case.hold_s > 0))
         console.print(table)
+
+
+def print_errors(results: Sequence[Result], console: Console) -> None:
+    """Print what was wrong with the runs that failed."""
     for result in results:
         if result.error:
             console.print(f"{result.case}, {result.peer}, run {result.run + 1}: {result.error}")
@@ -66,6 +71,7 @@ def to_json(results: Sequence[Result]) -> dict[str, Any]:
             **{name: metadata.version(name) for name in _PACKAGES},
         },
         "cases": [dataclasses.asdict(case) for case in CASES],
+        "shapes": [dataclasses.asdict(shape.as_case()) for shape in SHAPES],
         "results": [dataclasses.asdict(result) for result in results],
     }
 

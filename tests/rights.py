@@ -53,7 +53,8 @@ def _asked() -> Iterable[Right]:
     devices = ("deviceclasses", "resourceslices", "resourceclaims")
     for one in devices:
         yield from (Right(verb, "resource.k8s.io", one) for verb in ("list", "watch"))
-    yield from (Right(verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch"))
+    to_claims = ("get", "patch", "create", "delete")
+    yield from (Right(verb, "resource.k8s.io", "resourceclaims") for verb in to_claims)
     yield Right("patch", "resource.k8s.io", "resourceclaims/status")
     yield Right("patch", "resource.k8s.io", "resourceclaims/binding")
     yield Right("get", "", "pods")
@@ -79,6 +80,8 @@ def _asked() -> Iterable[Right]:
 
 
 ASKED = frozenset(_asked())
+PREEMPTION = Right("delete", "", "pods")
+"""Asked for by profiles that preempt, and granted by ``quorate manifests --preemption`` only."""
 CHECKED_BESIDES = frozenset({Right("patch", "resource.k8s.io", "resourceclaims/binding")})
 """No request names these: the API server asks for them when a claim's status gets devices."""
 

@@ -8,6 +8,7 @@ its client has no rate limit: the limits of the API server are what is measured.
 from pathlib import Path
 from typing import Any
 
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
 NATIVE_SCHEDULER_NAME = "native-gangs"
 COSCHEDULING_SCHEDULER_NAME = "scheduler-plugins-scheduler"
 NATIVE_FEATURE_GATES = "GenericWorkload=true,GangScheduling=true"
@@ -42,6 +43,11 @@ def coscheduling_config(kubeconfig: Path) -> dict[str, Any]:
 def native_config(kubeconfig: Path) -> dict[str, Any]:
     """Configure kube-scheduler with its default plugins; NATIVE_FEATURE_GATES turn gangs on."""
     return _config(kubeconfig, {"schedulerName": NATIVE_SCHEDULER_NAME})
+
+
+def default_config(kubeconfig: Path) -> dict[str, Any]:
+    """Configure kube-scheduler as it comes."""
+    return _config(kubeconfig, {"schedulerName": DEFAULT_SCHEDULER_NAME})
 
 
 def _config(kubeconfig: Path, profile: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,19 @@ PEERS = {
             dialect="x-k8s",
             scheduler_name=peers.COSCHEDULING_SCHEDULER_NAME,
         ),
+        Peer(
+            name="kube-scheduler",
+            title="kube-scheduler 1.36",
+            dialect="none",
+            scheduler_name=peers.DEFAULT_SCHEDULER_NAME,
+        ),
     )
+}
+
+_CONFIGS = {
+    "native": peers.native_config,
+    "coscheduling": peers.coscheduling_config,
+    "kube-scheduler": peers.default_config,
 }
 
 
@@ -101,11 +113,11 @@ def _kube_scheduler(
     peer: Peer, cluster: Cluster, folder: Path, port: int
 ) -> tuple[list[str], Callable[[], bool]]:
     native = peer.name == "native"
-    make_config = peers.native_config if native else peers.coscheduling_config
     config = folder / f"{peer.name}.json"
-    config.write_text(json.dumps(make_config(cluster.kubeconfig), indent=2))
+    config.write_text(json.dumps(_CONFIGS[peer.name](cluster.kubeconfig), indent=2))
     certificates = folder / f"{peer.name}-certificates"
-    binary = versions.binary("kube-scheduler") if native else coscheduling_binary()
+    is_other = peer.name == "coscheduling"
+    binary = coscheduling_binary() if is_other else versions.binary("kube-scheduler")
     command = [
         str(binary),
         f"--config={config}",

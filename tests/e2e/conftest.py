@@ -28,7 +28,13 @@ VOLCANO_CRDS = ("podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what the embedded cluster has not: webhooks, kube-scheduler, volumes, devices."""
     embedded = config.getoption("--cluster") == "embedded"
-    left_out = ("test_guard.py", "test_chaos_rivals.py", "test_devices.py", "test_volumes.py")
+    left_out = (
+        "test_guard.py",
+        "test_chaos_rivals.py",
+        "test_devices.py",
+        "test_twins.py",
+        "test_volumes.py",
+    )
     return True if embedded and collection_path.name in left_out else None
 
 

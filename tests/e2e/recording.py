@@ -9,6 +9,8 @@ from collections.abc import Callable
 import aiohttp
 from aiohttp import web
 
+from tests.servers import take_who_waits
+
 _HOP_BY_HOP = {"transfer-encoding", "connection", "keep-alive", "host"}
 
 
@@ -65,6 +67,7 @@ class Recording:
             self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
             self._ready.set()
             await self._stop.wait()
+            await take_who_waits()
             await runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:

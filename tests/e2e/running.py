@@ -34,6 +34,7 @@ CONFIG = {
     },
     "logFormat": "json",
 }
+BESIDE_ROLE = "quorate-preempting"
 
 
 def command_line(*args: str) -> list[str]:
@@ -57,14 +58,17 @@ def manifests(*args: str) -> str:
 def install_beside(cluster: Access, namespace: str) -> None:
     """Give a second scheduler the shipped RBAC in a namespace of its own, with its own lease.
 
-    What is cluster-wide and the same for both is left as it is; the binding has another name.
+    It may preempt, which the suite's own may not: so its ClusterRole has another name.
     """
-    parts = list(yaml.safe_load_all(manifests("--namespace", namespace, "--only", "rbac")))
+    options = ("--namespace", namespace, "--only", "rbac", "--preemption")
+    parts = list(yaml.safe_load_all(manifests(*options)))
     for part in parts:
         if part["kind"] == "ClusterRoleBinding":
             part["metadata"]["name"] = f"quorate-{namespace}"
-    wanted = [part for part in parts if part["kind"] != "ClusterRole"]
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(wanted))
+            part["roleRef"]["name"] = BESIDE_ROLE
+        if part["kind"] == "ClusterRole":
+            part["metadata"]["name"] = BESIDE_ROLE
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(parts))
 
 
 def uninstall(cluster: Access, namespace: str) -> None:

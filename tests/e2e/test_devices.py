@@ -153,3 +153,85 @@ def test_what_a_failed_attempt_wrote_is_taken_back(world, devices):
     world.cluster.api("PATCH", path, {"status": status}, content_type=kind)
     wait_for(lambda: allocated(world) == [], "the device is taken back")
     world.stays_unbound(for_s=0.3)
+
+
+RESOURCE = "example.com/gpu"
+
+
+def gang_by_resource(world, count: int) -> list[dict]:
+    """Pods that ask for devices as for an extended resource, and know nothing of claims."""
+    world.apply(pod_group("g", count))
+    pods = gang_pods("g", count)
+    for one in pods:
+        amounts = {RESOURCE: "1"}
+        one["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return pods
+
+
+def left_over(pod: dict) -> dict:
+    """A claim that was made for a pod's extended resources, and not used."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "controller": True}
+    request = {"name": "r", "exactly": {"deviceClassName": "gpus"}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": "left-over",
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "finalizers": ["resource.kubernetes.io/delete-protection"],
+            "ownerReferences": [owner | {key: pod["metadata"][key] for key in ("name", "uid")}],
+        },
+        "spec": {"devices": {"requests": [request]}},
+    }
+
+
+def backing_class(devices) -> None:
+    selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
+    devices(
+        "deviceclasses",
+        "DeviceClass",
+        "gpus",
+        {"selectors": selectors, "extendedResourceName": RESOURCE},
+    )
+
+
+def test_extended_resources_that_a_class_backs_become_devices_in_claims_made_for_the_pods(
+    world, devices
+):
+    nodes = world.nodes(2)
+    backing_class(devices)
+    for node in nodes:
+        devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 2))
+    world.create_pods(gang_by_resource(world, 4))
+    world.wait_bound(4)
+    assert sorted(allocated(world)) == sorted(f"{node}/gpu-{i}" for node in nodes for i in (0, 1))
+    by_name = {one["metadata"]["name"]: one for one in claims(world)}
+    for one in world.pods():
+        told = one["status"]["extendedResourceClaimStatus"]
+        claim = by_name.pop(told["resourceClaimName"])
+        assert claim["metadata"]["ownerReferences"][0]["uid"] == one["metadata"]["uid"]
+        assert claim["status"]["reservedFor"][0]["uid"] == one["metadata"]["uid"]
+        [given] = claim["status"]["allocation"]["devices"]["results"]
+        [mapping] = told["requestMappings"]
+        assert given["pool"] == one["spec"]["nodeName"]
+        assert given["request"] == mapping["requestName"]
+        assert mapping["resourceName"] == RESOURCE
+    assert not by_name
+
+
+def test_a_claim_that_was_made_in_vain_is_deleted_and_the_gang_starts_when_there_is_room(
+    world, devices
+):
+    [node] = world.nodes(1)
+    backing_class(devices)
+    devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 1))
+    pods = gang_by_resource(world, 2)
+    world.create_pods(pods)
+    world.wait_condition("cannot allocate all claims")
+    world.apply(left_over(world.pods()[0]))
+    wait_for(lambda: claims(world) == [], "what was left over is deleted")
+    world.stays_unbound(for_s=0.3)
+    more = world.nodes(1, prefix=f"{world.namespace}-more-")[0]
+    devices("resourceslices", "ResourceSlice", f"{more}-gpus", gpus(more, 1))
+    world.wait_bound(2)
+    assert len(set(allocated(world))) == 2

@@ -73,9 +73,10 @@ def test_a_held_slot_is_visible_everywhere(full):
     world = full()
     node = lose_for_good(world)
     message = world.wait_condition("holds room for gang", "gang=fresh")
-    assert message.startswith(
+    assert message.startswith("0/")
+    assert (
         f"1 member must start now and 0 fit: node {node} holds room for gang "
-        f"{world.namespace}/train until "
+        f"{world.namespace}/train until " in message
     )
     note = world.wait_event("SlotHeld", "room for 1 replacement is held until ")
     assert note.endswith(f"UTC on node {node}")

@@ -146,49 +146,7 @@ def test_members_that_disagree(world):
     is_told_everywhere(world, "g", "MembersDisagree", "pods g-0 and g-1 disagree in spec.priority")
 
 
-TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"gang": "g"}}}
-RULES = {
-    "VolumeBinding": {
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    },
-    "InterPodAffinity": {
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
-    },
-    "PodTopologySpread": {
-        "topologySpreadConstraints": [{**TERM, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
-    },
-    "DynamicResources": {
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
-        "container": {},
-    },
-}
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_rule_that_is_not_supported_holds_the_gang_and_is_named(world, rule):
-    world.nodes(2)
-    world.create_pods(world.gang("g", 2, **RULES[rule]))
-    is_told_everywhere(
-        world,
-        "g",
-        "RuleNotSupported",
-        f"needs the rule {rule}, which quorate does not know yet",
-    )
-    world.create_pods(world.gang("plain", 2))
-    world.wait_bound(2, "gang=plain")
-
-
-def test_an_anti_affinity_of_a_running_pod_holds_what_it_selects(world):
-    (node,) = world.nodes(1)
-    term = {**TERM, "labelSelector": {"matchLabels": {"gang": "g"}}}
-    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    guard = pod("guard", scheduler="default-scheduler", nodeName=node, affinity=apart)
-    world.create_pod(guard)
-    world.create_pods(world.gang("g", 2))
-    world.wait_condition("pod guard has an anti-affinity that selects")
-    assert world.bound("gang=g") == 0
-    world.delete_pod("guard")
-    world.wait_bound(2, "gang=g")
+MISSING_CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 
 
 def versions(world) -> dict[str, str]:
@@ -197,7 +155,7 @@ def versions(world) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "options",
-    [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, RULES["VolumeBinding"]],
+    [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, {"volumes": [MISSING_CLAIM]}],
 )
 def test_what_was_said_once_is_not_written_again(world, options):
     """The sentence names one member: always the same one, or each report would cause the next."""

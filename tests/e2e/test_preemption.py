@@ -1,7 +1,9 @@
 """A pod of high priority gets its room from pods of low priority, as kube-scheduler would do it."""
 
 import pytest
+import yaml
 
+from tests.e2e.running import manifests
 from tests.e2e.world import World, pod, wait_for
 from tools.embedded import Embedded
 
@@ -76,3 +78,39 @@ def test_a_pod_that_nothing_can_help_says_what_kube_scheduler_would(small):
         "1 Insufficient cpu. no new claims to deallocate, preemption: "
         "0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
+
+
+def test_without_the_right_nobody_is_touched_and_the_reason_says_how_to_grant_it(small, beside):
+    plain = without_the_right_to_delete(small.cluster, beside.scheduler_name)
+    small.create_pod(of("low", "low", cpu="4"))
+    small.wait_bound(1)
+    small.create_pod(of("high", "high", cpu="3"))
+    said = small.wait_condition("quorate manifests --preemption", "")
+    assert said.startswith("0/1 nodes are available: 1 Insufficient cpu. ")
+    assert [reason for reason, _ in small.conditions()] == ["Unschedulable"]
+    low = small.pod("low")
+    assert "deletionTimestamp" not in low["metadata"]
+    assert "DisruptionTarget" not in {one["type"] for one in low["status"]["conditions"]}
+    assert "nominatedNodeName" not in small.pod("high")["status"]
+    small.cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(granting(plain)))
+    wait_for(lambda: "high" in small.where(), "it is bound once the right is granted")
+    small.cluster.kubectl("delete", "clusterrole", plain["metadata"]["name"])
+
+
+def without_the_right_to_delete(cluster, namespace: str) -> dict:
+    """Bind a scheduler's account to what the manifests grant by default; return that role."""
+    parts = list(yaml.safe_load_all(manifests("--namespace", namespace, "--only", "rbac")))
+    [role] = [one for one in parts if one["kind"] == "ClusterRole"]
+    [binding] = [one for one in parts if one["kind"] == "ClusterRoleBinding"]
+    role["metadata"]["name"] = binding["metadata"]["name"] = f"quorate-{namespace}"
+    binding["roleRef"]["name"] = f"quorate-{namespace}"
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
+    cluster.kubectl("delete", "clusterrolebinding", f"quorate-{namespace}")
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(binding))
+    return role
+
+
+def granting(role: dict) -> dict:
+    """Return the role with what ``--preemption`` adds."""
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}
+    return {**role, "rules": [*role["rules"], rule]}

@@ -17,8 +17,8 @@ from quorate.core.plan.room import Room
 from quorate.core.profile import KUBE_SCHEDULER
 from quorate.core.state.cluster import Cluster
 from tools.oracle import Oracle, OracleError
-from tools.parity.compare import differences
-from tools.parity.devices import draw_device_case, ends_in_error
+from tools.parity.compare import differences, differences_by_node, ends_in_error
+from tools.parity.devices import draw_device_case
 from tools.parity.ours import SCHEDULER, answer, changes_of
 from tools.parity.seeded import Seeded
 
@@ -41,7 +41,7 @@ def test_random_claims_agree(oracle: Oracle, first: int) -> None:
         met["features"] += any("NodeDeclaredFeatures" in said for said in ours.filters.values())
         if ends_in_error(theirs):
             met["broken"] += 1
-            found = differences_by_node(ours.filters, theirs)
+            found = differences_by_node(ours, theirs)
         else:
             met["feasible" if ours.feasible else "infeasible"] += 1
             found = differences(ours, theirs)
@@ -50,23 +50,6 @@ def test_random_claims_agree(oracle: Oracle, first: int) -> None:
     assert met["refused"] < BLOCK // 10
     of_each = (met[kind] for kind in ("feasible", "infeasible", "broken", "features"))
     assert min(of_each) > BLOCK // 20
-
-
-def differences_by_node(ours, theirs) -> list[str]:
-    """Compare the rule by node; an error of kube-scheduler's is a refusal of ours."""
-    found = []
-    for node, said in theirs["filter"].items():
-        verdict = (said or {}).get(RULE)
-        mine = ours[node].get(RULE)
-        if verdict is not None and verdict["code"] == "Error":
-            same = mine is not None
-        elif verdict is not None and verdict["code"] != "PreFilterResult":
-            same = mine == (verdict["code"], tuple(verdict["reasons"]))
-        else:
-            same = mine is None
-        if not same:
-            found.append(f"{node}: ours {mine}, kube-scheduler's {verdict}")
-    return found
 
 
 @pytest.mark.parametrize("first", range(1, CASES + 1, BLOCK))

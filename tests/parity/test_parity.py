@@ -80,5 +80,8 @@ def test_a_rule_that_were_missing_would_be_noticed(oracle: Oracle, rule: str) ->
 
 @pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
 def test_a_deliberate_difference_is_still_one(oracle: Oracle, named: Named) -> None:
-    assert tuple(oracle.ask(named.case)["feasible"]) == named.their_feasible
-    assert tuple(answer(named.case).feasible) == named.our_feasible
+    theirs, ours = oracle.ask(named.case), answer(named.case)
+    assert tuple(theirs["feasible"]) == named.their_feasible
+    assert tuple(ours.feasible) == named.our_feasible
+    assert (theirs.get("preemption") or {}).get("node", "") == named.their_cleared
+    assert (ours.preemption.node if ours.preemption else "") == named.our_cleared

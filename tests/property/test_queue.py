@@ -1,6 +1,7 @@
 """The queue: an order that depends on nothing else, and blocked gangs that are woken exactly."""
 
 import random
+from itertools import islice
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +49,38 @@ keys = st.builds(
     st.sampled_from(["x-k8s", "labels", "pod"]),
     st.sampled_from(["team", "other"]),
 )
+
+
+@profile(200)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("ready"), st.sampled_from(NAMES), st.integers(0, 2)),
+            st.tuples(st.just("gone"), st.sampled_from(NAMES)),
+            st.tuples(st.just("take"), st.integers(0, 4)),
+        ),
+        max_size=40,
+    )
+)
+def test_gangs_that_a_decision_did_not_come_to_keep_their_place_until_something_happens(script):
+    queue, gangs, ready = Queue(), {}, set()
+    for move, *arguments in script:
+        if move == "ready":
+            name, age_s = arguments
+            gang = gangs.setdefault(key(name), GangEntry(key(name)))
+            gang.first_created_s = float(age_s)
+            queue.make_ready([gang.key])
+            ready.add(gang.key)
+        elif move == "gone":
+            gangs.pop(key(arguments[0]), None)
+            ready.discard(key(arguments[0]))
+        else:
+            taken = [gang.key for gang in islice(queue.take_ready(gangs), arguments[0])]
+            in_order = sorted(ready, key=lambda one: order_key(gangs[one]))
+            assert taken == in_order[: arguments[0]]
+            ready.difference_update(taken)
+            assert ready <= queue.ready
+            assert queue.ready.isdisjoint(taken)
 
 
 @profile(100)

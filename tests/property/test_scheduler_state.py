@@ -35,10 +35,10 @@ def node_facts(cluster):
     """Used amounts by node and resource, and the holders of host ports."""
     table = cluster.nodes
     used = {
-        (name, resource): int(table.used[row, column])
+        (name, resource): int(table.used(row)[column])
         for name, row in table.rows.items()
         for resource, column in table.resources.columns.items()
-        if table.used[row, column]
+        if table.used(row)[column]
     }
     names = {row: name for name, row in table.rows.items()}
     ports = {
@@ -75,7 +75,7 @@ def test_counts_by_change_equal_a_recount(script, packing):
     }
     assert kept.waiting == fresh.waiting
     alive = kept.nodes.alive[: len(kept.nodes)]
-    assert not np.any(kept.nodes.used[: len(kept.nodes)][~alive])
+    assert not np.any(kept.nodes.free[: len(kept.nodes)][~alive])
 
 
 @profile(400)

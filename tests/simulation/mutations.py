@@ -22,6 +22,7 @@ from quorate.shell.app import App
 from quorate.shell.commit import binder
 from quorate.shell.kube.watching import Reflector
 from quorate.shell.leader import Elector
+from quorate.shell.watch import pod_shape
 from quorate.shell.watch.feed import Feed
 
 UID = "each bind was decided on and names its pod's uid"
@@ -39,6 +40,7 @@ LOGGED = "no task fails unseen"
 TOLD = "every pod is bound or has a reason"
 STATUS = "status follows from live objects"
 HELD = "nothing is held for a finished gang"
+APART = "members that stay apart do not meet"
 TRUTH = "the leader knows what is true"
 
 
@@ -74,7 +76,7 @@ def lost_answer_is_failure(patch):
         path = binder.pod_path(bind.namespace, bind.name, "binding")
         try:
             await self._client.post(path, binder._binding(job))
-        except binder._TRANSIENT as error:
+        except binder.TRANSIENT as error:
             return BindFailed(bind.uid, bind.node, BindFailure.REFUSED, error.message)
         except binder.NotFound:
             return BindFailed(bind.uid, bind.node, BindFailure.GONE)
@@ -262,6 +264,10 @@ def min_that_is_edited_undoes_what_was_sealed(patch):
     patch.setattr(GangEntry, "_is_quorate_with", by_min_alone)
 
 
+def rules_between_pods_are_not_read(patch):
+    patch.setattr(pod_shape, "required_terms", lambda written, namespace: ())
+
+
 def _fields(struct):
     return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
@@ -302,5 +308,6 @@ MUTATIONS = {
         Mutation(sealing_binds_are_sent_whatever_happened_since, (MARKED, PARTIAL)),
         Mutation(min_that_is_edited_undoes_what_was_sealed, (STARTED,), first_seed=1500),
         Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL)),
+        Mutation(rules_between_pods_are_not_read, (APART,)),
     )
 }

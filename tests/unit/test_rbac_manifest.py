@@ -10,10 +10,10 @@ from quorate.cli.manifests import render
 from quorate.embedded.api import rbac
 from quorate.embedded.api.writing import User
 from quorate.embedded.store.store import Store
-from tests.rights import ASKED, LEASE, NAMESPACE, Right, granted
+from tests.rights import ASKED, LEASE, NAMESPACE, PREEMPTION, Right, granted
 
-RBAC = render(parts=["rbac"])
-OBJECTS = [one for one in yaml.safe_load_all(render()) if one]
+RBAC = render(parts=["rbac"], preemption=True)
+OBJECTS = [one for one in yaml.safe_load_all(render(preemption=True)) if one]
 QUORATE = User(f"system:serviceaccount:{NAMESPACE}:quorate")
 DOCS = Path(__file__).parents[2] / "docs" / "security.md"
 BUCKETS = {
@@ -71,6 +71,13 @@ def refused(objects: list[dict]) -> set[Right]:
 def test_the_manifests_grant_what_is_asked_for_and_nothing_else():
     assert set(granted(RBAC)) == ASKED
     assert len(granted(RBAC)) == len(ASKED), "a right is granted twice: removing one proves nothing"
+
+
+def test_no_pod_may_be_deleted_unless_preemption_is_asked_for():
+    text = render(parts=["rbac"])
+    assert set(granted(text)) == ASKED - {PREEMPTION}
+    assert len(granted(text)) == len(ASKED) - 1
+    assert not [right for right in granted(text) if right.verb == "delete"]
 
 
 def test_the_whole_manifest_suffices():

@@ -250,7 +250,7 @@ def test_the_view_shows_whose_each_gpu_is_and_what_waits():
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("clusters", [1, 2])
 def test_the_view_fits_the_terminal_at_its_fullest(width, clusters):
-    why = "8 members must start together and 0 fit: 0/4 nodes are available: 4 Insufficient gpu."
+    why = "0/4 nodes are available: 4 Insufficient gpu. 8 members must start together and 0 fit"
     gangs = {gang.name: GangSeen(gang=gang, members=members(8, gpus=2, why=why)) for gang in GANGS}
     gangs["blue"] = GangSeen(gang=BLUE, members=members(8, node="s4a55e8", gpus=2))
     picture = Picture(nodes={f"s4a55e{i}": 4 for i in range(4)} | {"s4a55e8": 16}, gangs=gangs)

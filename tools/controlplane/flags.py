@@ -73,6 +73,8 @@ def kube_controller_manager(credentials: Credentials, kubeconfig: Path) -> list[
         f"--feature-gates={FEATURE_GATES}",
         "--use-service-account-credentials",
         f"--root-ca-file={credentials.ca}",
+        # For Secrets with a token of a ServiceAccount.
+        f"--service-account-private-key-file={credentials.service_account_key}",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
         "--controllers=*,-ttl-controller",  # it annotates every node when their number grows

@@ -18,6 +18,7 @@ NAMESPACES = ("default", "team-a", "team-b")
 ZONE, HOSTNAME, DISK = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "disk"
 KEYS = (ZONE, HOSTNAME, DISK, "absent")
 APPS = ("web", "db", "cache")
+OWNERS = ("ReplicaSet", "StatefulSet")
 TAINTS = ("dedicated", "gpu", "node.kubernetes.io/not-ready")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 IMAGES = ("registry.example/app:v1", "registry.example/base", "tool@sha256:00ff")
@@ -118,10 +119,13 @@ def pod(choice: Choice, name: str) -> Object:
     for field, (percent, draw) in rarer.items():
         if choice.chance(percent):
             spec[field] = draw(choice)
-    return {
-        "metadata": {"name": name, "namespace": choice.pick(NAMESPACES), "labels": labels},
-        "spec": spec,
-    }
+    meta: Object = {"name": name, "namespace": choice.pick(NAMESPACES), "labels": labels}
+    if choice.chance(15):
+        owner = {"kind": choice.pick(OWNERS), "name": choice.pick(("o0", "o1", "gone"))}
+        meta["ownerReferences"] = [
+            {"apiVersion": "apps/v1", "uid": "owner", "controller": True, **owner}
+        ]
+    return {"metadata": meta, "spec": spec}
 
 
 def _init_containers(choice: Choice) -> list[Object]:
@@ -281,7 +285,7 @@ def spreads(choice: Choice) -> list[Object]:
 
 
 def namespaces(choice: Choice) -> list[Object]:
-    """Return the namespaces, with labels."""
+    """Return the namespaces, with labels; rarely one is not known (any more)."""
     return [
         {
             "apiVersion": "v1",
@@ -289,22 +293,35 @@ def namespaces(choice: Choice) -> list[Object]:
             "metadata": {"name": name, "labels": {"kind": choice.pick(("prod", "test"))}},
         }
         for name in NAMESPACES
+        if not choice.chance(2)
     ]
 
 
 def selecting(choice: Choice) -> list[Object]:
-    """Return Services, by whose selectors pods without constraints are spread."""
+    """Return Services and owners, by whose selectors pods without constraints are spread."""
     found: list[Object] = []
     for index in range(choice.number(0, 2)):
         selector = {"app": choice.pick(APPS)}
         if choice.chance(30):
             selector["tier"] = "front"
+        if choice.chance(10):  # its endpoints are made by hand
+            selector = {}
         found.append(
             {
                 "apiVersion": "v1",
                 "kind": "Service",
                 "metadata": {"name": f"s{index}", "namespace": choice.pick(NAMESPACES)},
                 "spec": {"selector": selector},
+            }
+        )
+    for index in range(choice.number(0, 2)):
+        labels = {"app": choice.pick(APPS)}
+        found.append(
+            {
+                "apiVersion": "apps/v1",
+                "kind": choice.pick(OWNERS),
+                "metadata": {"name": f"o{index}", "namespace": choice.pick(NAMESPACES)},
+                "spec": {"selector": {"matchLabels": labels}},
             }
         )
     return found

@@ -9,6 +9,7 @@ from tools.parity.ours import Answer
 
 Theirs = Mapping[str, Any]
 
+_DEVICES = "DynamicResources"
 _UNKNOWN = frozenset({"GangScheduling", "NodeName"})
 _OF_VOLUMES = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
 
@@ -26,6 +27,31 @@ def differences(ours: Answer, theirs: Theirs) -> list[str]:
         found += _of_choice(ours, theirs)
         found += _of_preemption(ours, theirs)
         found += _of_sentence(ours, theirs)
+    return found
+
+
+def ends_in_error(theirs: Theirs) -> bool:
+    """Whether kube-scheduler gave the pod up because an expression about devices is broken."""
+    return any(
+        (verdicts or {}).get(_DEVICES, {}).get("code") == "Error"
+        for verdicts in theirs["filter"].values()
+    )
+
+
+def differences_by_node(ours: Answer, theirs: Theirs) -> list[str]:
+    """Compare the rule of devices by node; an error of kube-scheduler's is a refusal of ours."""
+    found = []
+    for node, said in theirs["filter"].items():
+        verdict = (said or {}).get(_DEVICES)
+        mine = ours.filters[node].get(_DEVICES)
+        if verdict is not None and verdict["code"] == "Error":
+            same = mine is not None
+        elif verdict is not None and verdict["code"] != "PreFilterResult":
+            same = mine == (verdict["code"], tuple(verdict["reasons"]))
+        else:
+            same = mine is None
+        if not same:
+            found.append(f"{node}: ours {mine}, kube-scheduler's {verdict}")
     return found
 
 

@@ -7,8 +7,6 @@ leaves those nodes out.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tools.parity.cases import ZONE, Choice, Object, draw_case
 
 DRIVERS = ("gpu.example.com", "net.example.com")
@@ -29,6 +27,7 @@ SELECTORS = (
     'device.allowMultipleAllocations || device.driver.startsWith("net")',
     "true",
 )
+PREFIX = "deviceclass.resource.kubernetes.io/"
 _NAME = "metadata.name"
 
 
@@ -37,7 +36,8 @@ def draw_device_case(choice: Choice) -> Object:
     case = draw_case(choice)
     nodes = [one["metadata"]["name"] for one in case["nodes"]]
     slices = _slices(choice, nodes)
-    classes = [_class(choice, name) for name in ("any", "gpu", "picky")]
+    backing = choice.pick(("none", "any", "gpu", "picky"))
+    classes = [_class(choice, name, backing) for name in ("any", "gpu", "picky")]
     devices = [
         (s["spec"]["driver"], s["spec"]["pool"]["name"], d["name"])
         for s in slices
@@ -57,21 +57,60 @@ def draw_device_case(choice: Choice) -> Object:
         for part in ("affinity", "nodeSelector", "topologySpreadConstraints"):
             pod["spec"].pop(part, None)
         case["pods"] = []
-    for one in case["nodes"]:
-        one["spec"].pop("taints", None)
-        one["spec"].pop("unschedulable", None)
-        plenty = {"cpu": "8", "memory": "16Gi", "pods": "110", "example.com/gpu": "8"}
-        one["status"]["allocatable"] |= plenty
-        if choice.chance(20):
-            features = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
-            one["status"]["declaredFeatures"] = [choice.pick(features)]
+    _make_roomy(choice, case["nodes"])
     if choice.chance(15):
         pod["spec"] |= {"hostNetwork": True, "hostUsers": False}
     if choice.chance(10):
         rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
         pod["spec"]["containers"][0]["restartPolicyRules"] = [rule]
+    if choice.chance(30):
+        _ask_by_resource(choice, pod)
+    if choice.chance(4):
+        own.append(_left_over(choice, pod))
     case["objects"] = [*case["objects"], *slices, *classes, *claims, *own]
     return case
+
+
+def _make_roomy(choice: Choice, nodes: list[Object]) -> None:
+    """Let only devices and declared features tell nodes apart; some list the resource."""
+    for one in nodes:
+        one["spec"].pop("taints", None)
+        one["spec"].pop("unschedulable", None)
+        plenty = {"cpu": "8", "memory": "16Gi", "pods": "110", "example.com/gpu": "8"}
+        one["status"]["allocatable"] |= plenty
+        if choice.chance(60):
+            del one["status"]["allocatable"]["example.com/gpu"]
+        if choice.chance(20):
+            features = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
+            one["status"]["declaredFeatures"] = [choice.pick(features)]
+
+
+def _ask_by_resource(choice: Choice, pod: Object) -> None:
+    """Let containers ask for devices as for extended resources; sometimes for nothing else."""
+    resources = ("example.com/gpu", f"{PREFIX}any", f"{PREFIX}gpu", "example.com/absent")
+    spec = pod["spec"]
+    for one in (*spec.get("initContainers", ()), *spec["containers"]):
+        for name in resources:
+            if choice.chance(40 if name != resources[-1] else 3):
+                requests = one.setdefault("resources", {}).setdefault("requests", {})
+                requests[name] = choice.pick(("1", "1", "2"))
+    if choice.chance(60):
+        spec["resourceClaims"] = []
+        pod["status"]["resourceClaimStatuses"] = []
+
+
+def _left_over(choice: Choice, pod: Object) -> Object:
+    """Return a claim that was made for the pod's extended resources, and not used."""
+    found = _claim("left-over", _spec(choice))
+    meta = pod["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "controller": True}
+    owner["uid"] = f"{meta.get('namespace', 'default')}/{meta['name']}"
+    found["metadata"] |= {
+        "namespace": meta.get("namespace", "default"),
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [owner],
+    }
+    return found
 
 
 def _slices(choice: Choice, nodes: list[str]) -> list[Object]:
@@ -97,6 +136,8 @@ def _pool(
     """Return the slices of a pool; sometimes one is missing, out of date, or of counters."""
     generation = choice.number(1, 2)
     counted = choice.chance(20)
+    if counted:  # kube-scheduler mixes up the counters of pools of one name (``named``)
+        pool = f"{pool}-{driver[:3]}"
     count = choice.number(1, 2)
     slices = []
     for number in range(count):
@@ -168,14 +209,17 @@ def _device(
     return found
 
 
-def _class(choice: Choice, name: str) -> Object:
+def _class(choice: Choice, name: str, backing: str) -> Object:
     count = {"any": 0, "gpu": 1, "picky": 2}[name]
     selectors = [choice.pick(SELECTORS) for _ in range(count)]
+    spec: Object = {"selectors": [{"cel": {"expression": one}} for one in selectors]}
+    if name == backing:
+        spec["extendedResourceName"] = "example.com/gpu"
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
         "metadata": {"name": name},
-        "spec": {"selectors": [{"cel": {"expression": one}} for one in selectors]},
+        "spec": spec,
     }
 
 
@@ -294,11 +338,3 @@ def _own_claims(
         if not choice.chance(3):
             claims.append(claim)
     return claims, entries, statuses
-
-
-def ends_in_error(theirs: Any) -> bool:  # noqa: ANN401 - JSON
-    """Whether kube-scheduler gave the pod up because an expression is broken."""
-    return any(
-        (verdicts or {}).get("DynamicResources", {}).get("code") == "Error"
-        for verdicts in theirs["filter"].values()
-    )

@@ -5,16 +5,22 @@ Documented in docs/parity.md. A case of random drawing never contains one of the
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 
 class Named(NamedTuple):
-    """One deliberate difference: a case, what kube-scheduler says of it, and what we say."""
+    """One deliberate difference: a case, what kube-scheduler says of it, and what we say.
+
+    ``cleared`` is the node where pods are deleted for the pending pod.
+    """
 
     name: str
     case: dict[str, Any]
-    their_feasible: tuple[str, ...]
-    our_feasible: tuple[str, ...]
+    their_feasible: tuple[str, ...] = ()
+    our_feasible: tuple[str, ...] = ()
+    their_cleared: str = ""
+    our_cleared: str = ""
 
 
 def _node(name: str) -> dict[str, Any]:
@@ -46,6 +52,18 @@ _ABSENCE = {
 _APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_ABSENCE]}}
 
 
+_CSI = {"driver": "csi.example", "volumeHandle": "v"}
+_FOR_ONE_POD = {
+    "accessModes": ["ReadWriteOncePod"],
+    "volumeName": "v",
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+
+
+def _user(name: str, namespace: str, priority: int, **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    return _pod(name, namespace, priority=priority, volumes=_CLAIMS[:1], **spec)
+
+
 def _devices(node: str, **attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -60,9 +78,24 @@ def _devices(node: str, **attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - 
     }
 
 
-def _class(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def _partitions(driver: str) -> list[dict[str, Any]]:
+    """Return a pool of one device, which needs all of the pool's one counter."""
+    found = []
+    for name, content in (
+        ("devices", {"devices": [{"name": "d0", "consumesCounters": [_MEMORY]}]}),
+        ("counters", {"sharedCounters": [_MEMORY_SET]}),
+    ):
+        one = _devices("n0")
+        one["metadata"]["name"] = f"{driver}-{name}"
+        pool = {"name": "n0", "generation": 1, "resourceSliceCount": 2}
+        one["spec"] = {"driver": driver, "nodeName": "n0", "pool": pool, **content}
+        found.append(one)
+    return found
+
+
+def _class(name: str = "gpu", **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
-    return {**kind, "metadata": {"name": "gpu"}, "spec": spec}
+    return {**kind, "metadata": {"name": name}, "spec": spec}
 
 
 _FAST = 'device.attributes["gpu.example.com"].speed > 1'
@@ -76,8 +109,13 @@ _DEVICE_CLAIM["spec"]["devices"]["requests"][0]["exactly"] |= {
     "allocationMode": "ExactCount",
     "count": 1,
 }
+_MEMORY: dict[str, Any] = {"counterSet": "set", "counters": {"memory": {"value": "40Gi"}}}
+_MEMORY_SET = {"name": "set", "counters": {"memory": {"value": "40Gi"}}}
+_TWO = copy.deepcopy(_DEVICE_CLAIM)
+_TWO["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
 _USES = {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]}
-_ASKS = {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+_BY_CLASS = {"requests": {"deviceclass.resource.kubernetes.io/second": "1"}}
+_ASKS = {"containers": [{"name": "c", "resources": _BY_CLASS}]}
 _ZONE = "topology.kubernetes.io/zone"
 _CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
 _CLAIM = {
@@ -164,20 +202,60 @@ NAMED = (
         our_feasible=("n0",),
     ),
     Named(
-        # Not built yet: the pod waits, and the sentence says which resource is insufficient.
-        "an extended resource that only a device class backs is not allocated",
+        # The cache forgets what a class is called when another one has its extendedResourceName.
+        "a device class backs the resource of its own name, whatever else it is called",
         {
             "nodes": [_node("n0")],
             "pods": [],
             "pod": _pod("pending", "test", **_ASKS),
             "objects": [
                 _namespace("test", "test"),
-                _class(extendedResourceName="example.com/gpu"),
+                _class("other", extendedResourceName="example.com/gpu"),
+                _class("second", extendedResourceName="example.com/gpu"),
                 _devices("n0", model={"string": "a"}),
             ],
         },
-        their_feasible=("n0",),
-        our_feasible=(),
+        their_feasible=(),
+        our_feasible=("n0",),
+    ),
+    Named(
+        # The allocator keeps counters by the pool's name, and drivers often name pools alike,
+        # after the node: here the second driver's device finds the first one's counter used up.
+        "pools of one name and several drivers have counters of their own",
+        {
+            "nodes": [_node("n0")],
+            "pods": [],
+            "pod": _pod("pending", "test", **_USES),
+            "objects": [
+                _namespace("test", "test"),
+                _class(),
+                *_partitions("gpu.example.com"),
+                *_partitions("net.example.com"),
+                _TWO,
+            ],
+        },
+        their_feasible=(),
+        our_feasible=("n0",),
+    ),
+    Named(
+        # When VolumeRestrictions thinks a pod away, it looks at the names of its claims alone: a
+        # pod of another namespace, whose claim happens to have the same name, would die in vain.
+        "a pod whose claim only has the name of a wanted one is not deleted for it",
+        {
+            "nodes": [_node("n0"), _node("n1")],
+            "pods": [
+                _user("bystander", "other", 0, nodeName="n0"),
+                _user("holder", "test", 100, nodeName="n1"),
+            ],
+            "pod": _user("pending", "test", 50),
+            "objects": [
+                _namespace("test", "test"),
+                _namespace("other", "test"),
+                {**_BOUND, "spec": _FOR_ONE_POD},
+                _volume(claimRef={"namespace": "test", "name": "c", "uid": "c"}, csi=_CSI),
+            ],
+        },
+        their_cleared="n0",
     ),
     Named(
         # The plugin loses the selector's answer and asks it anew with no labels at all, which

@@ -92,6 +92,9 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     promised = promised_to_others(entry.pod.priority, cluster, entry)
     feasible = look(pod_class, room, cluster, promised).feasible
     scored = room.snapshot.alive if case.get("scoreAll") else feasible
+    if "scoreNodes" in case:
+        scored = np.zeros_like(feasible)
+        scored[[rows[name] for name in case["scoreNodes"]]] = True
     found = Answer(
         filters=filters,
         feasible=sorted(name for name, row in rows.items() if feasible[row]),

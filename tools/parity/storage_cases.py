@@ -9,6 +9,7 @@ DRIVER = "csi.example"
 CLASSES = ("fast", "local", "now")
 SIZES = ("1Gi", "5Gi", "10Gi")
 CLAIMS = ("c0", "c1", "c2", "c3")
+FOR_ONE_POD = ("c2", "c3")
 VOLUMES = ("v0", "v1", "v2", "v3", "v4", "v5")
 SELECTED = "volume.kubernetes.io/selected-node"
 COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -29,13 +30,16 @@ INLINE: tuple[Object, ...] = (
 
 def give_volumes(choice: Choice, pod: Object) -> None:
     """Give a pod claims and disks, rarely one that does not exist."""
+    namespace = pod["metadata"]["namespace"]
     volumes: list[Object] = [
-        {"persistentVolumeClaim": {"claimName": claim}} for claim in CLAIMS if choice.chance(25)
+        {"persistentVolumeClaim": {"claimName": _name_in(namespace, claim)}}
+        for claim in CLAIMS
+        if choice.chance(25)
     ]
     if choice.chance(4):
         volumes.append({"persistentVolumeClaim": {"claimName": "absent"}})
     if choice.chance(25):
-        volumes.append(choice.pick(INLINE))
+        volumes += [choice.pick(INLINE) for _ in range(choice.number(1, 2))]
     if choice.chance(4):
         volumes.append({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
     if volumes:
@@ -50,11 +54,11 @@ def storage(choice: Choice, nodes: list[str], namespaces: tuple[str, ...]) -> li
     by_volume = {one["spec"]["volumeName"]: one for one in claims if "volumeName" in one["spec"]}
     found = [*claims, *_classes(choice)]
     found += [
-        _volume(choice, name, by_volume.get(name), nodes)
-        for name in VOLUMES
+        _volume(choice, index, by_volume.get(name), nodes)
+        for index, name in enumerate(VOLUMES)
         if not choice.chance(5)
     ]
-    found += [_csi_node(choice, node) for node in nodes if not choice.chance(20)]
+    found += [_csi_node(choice, node) for node in (*nodes, "gone") if not choice.chance(20)]
     spec = {"storageCapacity": choice.chance(50), "attachRequired": True}
     found.append(_object("storage.k8s.io/v1", "CSIDriver", DRIVER, spec=spec))
     found += [_capacity(choice, index) for index in range(choice.number(0, 3))]
@@ -66,9 +70,18 @@ def _object(version: str, kind: str, name: str, **fields: object) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
 
 
+def _name_in(namespace: str, claim: str) -> str:
+    """Return what a claim is called: one that may be for one pod has its name for itself.
+
+    Of claims of one name in several namespaces kube-scheduler loses count (``named``).
+    """
+    return f"{claim}-{namespace}" if claim in FOR_ONE_POD else claim
+
+
 def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Object:
+    modes = ("ReadWriteMany", "ReadWriteOncePod" if name in FOR_ONE_POD else "ReadWriteOnce")
     spec: Object = {
-        "accessModes": [choice.pick(("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"))],
+        "accessModes": [choice.pick(modes)],
         "resources": {"requests": {"storage": choice.pick(SIZES)}},
         "volumeMode": "Block" if choice.chance(8) else "Filesystem",
     }
@@ -84,8 +97,8 @@ def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Objec
         if not choice.chance(8):
             notes[COMPLETED] = "yes"
     elif choice.chance(15):
-        notes[SELECTED] = choice.pick(nodes)
-    found = _object("v1", "PersistentVolumeClaim", name, spec=spec)
+        notes[SELECTED] = choice.pick((*nodes, "gone"))
+    found = _object("v1", "PersistentVolumeClaim", _name_in(namespace, name), spec=spec)
     found["metadata"] |= {"namespace": namespace, "uid": f"{namespace}/{name}"}
     if notes:
         found["metadata"]["annotations"] = notes
@@ -117,9 +130,12 @@ def _classes(choice: Choice) -> list[Object]:
     return found
 
 
-def _volume(choice: Choice, name: str, claim: Object | None, nodes: list[str]) -> Object:
+def _volume(choice: Choice, index: int, claim: Object | None, nodes: list[str]) -> Object:
+    """Return a volume; no two have one size, for of such ones kube-scheduler takes any."""
+    name = VOLUMES[index]
+    size = int(choice.pick(SIZES).removesuffix("Gi"))
     spec: Object = {
-        "capacity": {"storage": choice.pick(SIZES)},
+        "capacity": {"storage": f"{size * 1024 + index}Mi"},
         "accessModes": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"],
         "storageClassName": choice.pick(("fast", "local", "local")),
         "volumeMode": "Block" if choice.chance(8) else "Filesystem",
@@ -156,10 +172,15 @@ def _volume(choice: Choice, name: str, claim: Object | None, nodes: list[str]) -
         meta = claim["metadata"]
         spec["claimRef"] = {key: meta[key] for key in ("namespace", "name", "uid")}
         phase = "Bound"
+        if choice.chance(5):  # an earlier claim of that name
+            spec["claimRef"]["uid"] = "another"
     elif choice.chance(15):
         spec["claimRef"] = {"namespace": "default", "name": choice.pick(CLAIMS)}
     found = _object("v1", "PersistentVolume", name, spec=spec, status={"phase": phase})
     found["metadata"]["labels"] = labels
+    if choice.chance(3):
+        found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        found["metadata"]["finalizers"] = ["kubernetes.io/pv-protection"]
     return found
 
 

@@ -35,6 +35,7 @@ from quorate.cli.options import (
     NoScheduler,
     Output,
     Port,
+    Preemption,
     ProcessId,
     RecordingFile,
     RecordTo,
@@ -269,6 +270,7 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
         "quorate manifests | kubectl apply -f -",
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
         "quorate manifests --guard-ca guard.crt | kubectl apply -f -",
+        "quorate manifests --preemption | kubectl apply -f -",
     ),
 )
 def print_manifests(
@@ -294,6 +296,7 @@ def print_manifests(
         ),
     ] = None,
     guard_ca: GuardCa = None,
+    preemption: Preemption = False,
     output: DataOutput = "yaml",
 ) -> None:
     """Print all that a cluster needs to run quorate, for kubectl apply."""
@@ -304,6 +307,7 @@ def print_manifests(
             replicas=replicas,
             only=only or (),
             guard_ca=guard_ca,
+            preemption=preemption,
             output=output,
         )
     )

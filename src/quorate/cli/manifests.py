@@ -44,6 +44,13 @@ _GUARD = {
             secretName: quorate-guard""",
 }
 
+_PREEMPTION = """
+  # Preemption deletes pods of lower priority, as kube-scheduler does it, for pods of the profiles
+  # in the configuration (quorate manifests --preemption).
+  - apiGroups: [""]
+    resources: [pods]
+    verbs: [delete]"""
+
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
@@ -60,11 +67,13 @@ def render(
     replicas: int = DEFAULT_REPLICAS,
     parts: Sequence[str] = (),
     guard_ca: bytes = b"",
+    *,
+    preemption: bool = False,
 ) -> str:
     """Return the manifests of these parts, all when empty, in the order to apply them in.
 
     With ``guard_ca``, the PEM certificate that the guard's own can be verified by, the admission
-    guard is on and its part is there too.
+    guard is on and its part is there too. With ``preemption``, quorate may delete pods.
 
     Raises ManifestsError for a value that would not make valid manifests.
     """
@@ -76,6 +85,7 @@ def render(
         "replicas": str(replicas),
         # A rolling update and a few pods that fail or terminate need room beside the replicas.
         "critical_pods": str(2 * replicas + 4),
+        "preemption": _PREEMPTION if preemption else "",
         "guard_enabled": "true" if guard_ca else "false",
         "guard_ca": base64.b64encode(guard_ca).decode(),
         **(_GUARD if guard_ca else dict.fromkeys(_GUARD, "")),
@@ -91,15 +101,18 @@ def manifests(
     replicas: int = DEFAULT_REPLICAS,
     only: Sequence[str] = (),
     guard_ca: Path | None = None,
+    preemption: bool = False,
     output: str = "yaml",
 ) -> int:
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
     ``only`` is the repeatable option ``--only``: names of PARTS. ``guard_ca`` is a file of PEM
-    certificates. ``output`` is ``yaml``, with the comments of the templates, or ``json``, one List.
+    certificates. ``preemption`` grants the right to delete pods. ``output`` is ``yaml``, with the
+    comments of the templates, or ``json``, one List.
     """
     try:
-        text = render(namespace, image, replicas, only, _guard_ca(guard_ca) if guard_ca else b"")
+        ca = _guard_ca(guard_ca) if guard_ca else b""
+        text = render(namespace, image, replicas, only, ca, preemption=preemption)
     except ManifestsError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 2

@@ -132,6 +132,15 @@ GuardCa = Annotated[
     ),
 ]
 
+Preemption = Annotated[
+    bool,
+    typer.Option(
+        "--preemption",
+        help="Let quorate delete pods of lower priority (docs/default-scheduler.md).",
+        rich_help_panel=SELECTION,
+    ),
+]
+
 # Of ``quorate record`` and ``quorate replay``
 
 ProcessId = Annotated[

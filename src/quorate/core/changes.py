@@ -43,9 +43,10 @@ class NodeChanged(Change, frozen=True):
 
 
 class NodeGone(Change, frozen=True):
-    """A node was deleted, or cannot be read any more."""
+    """A node was deleted, or (``defect``: which field, and what is wrong) cannot be read."""
 
     name: str
+    defect: str = ""
 
 
 class PodChanged(Change, frozen=True):
@@ -94,11 +95,15 @@ class ObjectChanged(Change, frozen=True):
 
 
 class ObjectGone(Change, frozen=True):
-    """An object that rules look up was deleted; ``kind`` is the name of its struct."""
+    """An object that rules look up was deleted; ``kind`` is the name of its struct.
+
+    ``defect`` says that it is there and cannot be read: the field, and what is wrong with it.
+    """
 
     kind: str
     namespace: str
     name: str
+    defect: str = ""
 
 
 class BindFailure(StrEnum):

@@ -8,20 +8,21 @@ line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import NamedTuple
 
-from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.model import GangKey, Owner
 from quorate.core.plan.cycle import members_of
 from quorate.core.plan.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside, promised_to_others
 from quorate.core.plan.room import Room
+from quorate.core.pod_words import disagreement, single_words
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
 from quorate.core.reasons import (
+    Blocker,
     Explanation,
     GangState,
     GangView,
@@ -32,9 +33,6 @@ from quorate.core.reasons import (
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
 from quorate.core.state.holds import Hold
-
-_GATES_MAX = 5
-"""How many names a sentence lists; a pod may have as many gates as fit into an object."""
 
 
 class ApiWords(NamedTuple):
@@ -80,14 +78,17 @@ class Explainer:
                 room, withheld = self._room_for(gang)
                 diagnosis, plain = self._diagnoses.of(gang, room, self._room)
                 reason, sentence, remedy = self._room_words(gang, diagnosis)
-                sentence = plain if plain and not diagnosis.fits else sentence
+                if plain and not diagnosis.fits:
+                    sentence = _with_detail(plain, diagnosis.to_mend)
                 if withheld and not diagnosis.fits and self._would_fit(gang):
                     reason, remedy = Reason.ROOM_HELD, "free or add room, or wait"
-                    sentence = self._fit_words(gang, diagnosis) + withheld_words(withheld)
+                    sentence = self._held_room_words(gang, diagnosis, withheld)
         elif reason is Reason.NONE:
             reason, sentence = self._settled_words(gang)
         else:
             sentence, remedy = self._held_words(gang, reason)
+            if reason is Reason.BACKING_OFF:
+                reason, sentence, diagnosis = self._behind_back_off(gang, sentence)
         return Explanation(
             key=key,
             state=_state(gang),
@@ -123,10 +124,8 @@ class Explainer:
     def pod_sentence(self, entry: PodEntry, explanation: Explanation) -> tuple[Reason, str]:
         """Return the reason and sentence of one pod: its own defect, or its gang's."""
         pod = entry.pod
-        if entry.where is Where.INVALID and pod.defect:
-            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
         if entry.where is Where.INVALID:
-            return Reason.RULE_NOT_SUPPORTED, _unsupported(pod)
+            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
         return explanation.reason, explanation.sentence
 
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
@@ -137,6 +136,21 @@ class Explainer:
         if gang is None or gang.started or gang.exist >= gang.min_count:
             return ()
         return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
+
+    def _behind_back_off(
+        self, gang: GangEntry, sentence: str
+    ) -> tuple[Reason, str, Diagnosis | None]:
+        """Return what a pod of a kube-scheduler profile lacks besides: room, if it has none.
+
+        A preemption that failed is no reason for autoscalers to add no node.
+        """
+        if not (gang.key.is_single and gang.waits):
+            return Reason.BACKING_OFF, sentence, None
+        room, _ = self._room_for(gang)
+        found, plain = self._diagnoses.of(gang, room, self._room)
+        if not plain or found.fits:
+            return Reason.BACKING_OFF, sentence, None
+        return self._room_words(gang, found)[0], f"{plain} ({sentence})", found
 
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
@@ -195,7 +209,7 @@ class Explainer:
                 defect = gang.spec.defect if gang.spec else ""
                 return f"{api.kind} {gang.key.name} cannot be used: {defect}", "mend that field"
             case Reason.MEMBERS_DISAGREE:
-                return _disagreement(gang)
+                return disagreement(gang)
             case Reason.BACKING_OFF:
                 failure = gang.last_failure or "the attempt's time was over"
                 return f"the last attempt failed ({failure}); another follows shortly", ""
@@ -206,15 +220,13 @@ class Explainer:
         pod = first_invalid(gang)
         if pod is None:
             return "no member can be placed", ""
-        if not pod.defect:
-            return _unsupported(pod), "use another scheduler for pods that need it"
         words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
         return words, "mend that pod's template"
 
     def _member_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         counts, need = gang.counts, gang.min_count
         if gang.key.is_single:
-            return _single_words(next(iter(gang.members.values()))), ""
+            return single_words(next(iter(gang.members.values()))), ""
         parts = [f"{gang.exist} of {need} members exist"]
         if counts[Where.GATED]:
             verb = "is" if counts[Where.GATED] == 1 else "are"
@@ -264,91 +276,68 @@ class Explainer:
         return self._apis.get(dialect, ApiWords("PodGroup", dialect, "the group's name"))
 
     def _room_words(self, gang: GangEntry, found: Diagnosis) -> tuple[Reason, str, str]:
-        """Say what room is missing; the second half is worded as kube-scheduler words it."""
+        """Say what room is missing: first as kube-scheduler says it, then what it means here."""
         if found.fits:
             return Reason.STARTING, "there is room; the next cycle places it", ""
-        nodes = self._room.snapshot.nodes_alive
-        prefix = self._fit_words(gang, found)
-        if found.volume_problem is not None:
-            blocker, detail = found.volume_problem
-            words = (
-                f"{prefix}no node takes pod {blocker.pod}: {available(nodes, blocker.ruled_out)}"
-            )
-            return Reason.CLAIM_NOT_USABLE, f"{words} ({detail})", "create or mend that object"
         if found.claim_problem is not None:
             blocker = found.claim_problem
-            words = available(nodes, blocker.ruled_out)
-            words = f"{prefix}no node takes pod {blocker.pod}: {words}"
-            return Reason.CLAIM_NOT_USABLE, words, "mend the claim, or wait for it to be made"
+            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
+            remedy = "create or mend that object, or wait for it to be made"
+            return Reason.CLAIM_NOT_USABLE, words, remedy
+        if found.impossible is not None:
+            blocker = found.impossible
+            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
+            return Reason.POD_INVALID, words, "mend that pod's template"
+        if found.awaits_pods is not None:
+            blocker = found.awaits_pods
+            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
+            remedy = "start pods that match spec.affinity.podAffinity, or mend it"
+            return Reason.AWAITS_PODS, words, remedy
         if found.no_node_matches is not None:
             blocker = found.no_node_matches
-            words = (
-                f"{prefix}no node takes pod {blocker.pod}: {available(nodes, blocker.ruled_out)}"
-            )
-            return (
-                Reason.NO_NODE_MATCHES,
-                words,
-                "mend the selector or the tolerations, or the nodes' labels",
-            )
+            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
+            remedy = "mend the selector or the tolerations, or the nodes' labels"
+            return Reason.NO_NODE_MATCHES, words, remedy
         if found.too_large is not None:
             blocker, lack = found.too_large
-            words = (
-                f"{prefix}pod {blocker.pod} asks for {lack}: {available(nodes, blocker.ruled_out)}"
-            )
+            words = self._words_of(gang, found, blocker, f"pod {blocker.pod} asks for {lack}")
             return Reason.REQUEST_TOO_LARGE, words, "lower the request, or add a larger node"
         if not found.blockers:
             ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
-            words = f"{prefix}no joint placement of all its pod classes was found{ending}"
-            return Reason.NOT_ENOUGH_ROOM, words, "free or add room"
-        words = prefix + available(nodes, found.blockers[0].ruled_out)
+            words = _joined(self._fit_words(gang, found), "no joint placement of all its pod")
+            return Reason.NOT_ENOUGH_ROOM, f"{words} classes was found{ending}", "free or add room"
+        words = self._words_of(gang, found, found.blockers[0])
         miss = found.blockers[0].nearest_miss
         return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
+
+    def _words_of(self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = "") -> str:
+        """Return kube-scheduler's sentence of a blocker, and after it what is the gang's."""
+        plain = available(self._room.snapshot.nodes_alive, blocker.ruled_out)
+        ours = _joined(self._fit_words(gang, found), more)
+        return _with_detail(f"{plain} {ours}" if ours else plain, blocker.to_mend)
+
+    def _held_room_words(self, gang: GangEntry, found: Diagnosis, withheld: list[Hold]) -> str:
+        held = withheld_words(withheld)
+        if found.blockers:
+            return self._words_of(gang, found, found.blockers[0], held)
+        return _joined(self._fit_words(gang, found), held)
 
     def _fit_words(self, gang: GangEntry, found: Diagnosis) -> str:
         if gang.key.is_single:
             return ""
         if not gang.need:
-            return f"{found.fit} of {gang.waits} more members fit: "
+            return f"{found.fit} of {gang.waits} more members fit"
         if gang.need == 1:
-            return f"1 member must start now and {found.fit} fit: "
-        return f"{gang.need} members must start together and {found.fit} fit: "
+            return f"1 member must start now and {found.fit} fit"
+        return f"{gang.need} members must start together and {found.fit} fit"
 
 
-def _single_words(entry: PodEntry) -> str:
-    if entry.where is Where.TERMINATING:
-        return "the pod is being deleted"
-    if entry.where is Where.ENDED:
-        return "the pod has ended without a node"
-    gates = entry.pod.gates
-    more = f" and {len(gates) - _GATES_MAX} more" if len(gates) > _GATES_MAX else ""
-    return f"the pod waits for its scheduling gates: {', '.join(gates[:_GATES_MAX])}{more}"
+def _with_detail(sentence: str, detail: str) -> str:
+    return f"{sentence} ({detail})" if detail else sentence
 
 
-def _unsupported(pod: Pod) -> str:
-    rules = " and ".join(pod.shape.unsupported)
-    return f"pod {pod.name} needs the rule {rules}, which quorate does not know yet"
-
-
-def _disagreement(gang: GangEntry) -> tuple[str, str]:
-    """Name two members and the field in which they differ."""
-    have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)
-    undecided = [e.pod for e in gang.members.values() if e.where in have_a_say]
-    undecided.sort(key=lambda pod: pod.name)  # the same gang, the same sentence
-    fields: tuple[tuple[str, Callable[[Pod], object]], ...] = (
-        ("spec.priority", lambda pod: pod.priority),
-        ("min-available", lambda pod: pod.membership.min_count if pod.membership else None),
-        ("spec.schedulerName", lambda pod: pod.scheduler),
-    )
-    for field, value_of in fields:
-        first = undecided[0]
-        for pod in undecided:
-            if value_of(pod) != value_of(first):
-                return (
-                    f"pods {first.name} and {pod.name} disagree in {field}: "
-                    f"{value_of(first)} and {value_of(pod)}",
-                    f"give all members of the gang the same {field}",
-                )
-    return "members disagree", ""
+def _joined(*parts: str) -> str:
+    return ": ".join(part for part in parts if part)
 
 
 def _state(gang: GangEntry) -> GangState:

@@ -123,8 +123,10 @@ def _free(
     assert node is not None, f"row {row} holds no node"
     free = {}
     for name, amount in node.allocatable:
+        if not amount and name in cluster.devices.backed:
+            continue  # devices are given instead
         column = table.resources.column(name)
-        free[column] = amount - int(table.used[row, column])
+        free[column] = int(table.free[row, column])
     for pod_class in others:
         for column, amount in pod_class.demands:
             if column in free:

@@ -120,7 +120,7 @@ def _check_preemptable(cluster: Cluster, name: str, row: int) -> Iterator[Violat
 def _check_counts_of_node(
     cluster: Cluster, name: str, row: int, total: Counter[str]
 ) -> Iterator[Violation]:
-    used = cluster.nodes.used[row].tolist()
+    used = cluster.nodes.used(row).tolist()
     for resource, column in cluster.resources.columns.items():
         counted = used[column] if column < len(used) else 0
         if counted != total[resource]:

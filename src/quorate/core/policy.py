@@ -33,6 +33,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     backoff_s: float = 1.0
     backoff_s_max: float = 60.0
     binds_per_plan_max: int = 100_000
+    singles_per_plan_max: int = 64
+    """So many pods of no gang are placed in one plan: their binds are sent, over as many
+    connections, while the next are decided on."""
     preemptions_per_plan_max: int = 20
     """So many pods are promised room in one decision at most; the next follows at once."""
     search_steps_max: int = 50_000

@@ -11,6 +11,8 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
+DEVICE_CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
+"""A resource of this prefix and a device class's name is backed by that class."""
 QUANTITY_MAX = 2**53
 """Largest amount accepted: 9 PB of memory; a thousand of them still add up within an int64."""
 
@@ -84,6 +86,13 @@ def is_node_resource(name: str) -> bool:
     return name in ("cpu", "memory", "ephemeral-storage") or name.startswith(
         ("hugepages-", "attachable-volumes-")
     )
+
+
+def may_be_devices(name: str) -> bool:
+    """Whether a device class may back an extended resource of this name."""
+    if name.startswith(DEVICE_CLASS_PREFIX):
+        return True
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
 def format_amount(resource: str, amount: int) -> str:

@@ -31,9 +31,10 @@ class Reason(StrEnum):
     UNKNOWN_GANG_LABEL = "UnknownGangLabel"
     MEMBERS_DISAGREE = "MembersDisagree"
     POD_INVALID = "PodInvalid"
-    RULE_NOT_SUPPORTED = "RuleNotSupported"
 
     CLAIM_NOT_USABLE = "ClaimNotUsable"
+    AWAITS_PODS = "AwaitsOtherPods"
+    """Required affinity names pods of which none is placed."""
     NO_NODE_MATCHES = "NoNodeMatches"
     REQUEST_TOO_LARGE = "RequestTooLarge"
     MIN_RESOURCES_SHORT = "MinResourcesShort"
@@ -72,7 +73,6 @@ _MISCONFIGURATION = {
     Reason.UNKNOWN_GANG_LABEL,
     Reason.MEMBERS_DISAGREE,
     Reason.POD_INVALID,
-    Reason.RULE_NOT_SUPPORTED,
     Reason.NO_NODE_MATCHES,
     Reason.REQUEST_TOO_LARGE,
 }
@@ -136,6 +136,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     ruled_out: tuple[RuledOut, ...] = ()
     nearest_miss: str = ""
     """The node that comes closest, and what it lacks."""
+    to_mend: str = ""
+    """The object and the field that have to be made or mended first."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,6 +79,7 @@ class Scheduler:
         idle: list[TakeBack] = []
         preemptions: list[Preemption] = []
         binds_left = self.policy.binds_per_plan_max
+        singles_left = self.policy.singles_per_plan_max
         cycle: Cycle | None = None
         for gang in queue.take_ready(cluster.gangs):
             touched.add(gang.key)
@@ -88,20 +89,22 @@ class Scheduler:
             if reason is not Reason.NONE or not gang.waits:
                 idle += take_backs(gang, cluster) if reason is not Reason.BACKING_OFF else []
                 continue
-            if binds_left <= 0:
-                queue.ready.add(gang.key)
-                continue
             cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room(), self._singles)
             gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
             if not self._preparations.holds(gang):
-                binds_left -= self._place(gang, cycle, draft, now_s)
+                binds = self._place(gang, cycle, draft, now_s)
+                binds_left -= binds
+                singles_left -= binds if gang.key.is_single else 0
             if gang.waits:
                 idle += take_backs(gang, cluster)
                 self._make_room(gang, cycle, preemptions)
+            if binds_left <= 0 or singles_left <= 0:
+                break
         if cycle is not None:
             queue.make_ready(cycle.clearings.displaced)
         now_touched, freed, _ = cluster.take_news()
         touched |= now_touched | cluster.holds.take_changed()
+        touched -= queue.ready  # nothing can be said of them yet, and their turn comes at once
         cluster.grown |= freed
         again = queue.ready or cluster.holds.ended_on or freed
         return Plan(
@@ -265,7 +268,7 @@ class Scheduler:
             slots = node_resources_fit.slots(pod_class, left)
             if np.any((slots > 0) & room.mask(pod_class)[rows]):
                 return True
-            if pod_class.ask is not None and devices:
+            if devices and (pod_class.ask is not None or pod_class.shape.extended):
                 return classes or bool(room.slots(pod_class).any())
             concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()
             return not stirred.isdisjoint(concerns) and bool(room.slots(pod_class).any())

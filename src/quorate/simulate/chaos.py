@@ -134,7 +134,8 @@ class Chaos:
     def _make_node(self, name: str, cpu: int) -> None:
         self._sizes[name] = cpu
         capacity = {"cpu": str(cpu), "memory": "8Gi", "pods": str(_NODE_PODS)}
-        node = {"metadata": {"name": name}, "status": {"capacity": capacity}}
+        metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}}
+        node: Object = {"metadata": metadata, "status": {"capacity": capacity}}
         self._world.create("v1", "nodes", node)
 
     def _hurt_node(self) -> None:

@@ -292,6 +292,12 @@ class Checks:
             and not other.bound_late
             and (other.bound <= decision.told or other.bound_by == pod.bound_by)
         ]
+        met = [other.name for other in known if other.gang == pod.gang and other is not pod]
+        self.check(
+            "members that stay apart do not meet",
+            pod.bound_late or not pod.apart or not met,
+            lambda: f"{pod.bound_by} bound {pod.name} to {pod.node}, beside {met}",
+        )
         used: Amounts = {}
         for other in known:
             for name, amount in other.wants.items():

@@ -45,6 +45,7 @@ class PodTruth:
     name: str
     gang: str
     ours: bool
+    apart: bool  # from other members of its gang
     wants: Amounts
     created: int
     ungated: int = NEVER
@@ -228,7 +229,8 @@ class History:
                 wants[name] = wants.get(name, 0) + int(amount)
         name = labels.get(GANG_LABEL, "")
         ours = spec.get("schedulerName") == "quorate"
-        pod = PodTruth(meta["uid"], meta["name"], name, ours, wants, revision)
+        apart = "podAntiAffinity" in (spec.get("affinity") or {})
+        pod = PodTruth(meta["uid"], meta["name"], name, ours, apart, wants, revision)
         self.pods[pod.uid] = self.by_name[pod.name] = pod
         gang = self.gangs.get(name)
         if gang is not None:

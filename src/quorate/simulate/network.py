@@ -304,13 +304,28 @@ class Connection(KubeClient):
         return await self._send("PUT", path, params, body)
 
     async def patch(
-        self, path: str, body: object, kind: PatchKind, params: Params | None = None
+        self,
+        path: str,
+        body: object,
+        kind: PatchKind,
+        params: Params | None = None,
+        *,
+        may_send: Callable[[], bool] | None = None,
     ) -> bytes:
         """Change a part."""
+        del may_send
         return await self._send("PATCH", path, params, body, kind)
 
-    async def delete(self, path: str, body: object = None, params: Params | None = None) -> bytes:
+    async def delete(
+        self,
+        path: str,
+        body: object = None,
+        params: Params | None = None,
+        *,
+        may_send: Callable[[], bool] | None = None,
+    ) -> bytes:
         """Delete."""
+        del may_send
         return await self._send("DELETE", path, params, body)
 
     def warm(self, count: int) -> None:

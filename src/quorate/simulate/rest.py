@@ -6,6 +6,7 @@ gang fits is answered by trying all placements, which small worlds allow.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
 import msgspec
@@ -19,10 +20,12 @@ from quorate.shell.apis import api_words
 from quorate.shell.watch.objects import watched_kinds
 from quorate.simulate.checks import Checks
 from quorate.simulate.fleet import CONFIG, Replica
-from quorate.simulate.history import NEVER, History, PodTruth
+from quorate.simulate.history import NEVER, GangTruth, History, PodTruth
 from quorate.simulate.world import EPOCH_S, World
 
 Problem = tuple[str, str]
+Room = tuple[tuple[int, int], ...]
+"""Free cpu and pods of each node."""
 _WORDS = ("message", "lastTransitionTime")
 
 
@@ -54,8 +57,9 @@ def _gang_problems(history: History) -> list[Problem]:
         started = gang.quorate_since != NEVER
         need = 1 if started else max(1, minimum - len(bound))
         wants = tuple(sorted(pod.wants.get("cpu", 0) for pod in waiting))
-        if len(waiting) >= need and fits(wants, need, free):
-            text = f"{gang.name}: {need} of {wants} fit on {free}, {len(bound)} are bound"
+        room = _apart(history, gang) if waiting[0].apart else free
+        if len(waiting) >= need and fits(wants, need, room):
+            text = f"{gang.name}: {need} of {wants} fit on {room}, {len(bound)} are bound"
             problems.append(("a gang that fits is placed", text))
     return problems
 
@@ -64,12 +68,18 @@ def _waits(pod: PodTruth) -> bool:
     return not pod.node and pod.terminating == NEVER and pod.ungated != NEVER
 
 
-def _free(history: History) -> tuple[tuple[int, int], ...]:
-    """Return free cpu and pods of each node that takes pods."""
+def _apart(history: History, gang: GangTruth) -> Room:
+    """Return what is free for members that must not meet: one place a node that has none."""
+    taken = {pod.node for pod in gang.members() if pod.holds_room}
+    return tuple((cpu, min(pods, 1)) for cpu, pods in _free(history, taken))
+
+
+def _free(history: History, without: Collection[str] = ()) -> Room:
+    """Return free cpu and pods of each node that takes pods, ``without`` some."""
     found = []
     for name, truth in history.nodes.items():
         amounts, cordoned = truth.at(NEVER)
-        if amounts is None or cordoned:
+        if amounts is None or cordoned or name in without:
             continue
         pods = [pod for pod in history.on_node.get(name, {}).values() if pod.holds_room]
         cpu = amounts.get("cpu", 0) - sum(pod.wants.get("cpu", 0) for pod in pods)
@@ -78,7 +88,7 @@ def _free(history: History) -> tuple[tuple[int, int], ...]:
 
 
 @lru_cache(maxsize=100_000)
-def fits(wants: tuple[int, ...], need: int, free: tuple[tuple[int, int], ...]) -> bool:
+def fits(wants: tuple[int, ...], need: int, free: Room) -> bool:
     """Tell whether ``need`` of the pods, each with what it wants, have room together."""
     if need <= 0:
         return True

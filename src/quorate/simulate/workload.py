@@ -29,6 +29,7 @@ _NAME_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 _FINALIZER = "simulation/tally"
 _LOOK_S = 0.5
 _TTL_S = 2.0
+_RULES = 0.3
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Job:
     timeout_s: int  # 0: the scheduler's own
     gated_s: float
     same_names: bool
+    apart: bool = False  # each member on a node of its own
     done: bool = False
     has_object: bool = True  # whether its PodGroup shall exist
     made: int = 0
@@ -60,6 +62,13 @@ class Job:
 def jobs_of(chance: random.Random) -> list[Job]:
     """Draw the jobs of a run."""
     return [_job(f"g{number}", chance) for number in range(chance.randint(4, 8))]
+
+
+def set_apart(jobs: list[Job], chance: random.Random) -> None:
+    """Draw whose members must not meet on a node; in most runs nobody's."""
+    if chance.random() < _RULES:
+        for job in jobs:
+            job.apart = chance.random() < 0.5
 
 
 def _job(name: str, chance: random.Random) -> Job:
@@ -89,6 +98,7 @@ class Workload:
         self._world = world
         self._chance = world.chance("workload")
         self.jobs = jobs_of(self._chance)
+        set_apart(self.jobs, world.chance("rules"))
         for job in self.jobs:
             truth = world.history.gang(job.name, job.dialect)
             truth.timeout_s = float(job.timeout_s or ATTEMPT_S)
@@ -167,6 +177,8 @@ class Workload:
                 }
             ],
         }
+        if job.apart:
+            spec["affinity"] = _apart(job.name)
         if job.dialect == "labels":
             labels |= {_NAME_LABEL: job.name, MIN_LABEL: str(job.minimum)}
         elif job.dialect == "native":
@@ -217,6 +229,14 @@ class Workload:
         resource = self._world.resource(api_version, plural)
         with contextlib.suppress(ApiError):
             self._world.api.delete(resource, NAMESPACE, name, Deleting())
+
+
+def _apart(gang: str) -> Object:
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {GANG_LABEL: gang}},
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def _without_finalizers(obj: Object) -> None:

@@ -12,6 +12,7 @@ from aiohttp import web
 from quorate.cli.main import call
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS
+from tests.servers import take_who_waits
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 X_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
@@ -77,6 +78,7 @@ def serving(server: ApiServer, tls=None) -> Iterator[ApiServer]:
         server.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
         is_up.set()
         await is_over.wait()
+        await take_who_waits()
         await runner.cleanup()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))

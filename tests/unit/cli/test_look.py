@@ -96,7 +96,7 @@ def test_why_has_the_sentence_the_facts_and_the_remedy(quorate):
     assert lines[0] == (
         "Gang team/train (PodGroup, scheduling.x-k8s.io/v1alpha1): Waiting, NotEnoughRoom"
     )
-    assert "4 members must start together and 1 fit: " in lines[1]
+    assert "4 members must start together and 1 fit" in lines[1]
     assert "members   4 needed, 4 exist, 0 bound, 0 running" in lines
     assert any(line.startswith("remedy    free or add room") for line in lines)
     assert not any(line.startswith("pod  ") for line in lines)

@@ -22,6 +22,7 @@ from tests.unit.cli.api_server import (
 EVENTS = "/apis/events.k8s.io/v1/namespaces/team/events"
 NOTE = "room for 1 replacement is held until 12:03:04 UTC on node n1"
 WITHHELD = (
+    "0/2 nodes are available: 2 Insufficient cpu. "
     "1 member must start now and 0 fit: node n1 holds room for gang other/x until 12:03:04 UTC"
 )
 SOON, PAST = "2999-01-01T00:00:00Z", "2020-01-01T00:00:00Z"

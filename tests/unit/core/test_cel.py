@@ -106,3 +106,26 @@ def test_a_version_that_is_none_is_said():
 )
 def test_it_is_known_whether_an_answer_depends_on_other_attributes(expression, only):
     assert names_only(expression) is only
+
+
+TEN = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+
+
+def nested(depth: int, within: str = TEN) -> str:
+    """Return macros, each over ten elements of the one around it: 10 to the power of ``depth``."""
+    opened = "".join(f"{within}.all(x{i}, " for i in range(depth))
+    return f"{opened}true{')' * depth}"
+
+
+def test_what_takes_too_long_is_refused_before_it_is_tried():
+    assert ask(nested(4)) is True
+    refused = ask(nested(8))
+    assert isinstance(refused, Broken)
+    assert refused == "CEL compile error: it may take more than 1000000 steps"
+    assert ask(f"{nested(3)} && {nested(3)} && {nested(3)}") is True, "one after the other adds up"
+
+
+def test_a_list_of_unknown_length_counts_as_a_long_one():
+    refused = ask(nested(4, '"a,b".split(",")'))
+    assert isinstance(refused, Broken)
+    assert "1000000 steps" in refused

@@ -7,6 +7,7 @@ import pytest
 from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
 from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim
 from quorate.core.reasons import Reason
+from tests.unit.core.terms import near, pods
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
 WEB = Owner("apps/v1", "Deployment", "web")
@@ -173,22 +174,6 @@ PODS = {
         "pod job-0: label gang/x is nobody's",
         "mend that pod's template",
     ),
-    "a rule that is not known": Case(
-        lambda w: w.gang("job", 1, shape={"unsupported": ("VolumeBinding", "InterPodAffinity")}),
-        Reason.RULE_NOT_SUPPORTED,
-        "pod job-0 needs the rule VolumeBinding and InterPodAffinity, which quorate does not "
-        "know yet",
-        "use another scheduler for pods that need it",
-    ),
-    "a rule that one member needs and another does not": Case(
-        lambda w: (
-            w.gang("job", 2, pods=1),
-            w.pod("odd", key("job"), shape={"unsupported": ("VolumeBinding",)}),
-        ),
-        Reason.RULE_NOT_SUPPORTED,
-        "pod odd needs the rule VolumeBinding, which quorate does not know yet",
-        "use another scheduler for pods that need it",
-    ),
 }
 
 
@@ -205,56 +190,64 @@ ROOM = {
     "a claim that does not exist": Case(
         lambda w: w.gang("job", 2, claims=(ClaimUse("data"),)),
         Reason.CLAIM_NOT_USABLE,
-        "2 members must start together and 0 fit: no node takes pod job-0: "
         '0/1 nodes are available: persistentvolumeclaim "data" not found. '
+        "2 members must start together and 0 fit: no node takes pod job-0 "
         "(spec.volumes of pod job-0 names the claim team/data, which does not exist)",
-        "create or mend that object",
+        "create or mend that object, or wait for it to be made",
     ),
     "no node matches": Case(
         lambda w: w.gang("job", 2, **NOWHERE),
         Reason.NO_NODE_MATCHES,
-        "2 members must start together and 0 fit: no node takes pod job-0: "
-        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
+        "2 members must start together and 0 fit: no node takes pod job-0",
         "mend the selector or the tolerations, or the nodes' labels",
+    ),
+    "affinity to pods that are not there": Case(
+        lambda w: w.gang("job", 2, shape=near(pods(app="hub"))),
+        Reason.AWAITS_PODS,
+        "0/1 nodes are available: 1 node(s) didn't match pod affinity rules. "
+        "2 members must start together and 0 fit: no node takes pod job-0",
+        "start pods that match spec.affinity.podAffinity, or mend it",
     ),
     "too large": Case(
         lambda w: w.gang("job", 2, cpu=9),
         Reason.REQUEST_TOO_LARGE,
-        "2 members must start together and 0 fit: pod job-0 asks for 9 cpu; the largest "
-        "matching node has 8: 0/1 nodes are available: 1 Insufficient cpu.",
+        "0/1 nodes are available: 1 Insufficient cpu. 2 members must start together and 0 fit: "
+        "pod job-0 asks for 9 cpu; the largest matching node has 8",
         "lower the request, or add a larger node",
     ),
     "no such resource": Case(
         lambda w: w.gang("job", 2, gpu=1),
         Reason.REQUEST_TOO_LARGE,
-        f"2 members must start together and 0 fit: pod job-0 asks for 1 {GPU}; the largest "
-        f"matching node has none: 0/1 nodes are available: 1 Insufficient {GPU}.",
+        f"0/1 nodes are available: 1 Insufficient {GPU}. 2 members must start together and 0 fit: "
+        f"pod job-0 asks for 1 {GPU}; the largest matching node has none",
         "lower the request, or add a larger node",
     ),
     "too large together": Case(
         lambda w: (w.node("n1", cpu=2, memory=200), w.gang("job", 2, cpu=4, memory=100)),
         Reason.REQUEST_TOO_LARGE,
+        "0/2 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. "
         "2 members must start together and 0 fit: pod job-0 asks for 4 cpu and 100Gi memory and "
-        "1 pods together; no matching node has all of it: 0/2 nodes are available: "
-        "1 Insufficient cpu, 1 Insufficient memory.",
+        "1 pods together; no matching node has all of it",
         "lower the request, or add a larger node",
     ),
     "not enough room": Case(
         lambda w: (w.node("n1", cpu=3), w.gang("job", 4, cpu=3)),
         Reason.NOT_ENOUGH_ROOM,
-        "4 members must start together and 3 fit: 0/2 nodes are available: 2 Insufficient cpu.",
+        "0/2 nodes are available: 2 Insufficient cpu. 4 members must start together and 3 fit",
         "free or add room: node n0 lacks 1 cpu",
     ),
     "held": Case(
         held_room,
         Reason.ROOM_HELD,
-        "1 member must start now and 0 fit: node n0 holds room for gang team/a until 00:21:40 UTC",
+        "0/1 nodes are available: 1 Insufficient cpu. 1 member must start now and 0 fit: "
+        "node n0 holds room for gang team/a until 00:21:40 UTC",
         "free or add room, or wait",
     ),
     "extras": Case(
         lambda w: (w.gang("job", 2, pods=4, cpu=3), w.cycle()),
         Reason.NOT_ENOUGH_ROOM,
-        "0 of 2 more members fit: 0/1 nodes are available: 1 Insufficient cpu.",
+        "0/1 nodes are available: 1 Insufficient cpu. 0 of 2 more members fit",
         "free or add room: node n0 lacks 1 cpu",
     ),
     "half started": Case(
@@ -264,15 +257,17 @@ ROOM = {
             w.node("n0", cpu=5),
         ),
         Reason.NOT_ENOUGH_ROOM,
-        "1 member must start now and 0 fit: 0/1 nodes are available: 1 Insufficient cpu.",
+        "0/1 nodes are available: 1 Insufficient cpu. 1 member must start now and 0 fit",
         "free or add room: node n0 lacks 3 cpu",
     ),
     "claim": Case(
         lambda w: w.gang("job", 1, device_claims=(PodClaim("gpu", None, own=True),)),
         Reason.CLAIM_NOT_USABLE,
-        "1 member must start now and 0 fit: no node takes pod job-0: 0/1 nodes are available: "
-        'pod "team/job-0": ResourceClaim not created yet.',
-        "mend the claim, or wait for it to be made",
+        '0/1 nodes are available: pod "team/job-0": ResourceClaim not created yet. '
+        "1 member must start now and 0 fit: no node takes pod job-0 "
+        "(spec.resourceClaims[0].resourceClaimTemplateName of pod job-0: no claim was made of it "
+        "yet)",
+        "create or mend that object, or wait for it to be made",
     ),
     "minResources": Case(
         lambda w: w.gang("job", 1, spec={"min_resources": (("cpu", 12000), (GPU, 2))}),
@@ -329,8 +324,8 @@ def test_every_reason_is_produced_by_a_world():
         (
             {"cpu": 9},
             Reason.REQUEST_TOO_LARGE,
-            "pod p asks for 9 cpu; the largest matching node has 8: "
-            "0/1 nodes are available: 1 Insufficient cpu.",
+            "0/1 nodes are available: 1 Insufficient cpu. "
+            "pod p asks for 9 cpu; the largest matching node has 8",
         ),
     ],
 )
@@ -341,3 +336,16 @@ def test_the_sentence_of_an_ordinary_pod(more, reason, sentence):
     w.cycle()
     said = w.why(key("p@uid-p", "pod"))
     assert (said.reason, said.sentence) == (reason, sentence)
+
+
+def test_of_pods_to_be_near_those_of_its_own_gang_and_those_that_are_there_count():
+    w = World()
+    w.node("n0", cpu=1, labels={"zone": "a"})
+    w.node("n1", cpu=9)
+    w.running("hub", "n0", labels={"app": "hub"})
+    w.gang("job", 2, shape=near(pods(app="hub")))
+    w.cycle()
+    assert w.why(key("job")).reason is Reason.NOT_ENOUGH_ROOM, "a node in zone a would help"
+    w.gang("own", 2, cpu=9, shape=near(pods(app="own")), labels={"app": "own"})
+    w.cycle()
+    assert w.why(key("own")).reason is not Reason.AWAITS_PODS

@@ -332,6 +332,7 @@ def test_the_gang_that_does_not_fit_because_of_a_hold_says_so():
     why = w.why(key("b"))
     assert why.reason is Reason.ROOM_HELD
     assert why.sentence == (
+        "0/4 nodes are available: 4 Insufficient cpu. "
         f"1 member must start now and 0 fit: node {node} holds room for gang team/a "
         "until 00:21:40 UTC"
     )

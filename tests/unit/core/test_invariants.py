@@ -61,7 +61,9 @@ def set_count(w, which, where, count):
 
 
 def set_used(w, node, column, amount):
-    w.cluster.nodes.used[w.cluster.nodes.rows[node], column] = amount
+    nodes = w.cluster.nodes
+    row = nodes.rows[node]
+    nodes.free[row, column] = nodes.allocatable[row, column] - amount
 
 
 def drop_from_queue(w):

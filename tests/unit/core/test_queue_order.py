@@ -89,3 +89,17 @@ def test_at_most_so_many_binds_are_planned_and_the_rest_follow_at_once():
     assert plan.wake_at_s == w.now_s
     w.settle(plan)
     assert set(w.cycle()) == {"c-0", "c-1"}
+
+
+def test_at_most_so_many_pods_of_no_gang_are_planned_at_once_and_a_gang_is_not_split():
+    w = World(singles_per_plan_max=2)
+    w.node("n0", cpu=8)
+    for name in ("a", "b", "c"):
+        w.pod(name)
+    w.gang("z", 3, created_s=1.0)
+    plan = w.decide()
+    assert {bind.name for gang in plan.gangs for bind in gang.binds} == {"a", "b"}
+    assert {which.name.partition("@")[0] for which in plan.touched} == {"a", "b"}, "no others yet"
+    w.settle(plan)
+    plan = w.decide()
+    assert {bind.name for gang in plan.gangs for bind in gang.binds} == {"c", "z-0", "z-1", "z-2"}

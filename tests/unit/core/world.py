@@ -238,7 +238,7 @@ class World:
     def used(self, node, resource="cpu") -> int:
         row = self.cluster.nodes.rows[node]
         column = self.cluster.resources.columns[resource]
-        return int(self.cluster.nodes.used[row, column])
+        return int(self.cluster.nodes.used(row)[column])
 
 
 def binds_of(plan: Plan) -> list[Bind]:

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.credentials import Credentials
+from tests.servers import take_who_waits
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -81,6 +82,7 @@ async def serving(server: ScriptedServer) -> AsyncIterator[ScriptedServer]:
     try:
         yield server
     finally:
+        await take_who_waits()
         await runner.cleanup()
 
 
@@ -95,13 +97,10 @@ def answer(status: int, body: object = None, **headers: str) -> Step:
     return step
 
 
-def refusal(status: int, reason: str, **headers: str) -> Step:
+def refusal(status: int, reason: str, message: str = "", **headers: str) -> Step:
     """Answer with a Status object."""
-    return answer(
-        status,
-        {"kind": "Status", "code": status, "reason": reason, "message": f"it is {reason}"},
-        **headers,
-    )
+    body = {"kind": "Status", "code": status, "reason": reason}
+    return answer(status, {**body, "message": message or f"it is {reason}"}, **headers)
 
 
 def listing(names: list[str], version: int, token: str = "") -> Step:

@@ -126,6 +126,18 @@ async def test_a_repair_that_comes_in_time_saves_the_attempt():
         assert sent(server)[3] == ("job-3", True)
 
 
+async def test_what_makes_a_gang_quorate_anew_waits_for_binds_of_its_former_life():
+    """It lost all that ran while the bind of a replacement was under way."""
+    async with binding(refusal(429, "TooManyRequests"), CREATED, CREATED) as (binder, _, server):
+        binder.submit(of_four(started=True, binds=(bind(0),)))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        binder.submit(of_four(first=0, binds=(bind(1),)))
+        async with asyncio.timeout(10):
+            await binder.idle.wait()
+        assert [pod for pod, _ in sent(server)] == ["job-0", "job-0", "job-1"]
+
+
 async def test_a_bind_that_would_seal_nothing_is_not_sent():
     async with binding(CREATED, may_seal=lambda gang, uid: False) as (binder, outcomes, server):
         binder.submit(of_four(first=1, binds=(bind(0), bind(1))))

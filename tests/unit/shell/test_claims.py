@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from quorate.core.changes import BindFailed, BindFailure
 from quorate.core.model import Allocation, DeviceId, GangKey
 from quorate.core.model.devices import GivenDevice
-from quorate.core.plan.plan import Bind, GangBinds, Give, TakeBack
+from quorate.core.plan.plan import Bind, GangBinds, Give, SpecialClaim, TakeBack
+from quorate.core.state.special_claims import Mapping
 from quorate.shell.commit.claims import Claims
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (
@@ -61,7 +62,7 @@ async def writing(*steps, may_write=lambda: True):
 async def after(claims: Claims) -> None:
     """Wait until nothing is under way."""
     async with asyncio.timeout(10):
-        while claims._tasks:
+        while claims._writes:
             await asyncio.sleep(0.01)
 
 
@@ -186,3 +187,81 @@ async def test_devices_are_taken_back_once_from_the_version_that_was_seen():
         [body] = (json.loads(one) for one in server.bodies)
         assert body["metadata"] == {"uid": "claim-uid", "resourceVersion": "5"}
         assert body["status"] == {"allocation": None, "reservedFor": None, "devices": None}
+
+
+SPECIAL = Give(
+    "team",
+    "c0",
+    "",
+    GIVEN,
+    SpecialClaim((("container-0-request-0", "gpus", 1),), (Mapping("main", "x/gpu", "r"),)),
+)
+COLLECTION = PATH.removesuffix("/c0")
+POD_STATUS = "/api/v1/namespaces/team/pods/g-0/status"
+
+
+async def test_a_claim_for_extended_resources_is_made_first_and_the_pod_told_of_it():
+    bind = replace(BIND, gives=(SPECIAL,))
+    async with writing(claim(), claim(), claim(), answer(200, {})) as (claims, bound, _, server):
+        claims.submit(gang(bind))
+        await after(claims)
+        assert [one.path for one in server.requests] == [
+            COLLECTION,
+            PATH,
+            f"{PATH}/status",
+            POD_STATUS,
+        ]
+        made, _, written, told = (json.loads(body) for body in server.bodies)
+        assert made["metadata"]["annotations"] == {
+            "resource.kubernetes.io/extended-resource-claim": "true"
+        }
+        [owner] = made["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == ("uid-0", True)
+        [request] = made["spec"]["devices"]["requests"]
+        assert request["exactly"]["deviceClassName"] == "gpus"
+        assert written["metadata"]["uid"] == "claim-uid"
+        assert told["metadata"]["uid"] == "uid-0"
+        assert told["status"]["extendedResourceClaimStatus"] == {
+            "resourceClaimName": "c0",
+            "requestMappings": [
+                {"containerName": "main", "resourceName": "x/gpu", "requestName": "r"}
+            ],
+        }
+        assert len(bound) == 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "names", "said"),
+    [
+        ("uid-0", ["container-0-request-0"], ""),
+        ("uid-9", ["container-0-request-0"], "there is another claim of that name"),
+        ("uid-0", ["container-1-request-0"], "it was made for another node"),
+    ],
+)
+async def test_a_claim_whose_creation_was_not_heard_of_is_used_if_it_is_the_pod_s(
+    owner, names, said
+):
+    there = {
+        "metadata": {"uid": "claim-uid", "ownerReferences": [{"uid": owner}]},
+        "spec": {"devices": {"requests": [{"name": name} for name in names]}},
+    }
+    steps = [refusal(409, "AlreadyExists"), answer(200, there)]
+    steps += [] if said else [claim(), claim(), answer(200, {})]
+    async with writing(*steps) as (claims, bound, outcomes, _):
+        claims.submit(gang(replace(BIND, gives=(SPECIAL,))))
+        await after(claims)
+        assert len(bound) == (not said)
+        assert [one.message for one in outcomes] == ([f"claim team/c0: {said}"] if said else [])
+
+
+async def test_a_claim_that_was_made_in_vain_is_deleted_with_its_finalizer():
+    back = TakeBack("team", "c0", "claim-uid", "5", "uid-0", special=True)
+    async with writing(claim(), answer(200, {})) as (claims, _, _, server):
+        claims.take_back([back])
+        await after(claims)
+        freed, deleted = (json.loads(one) for one in server.bodies)
+        assert freed["metadata"]["resourceVersion"] == "5"
+        assert freed["metadata"]["$deleteFromPrimitiveList/finalizers"] == [
+            "resource.kubernetes.io/delete-protection"
+        ]
+        assert deleted == {"preconditions": {"uid": "claim-uid"}}

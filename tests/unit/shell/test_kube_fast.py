@@ -10,6 +10,7 @@ import uvloop
 
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.fast import ConnectionPool
+from tests.servers import take_who_waits
 
 
 @pytest.fixture(params=[asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
@@ -38,6 +39,7 @@ class RawServer:
         return None
 
     async def __aexit__(self, *_):
+        await take_who_waits()
         self.server.close()
         for writer in self.writers:
             writer.transport.abort()

@@ -29,6 +29,7 @@ PREEMPTION = Preemption(
     node="n0",
     victims=(VICTIM,),
 )
+DRY_RUN = ("DELETE", "low?dryRun=All")
 DONE = answer(200, {"kind": "Status", "status": "Success"})
 
 
@@ -48,14 +49,15 @@ async def carried_out(*steps, preemption=PREEMPTION, may_write=lambda: True):
         )
         made.submit([preemption])
         async with asyncio.timeout(10):
-            await asyncio.gather(*made._tasks)
-        asked = [(one.method, one.path.partition("/pods/")[2]) for one in server.requests]
-        return asked, told, failures, [json.loads(one) for one in server.bodies]
+            while made._writes:
+                await asyncio.sleep(0.01)
+        asked = [(one.method, one.path_qs.partition("/pods/")[2]) for one in server.requests]
+        return asked, told, failures, [json.loads(one) for one in server.bodies if one]
 
 
 async def test_the_writes_are_those_of_kube_scheduler():
-    asked, told, failures, bodies = await carried_out(DONE, DONE, DONE)
-    assert asked == [("PATCH", "high/status"), ("PATCH", "low/status"), ("DELETE", "low")]
+    asked, told, failures, bodies = await carried_out(DONE, DONE, DONE, DONE)
+    assert asked == [DRY_RUN, ("PATCH", "high/status"), ("PATCH", "low/status"), ("DELETE", "low")]
     assert bodies[0] == {
         "status": {"nominatedNodeName": "n0"},
         "metadata": {"uid": "uid-high"},
@@ -89,7 +91,7 @@ async def test_a_promise_is_taken_back_by_a_null():
 
 async def test_a_victim_that_is_gone_is_no_failure():
     gone = refusal(404, "NotFound")
-    for steps in ((DONE, gone), (DONE, DONE, gone), (gone, gone)):
+    for steps in ((DONE, DONE, gone), (DONE, DONE, DONE, gone), (gone, gone, gone)):
         _, told, failures, _ = await carried_out(*steps)
         assert (told, failures) == ([], [])
 
@@ -97,17 +99,35 @@ async def test_a_victim_that_is_gone_is_no_failure():
 async def test_an_answer_that_may_change_is_asked_for_again(monkeypatch):
     monkeypatch.setattr(preemptor, "_RETRY_S", 0.001)
     busy = refusal(503, "ServiceUnavailable")
-    asked, told, failures, _ = await carried_out(DONE, DONE, busy, DONE)
+    asked, told, failures, _ = await carried_out(DONE, DONE, DONE, busy, DONE)
     assert asked[-2:] == [("DELETE", "low")] * 2
     assert told == [("high", "low")]
     assert failures == []
 
 
 async def test_a_refusal_is_told_to_the_core():
-    _, told, failures, _ = await carried_out(DONE, DONE, refusal(403, "Forbidden"))
+    _, told, failures, _ = await carried_out(DONE, DONE, DONE, refusal(403, "Forbidden"))
     assert told == []
     assert [(one.uid, one.victims) for one in failures] == [("uid-high", ("uid-low",))]
     assert isinstance(failures[0], PreemptionFailed)
+
+
+async def test_without_the_right_nothing_is_written_and_the_reason_says_how_to_grant_it():
+    said = 'pods "low" is forbidden: User "q" cannot delete resource "pods" in API group ""'
+    asked, told, failures, _ = await carried_out(refusal(403, "Forbidden", said))
+    assert asked == [DRY_RUN]
+    assert told == []
+    [failed] = failures
+    assert (failed.uid, failed.victims) == ("uid-high", ("uid-low",))
+    assert "quorate manifests --preemption" in failed.message
+
+
+async def test_a_dry_run_that_fails_otherwise_stops_nothing():
+    denied = refusal(403, "Forbidden", 'admission webhook "w" denied the request')
+    for step in (denied, refusal(500, "InternalError"), refusal(404, "NotFound")):
+        asked, told, failures, _ = await carried_out(step, DONE, DONE, DONE)
+        assert asked[0] == DRY_RUN
+        assert (told, failures) == ([("high", "low")], [])
 
 
 async def test_who_does_not_lead_writes_nothing():

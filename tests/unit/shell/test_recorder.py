@@ -308,9 +308,9 @@ def test_a_violation_is_counted_once_while_it_stands_and_again_when_it_returns(c
     check.look()
     assert counted(metrics) == {}
     assert metrics.invariant_checks._value.get() == 6  # 3 nodes, 1 gang, 2 pods
-    used = w.cluster.nodes.used[0, 0]
+    free = w.cluster.nodes.free[0, 0]
     for broken, times in ((1, 1), (1, 1), (0, 1), (1, 2)):
-        w.cluster.nodes.used[0, 0] = used + broken
+        w.cluster.nodes.free[0, 0] = free - broken
         clock.time_s += 1.0
         check.look()
         assert counted(metrics) == {"node-counts": times}

@@ -17,6 +17,7 @@ from cryptography.x509.oid import NameOID
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import credentials_from_kubeconfig
 from quorate.shell.kube.errors import Unreachable
+from tests.servers import take_who_waits
 from tests.unit.shell.scripted_server import ManualClock
 
 NOW = datetime.datetime.now(datetime.UTC)
@@ -94,6 +95,7 @@ async def serving(context):
     try:
         yield runner.addresses[0][1], seen
     finally:
+        await take_who_waits()
         await runner.cleanup()
 
 

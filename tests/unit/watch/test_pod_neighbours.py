@@ -109,11 +109,13 @@ def test_keys_that_the_api_server_has_merged_already_are_not_merged_again():
     [
         (
             affinity({"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Gt"}]}}),
-            "spec.affinity.labelSelector.matchExpressions: 'Gt' is no operator",
+            f"spec.affinity.podAffinity.{REQUIRED}[0].labelSelector.matchExpressions[0].operator: "
+            "'Gt' is none of In, NotIn, Exists, DoesNotExist",
         ),
         (
             affinity({"labelSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}),
-            "spec.affinity.labelSelector.matchExpressions: In with 0 values",
+            f"spec.affinity.podAffinity.{REQUIRED}[0].labelSelector.matchExpressions[0].values: "
+            "In with 0 values",
         ),
         ({"topologySpreadConstraints": [{"topologyKey": "zone"}]}, "maxSkew"),
         (
@@ -130,7 +132,15 @@ def test_keys_that_the_api_server_has_merged_already_are_not_merged_again():
                     }
                 ]
             },
-            "spec.topologySpreadConstraints.labelSelector.matchExpressions: Exists with 1 values",
+            "spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0].values: "
+            "Exists with 1 values",
+        ),
+        *(
+            (
+                {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", field: "Maybe"}]},
+                f"spec.topologySpreadConstraints[0].{field}: 'Maybe' is none of ",
+            )
+            for field in ("whenUnsatisfiable", "nodeAffinityPolicy", "nodeTaintsPolicy")
         ),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from quorate.core.model import (
+    ContainerDevices,
     GangKey,
     Owner,
     PodClaim,
@@ -94,6 +95,7 @@ def test_a_worker_of_a_pytorch_job():
         ),
         scored=(1500, 2 * GI),
         images=("train:latest",),
+        extended=(ContainerDevices("main", brief=False, requests=(("nvidia.com/gpu", 8, 2),)),),
     )
     assert (decoded.defect, decoded.warning) == ("", "")
 

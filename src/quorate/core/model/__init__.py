@@ -13,6 +13,7 @@ import msgspec
 
 from quorate.core.model.devices import (
     Allocation,
+    ContainerDevices,
     DeviceClass,
     DeviceId,
     PodClaim,
@@ -105,11 +106,11 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
     required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
     the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
-    without a claim. ``node_features`` must be declared by the node. ``unsupported`` names the rules
-    that the pod needs and that quorate does not know: such a pod is held, never placed wrongly.
+    without a claim. ``node_features`` must be declared by the node.
     ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
     a pod that has no node yet, where it differs. ``images`` are those of all its ``containers``
-    (init containers included) and image volumes, one for each, with their tags.
+    (init containers included) and image volumes, one for each, with their tags. ``extended`` are
+    the extended resources of each container, if any has some that a device class might back.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -124,11 +125,11 @@ class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
     spread: tuple[SpreadConstraint, ...] = ()
     node_features: tuple[str, ...] = ()
     disks: tuple[Disk, ...] = ()
-    unsupported: tuple[str, ...] = ()
     scored: tuple[int, int] = (0, 0)
     scored_pending: tuple[int, int] | None = None
     images: tuple[str, ...] = ()
     containers: int = 1
+    extended: tuple[ContainerDevices, ...] = ()
 
 
 class Owner(NamedTuple):

@@ -122,11 +122,27 @@ class DeviceConfig(NamedTuple):
 
 
 class DeviceClass(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
-    """A class of devices: CEL expressions that they match, and configuration for their driver."""
+    """A class of devices: CEL expressions that they match, and configuration for their driver.
+
+    ``extended`` is the extended resource that it backs, "" none but that of its own name.
+    """
 
     name: str
     selectors: tuple[str, ...] = ()
     config: tuple[DeviceConfig, ...] = ()
+    extended: str = ""
+    created_s: float = 0.0
+
+
+class ContainerDevices(NamedTuple):
+    """The extended resources of a container: name, amount, and place among all its requests.
+
+    ``brief`` marks an init container that ends before the others begin.
+    """
+
+    name: str
+    brief: bool
+    requests: tuple[tuple[str, int, int], ...]
 
 
 class DeviceChoice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -209,7 +225,8 @@ class ResourceClaim(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     """A claim. ``owner_uid`` is its controller's; ``reserved_for`` the uids that may use it.
 
     ``binding_failed`` says which condition of a device failed after it was allocated;
-    ``binding_pending`` that one is not true yet.
+    ``binding_pending`` that one is not true yet. ``special`` marks one that a scheduler made for
+    its owner's extended resources.
     """
 
     namespace: str
@@ -223,6 +240,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     reserved_for: tuple[str, ...] = ()
     binding_failed: str = ""
     binding_pending: bool = False
+    special: bool = False
 
 
 class PodClaim(NamedTuple):

@@ -43,7 +43,8 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
         defaults = _defaults(base, next(iter(entries.values())), cluster)
-        if neighbours.is_idle and not storage.users and cluster.devices.has_no_users:
+        asks_nothing = cluster.devices.has_no_users and not base.shape.extended
+        if neighbours.is_idle and not storage.users and asks_nothing:
             members[base] = list(entries.values())
             continue
         for entry in entries.values():
@@ -52,7 +53,7 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
                 with_problems.append((entry, wants))
                 continue
             matched = neighbours.matched(entry.label_set)
-            ask = cluster.asks.of(entry.pod) if entry.pod.device_claims else None
+            ask = cluster.asks.of(entry.pod)
             pod_class = cluster.classes.matching(base, matched, defaults, wants, ask)
             members.setdefault(pod_class, []).append(entry)
     _add_with_problems(members, with_problems, cluster)
@@ -67,7 +68,7 @@ def _add_with_problems(
     for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
         base = entry.pod_class
         matched = cluster.neighbours.matched(entry.label_set)
-        ask = cluster.asks.of(entry.pod) if entry.pod.device_claims else None
+        ask = cluster.asks.of(entry.pod)
         kind = base.id, matched, ask, *((one.rule, one.kind) for one in wants.problems)
         named = first.setdefault(kind, wants)
         pod_class = cluster.classes.matching(base, matched, wants=named, ask=ask)
@@ -208,7 +209,7 @@ class Cycle:
                 self._give_up(demand, (), priority)
             return ()
         rows = np.array([row])
-        self.room.take_at(pod_class, rows, np.ones(1, np.int64))
+        self.room.take_at(pod_class, rows, np.ones(1, np.int64), assumes=True)
         self.cluster.assume([entry], [row])
         [given] = assume_devices(pod_class, [entry], [row], self.room, self.cluster)
         self.room.settle()

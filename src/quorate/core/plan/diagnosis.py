@@ -6,17 +6,22 @@ while planning: a gang that waits costs nothing until then.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
+from quorate.core.model import Pod
 from quorate.core.plan.cycle import demand_of, members_of
-from quorate.core.plan.filters import node_affinity, taint_toleration
+from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
+from quorate.core.plan.impossible import impossible_field
 from quorate.core.plan.nominated import Promised, look, promised_to_others, ruled_out
 from quorate.core.plan.pack import pack
 from quorate.core.plan.room import Room
+from quorate.core.plan.to_mend import doubtful, is_broken, to_mend
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.reasons import Blocker, available
@@ -38,9 +43,18 @@ class Diagnosis:
     too_large: tuple[Blocker, str] | None
     """A class that asks for more than any matching node has, and that lack in words."""
     claim_problem: Blocker | None = None
-    """A class whose claims cannot be looked at, whatever the nodes are."""
-    volume_problem: tuple[Blocker, str] | None = None
-    """A class that no node can take because of a claim, and the object and field to mend."""
+    """A class that no node can take because of a claim, of a volume or of devices."""
+    impossible: Blocker | None = None
+    """A class of which a field keeps it from every node that there could be."""
+
+    awaits_pods: Blocker | None = None
+    """A class that has to be near pods of which none is placed, nor in its gang."""
+
+    @property
+    def to_mend(self) -> str:
+        """The object and the field that somebody has to make or to mend; "" if none is known."""
+        about = self.claim_problem or self.impossible or next(iter(self.blockers), None)
+        return about.to_mend if about is not None else ""
 
     def of_pod(self, name: str) -> Diagnosis:
         """Return the same of another pod, which is like the one that was looked at."""
@@ -48,14 +62,17 @@ class Diagnosis:
         def renamed(blocker: Blocker) -> Blocker:
             return structs.replace(blocker, pod=name)
 
-        large, volume = self.too_large, self.volume_problem
+        def of(blocker: Blocker | None) -> Blocker | None:
+            return renamed(blocker) if blocker is not None else None
+
         return replace(
             self,
             blockers=tuple(map(renamed, self.blockers)),
-            no_node_matches=renamed(self.no_node_matches) if self.no_node_matches else None,
-            too_large=(renamed(large[0]), large[1]) if large else None,
-            claim_problem=renamed(self.claim_problem) if self.claim_problem else None,
-            volume_problem=(renamed(volume[0]), volume[1]) if volume else None,
+            no_node_matches=of(self.no_node_matches),
+            too_large=(renamed(self.too_large[0]), self.too_large[1]) if self.too_large else None,
+            claim_problem=of(self.claim_problem),
+            impossible=of(self.impossible),
+            awaits_pods=of(self.awaits_pods),
         )
 
 
@@ -75,11 +92,13 @@ class Diagnoses:
             return diagnose(gang, self._cluster, room, self._policy), ""
         ((pod_class, (entry,)),) = members_of(gang, self._cluster).items()
         alike = pod_class.id, gang.priority
+        # What a claim lacks, and a nomination, are of this pod alone.
+        is_alone = bool(entry.nominated or entry.pod.claims or entry.pod.device_claims)
         found = self._shared.get(alike)
-        if found is None or entry.nominated:
+        if found is None or is_alone:
             seen = diagnose(gang, self._cluster, room, self._policy)
             found = seen, single_sentence(gang, self._cluster, whole)
-            if not entry.nominated:
+            if not is_alone:
                 self._shared[alike] = found
         diagnosis, sentence = found
         said = f" {gang.preemption_said}" if sentence and gang.preemption_said else ""
@@ -94,19 +113,25 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
     fit = found.placed if isinstance(found, Placement) else found.fit
     after = room.copy()
     blockers = []
-    no_node_matches = too_large = claim_problem = volume_problem = None
+    no_node_matches = too_large = claim_problem = impossible = awaits_pods = None
     for pod_class, count in demand.classes:
         class_fit = int(pack(pod_class, count, after, policy.packing).sum())
         if class_fit >= count:
             continue
-        named = min(entry.pod.name for entry in members[pod_class])
-        blocker = _blocker(pod_class, named, count, class_fit, after, cluster)
+        named = min((entry.pod for entry in members[pod_class]), key=lambda pod: pod.name)
+        blocker = _blocker(pod_class, named, (count, class_fit), after, cluster)
+        mend, never = to_mend(named, cluster), impossible_field(pod_class.shape)
+        if mend or never:
+            blocker = msgspec.structs.replace(blocker, to_mend=mend or never)
         blockers.append(blocker)
-        if pod_class.wants is not None and pod_class.wants.problems:
-            volume_problem = volume_problem or (blocker, pod_class.wants.problems[0].detail)
-            continue
-        if pod_class.ask is not None and pod_class.ask.problem:
+        if mend or is_broken(one.message for one in blocker.ruled_out):
             claim_problem = claim_problem or blocker
+            continue
+        if never:
+            impossible = impossible or blocker
+            continue
+        if _awaits_pods(pod_class, members, room):
+            awaits_pods = awaits_pods or blocker
             continue
         matching = _matching(pod_class, room)
         if not matching.any():
@@ -121,8 +146,16 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         no_node_matches=no_node_matches,
         too_large=too_large,
         claim_problem=claim_problem,
-        volume_problem=volume_problem,
+        impossible=impossible,
+        awaits_pods=awaits_pods,
     )
+
+
+def _awaits_pods(pod_class: PodClass, members: Iterable[PodClass], room: Room) -> bool:
+    """Whether only pods that are not the gang's own could let the class go somewhere."""
+    if not inter_pod_affinity.is_alone(pod_class, room):
+        return False
+    return not any(inter_pod_affinity.attracts(pod_class, other, room) for other in members)
 
 
 def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> bool:
@@ -133,14 +166,17 @@ def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> 
 
 
 def _blocker(
-    pod_class: PodClass, pod: str, pods: int, fit: int, room: Room, cluster: Cluster
+    pod_class: PodClass, pod: Pod, counts: tuple[int, int], room: Room, cluster: Cluster
 ) -> Blocker:
+    pods, fit = counts
+    found = ruled_out(look(pod_class, room, cluster, {}), room)
     return Blocker(
-        pod=pod,
+        pod=pod.name,
         pods=pods,
         fit=fit,
-        ruled_out=ruled_out(look(pod_class, room, cluster, {}), room),
+        ruled_out=found,
         nearest_miss=_nearest_miss(pod_class, room),
+        to_mend=doubtful(pod, cluster, [one.message for one in found]),
     )
 
 
@@ -196,14 +232,16 @@ def _larger_than_any(pod_class: PodClass, matching: Ints, room: Room) -> str:
 
     ``matching`` is int64[m, r]: what the matching nodes have.
     """
-    if (np.all([matching[:, c] >= a for c, a in pod_class.demands], axis=0)).any():
-        return ""
+    backed = pod_class.ask.extended.backed if pod_class.ask and pod_class.ask.extended else ()
     names = room.snapshot.table.resources.names
-    for column, amount in pod_class.demands:
+    demands = [(c, a) for c, a in pod_class.demands if names[c] not in backed]
+    if (np.all([matching[:, c] >= a for c, a in demands], axis=0)).any():
+        return ""
+    for column, amount in demands:
         largest = int(matching[:, column].max(initial=0))
         if largest < amount:
             name = names[column]
             has = format_amount(name, largest) if largest else "none"
             return f"{format_amount(name, amount)} {name}; the largest matching node has {has}"
-    asked = " and ".join(f"{format_amount(names[c], a)} {names[c]}" for c, a in pod_class.demands)
+    asked = " and ".join(f"{format_amount(names[c], a)} {names[c]}" for c, a in demands)
     return f"{asked} together; no matching node has all of it"

@@ -71,7 +71,7 @@ def end_taken(cluster: Cluster) -> bool:
         row = nodes.rows.get(hold.node)
         if row is None:
             return True
-        free = left.setdefault(row, (nodes.allocatable[row] - nodes.used[row]).tolist())
+        free = left.setdefault(row, nodes.free[row].tolist())
         demands, ports = hold.pod_class.demands, hold.pod_class.shape.host_ports
         if any(free[column] < amount for column, amount in demands):
             return True

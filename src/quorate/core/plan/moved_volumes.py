@@ -17,8 +17,7 @@ class MovedVolumes:
         self.row = row
         self._storage = storage
         self._ids: Counter[VolumeId] = Counter()
-        self._claims: Counter[str] = Counter()
-        """By name alone: kube-scheduler's what-if does not look at the namespace."""
+        self._claims: Counter[ClaimKey] = Counter()
         self._disks: Counter[Disk] = Counter()
 
     def shift(self, uid: str, pods: int) -> bool:
@@ -30,14 +29,14 @@ class MovedVolumes:
             self._ids[volume_id] += pods
         for use, key in zip(user.pod.claims, user.claims(), strict=True):
             if not use.ephemeral:
-                self._claims[key.name] += pods
+                self._claims[key] += pods
         for disk in user.pod.shape.disks:
             self._disks[disk] += pods
         return True
 
     def is_used(self, claims: Iterable[ClaimKey]) -> bool:
         """Whether a pod on a node uses one of the claims; each counts once, as it should."""
-        used = [(key in self._storage.in_use) + self._claims[key.name] for key in set(claims)]
+        used = [(key in self._storage.in_use) + self._claims[key] for key in set(claims)]
         return sum(used) > 0
 
     def has_disk(self, disk: Disk) -> bool:

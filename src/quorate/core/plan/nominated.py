@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from quorate.core.plan.filters import verdicts
+from quorate.core.plan.filters import FIRST_RULES, verdicts
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.room import Room
 from quorate.core.plan.trial import Refused, Trial
@@ -101,7 +101,10 @@ def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) 
     for verdict in found:
         if verdict.early:
             left &= verdict.codes != verdict.early
-    allowed = left & room.mask(pod_class)
+    allowed = left.copy()
+    for name, verdict in judged:
+        if name in FIRST_RULES:
+            allowed &= verdict.codes == 0
     for verdict in found:
         for code, refusal in enumerate(verdict.refusals, start=1):
             if refusal.resolvable:

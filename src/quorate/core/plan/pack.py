@@ -59,7 +59,7 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
 
 def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
     """Whether what one pod's claims get decides what is left for the next one's elsewhere."""
-    if pod_class.ask is not None and room.taking.couples(pod_class.ask):
+    if pod_class.ask is not None and room.taking.couples(pod_class.ask.at_most):
         return True
     return room.volumes.constrains(pod_class)
 

@@ -6,18 +6,31 @@ import msgspec
 
 from quorate.core.model import Allocation, GangKey
 from quorate.core.model.storage import ClaimKey
+from quorate.core.state.special_claims import Mapping
+
+
+class SpecialClaim(msgspec.Struct, frozen=True):
+    """A claim to make for a pod's extended resources: its requests, and who gets what by them.
+
+    ``requests`` are ``(name, device class, count)``.
+    """
+
+    requests: tuple[tuple[str, str, int], ...]
+    mappings: tuple[Mapping, ...]
 
 
 class Give(msgspec.Struct, frozen=True, omit_defaults=True):
     """Write devices into a claim that has none yet, and reserve it for the pod, before its bind.
 
-    ``allocation`` None means that the claim has devices already.
+    ``allocation`` None means that the claim has devices already; a ``special`` claim does not exist
+    yet, and has no uid.
     """
 
     namespace: str
     claim: str
     uid: str
     allocation: Allocation | None = None
+    special: SpecialClaim | None = None
 
 
 class Prepare(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -121,7 +134,7 @@ class Undo(msgspec.Struct, frozen=True):
 class TakeBack(msgspec.Struct, frozen=True):
     """Take a claim's devices back: the pod that it is reserved for waits, and cannot use them.
 
-    It is done only while the claim is as it was in ``version``.
+    It is done only while the claim is as it was in ``version``. A ``special`` claim is deleted.
     """
 
     namespace: str
@@ -129,6 +142,7 @@ class TakeBack(msgspec.Struct, frozen=True):
     uid: str
     version: str
     pod_uid: str
+    special: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

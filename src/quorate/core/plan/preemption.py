@@ -21,6 +21,7 @@ from quorate.core.plan.room import Room
 from quorate.core.plan.trial import BY_LABELS, BY_NODE, Trial
 from quorate.core.reasons import RuledOut, available
 from quorate.core.state.cluster import Cluster
+from quorate.core.state.device_asks import Extended
 from quorate.core.state.encoding import Ints, PodClass
 from quorate.core.state.gangs import PodEntry, Where
 
@@ -30,6 +31,7 @@ _NEVER = "not eligible due to preemptionPolicy=Never."
 _WAITS = "not eligible due to a terminating pod on the nominated node."
 _NO_CLAIMS = "no new claims to deallocate"
 _STILL = "still not schedulable"
+_DELETED = "deletion of ResourceClaim completed"
 _TAKEN_BACK = "deallocation of ResourceClaim completed"
 _DEVICES = "DynamicResources"
 _PRIORITY_MIN = -(2**31)
@@ -98,8 +100,9 @@ def preempt(
     has_claims_rule = _DEVICES not in pod_class.profile.disabled
     if has_claims_rule and seen.hopeless_by not in ("", _DEVICES):
         return Outcome(said="not found")  # DynamicResources' PostFilter fails on its own state
+    extended = pod_class.ask.extended if pod_class.ask is not None else None
     prefix = (
-        f"{_of_claims(entry, seen, room, cluster)}, preemption: "
+        f"{_of_claims(entry, seen, room, cluster, extended)}, preemption: "
         if has_claims_rule
         else "preemption: "
     )
@@ -115,15 +118,19 @@ def preempt(
     return Outcome(_best(found), tuple(found), said)
 
 
-def _of_claims(entry: PodEntry, seen: Look, room: Room, cluster: Cluster) -> str:
+def _of_claims(
+    entry: PodEntry, seen: Look, room: Room, cluster: Cluster, extended: Extended | None
+) -> str:
     """Return what DynamicResources' PostFilter says.
 
     It knows no claims that PreFilter rejects. Devices that keep the pod from a node are taken back
     (``devices.giving.take_backs``) if they are reserved for nobody else.
     """
     uses = entry.pod.device_claims
-    if seen.hopeless_by or not uses or _DEVICES not in seen.rules:
+    if seen.hopeless_by or _DEVICES not in seen.rules:
         return _NO_CLAIMS
+    if extended is not None and extended.is_left_over:
+        return _DELETED
     place = seen.rules.index(_DEVICES)
     verdict = seen.found[place]
     refused = room.snapshot.alive.copy()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
+from quorate.core.plan.filters.dynamic_resources import by_nodes
 from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
@@ -21,14 +22,19 @@ _ROWS_FEW = 4
 
 
 class Room:
-    """Free space (int64[n, r], base units) and the host ports taken since the snapshot."""
+    """Free space (int64[n, r], base units) and the host ports taken since the snapshot.
+
+    It begins as the cluster's own arrays, which it only reads: what is taken and not assumed at
+    once goes to a copy.
+    """
 
     def __init__(self, snapshot: Snapshot, masks: AttributeMasks) -> None:
         self.snapshot = snapshot
         self.masks = masks
-        self.free: Ints = snapshot.free.copy(order="F")
+        self._is_live = snapshot.is_live
+        self.free: Ints = snapshot.free if self._is_live else snapshot.free.copy(order="F")
         self.volumes = VolumeRoom(snapshot)
-        self.scored: Ints = snapshot.scored.copy()
+        self.scored: Ints = snapshot.scored if self._is_live else snapshot.scored.copy()
         self.ports_taken: list[tuple[PodClass, Ints]] = []
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
@@ -44,6 +50,7 @@ class Room:
         other = self.what_if()
         other.free = self.free.copy(order="F")
         other.scored = self.scored.copy()
+        other._is_live = False
         return other
 
     def what_if(self) -> Room:
@@ -51,6 +58,7 @@ class Room:
         other = Room.__new__(Room)
         other.snapshot, other.masks = self.snapshot, self.masks
         other.free, other.scored = self.free, self.scored
+        other._is_live = True  # they are another's
         other.volumes = self.volumes.copy()
         other.ports_taken = list(self.ports_taken)
         other._counts, other._placed = dict(self._counts), list(self._placed)
@@ -107,13 +115,20 @@ class Room:
         rows = np.flatnonzero(pods)
         self.take_at(pod_class, rows, pods[rows])
 
-    def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
-        self._take_amounts(pod_class, rows, pods)
+    def take_at(
+        self, pod_class: PodClass, rows: Ints, pods: Ints, *, assumes: bool = False
+    ) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)].
+
+        ``assumes`` says that the caller assumes them in the cluster next.
+        """
+        self._in_sum = None
+        if not (assumes and self._is_live):
+            self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
-            on = np.repeat(rows, pods).tolist()
-            names = [self.snapshot.node(row).name for row in on]
-            self.taking.take(pod_class.id, pod_class.ask, on, names)
+            for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
+                names = [self.snapshot.node(row).name for row in on.tolist()]
+                self.taking.take(pod_class.id, ask, on.tolist(), names)
         if pod_class.wants is not None:
             self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)
@@ -156,6 +171,9 @@ class Room:
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         self._in_sum = None
+        if self._is_live:
+            self.free, self.scored = self.free.copy(order="F"), self.scored.copy()
+            self._is_live = False
         cpu, memory = pod_class.shape.scored
         if len(rows) == 1:
             row, count = int(rows[0]), int(pods[0])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quorate.core.model import HostPort
-from quorate.core.plan.filters import ATTRIBUTE_RULES, RULES, node_ports, node_resources_fit
+from quorate.core.plan.filters import FIRST_RULES, RULES, node_ports, node_resources_fit
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.moved_volumes import MovedVolumes
 from quorate.core.plan.room import Room
@@ -21,14 +21,10 @@ from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
 from quorate.core.state.neighbours import uses_selectors
 
-_LAST = "NodeDeclaredFeatures"
 BY_LABELS = frozenset(("PodTopologySpread", "InterPodAffinity"))
 """Rules that look at what pods there are, by their labels: ``Neighbours.log`` says what changes."""
-BY_NODE = frozenset((*ATTRIBUTE_RULES, "NodePorts", "NodeResourcesFit")) - {_LAST}
-"""Rules that look at one node alone, and that a node in question passes, or a trial asks itself.
-
-The last rule is not one: a node may be in question for an earlier one, and fail it as well.
-"""
+BY_NODE = frozenset((*FIRST_RULES, "NodePorts", "NodeResourcesFit"))
+"""Rules that look at one node alone, and that a node in question passes, or a trial asks itself."""
 
 
 class Refused(NamedTuple):
@@ -39,7 +35,7 @@ class Refused(NamedTuple):
 
 
 class Trial:
-    """What one node would hold. The attribute rules are not asked: pods do not change them.
+    """What one node would hold. The first rules are not asked: pods do not change them.
 
     ``rules`` are those that apply to the pod as things are: a rule that kube-scheduler's PreFilter
     skips stays skipped, whoever is thought there. ``promised`` are the nominated pods to which the

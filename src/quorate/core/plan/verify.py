@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, SpreadConstraint, Taint
+from quorate.core.model import (
+    Node,
+    Pod,
+    PodShape,
+    Requirement,
+    SelectorTerm,
+    SpreadConstraint,
+    Taint,
+)
 from quorate.core.plan.plan import Bind, GangBinds
 from quorate.core.plan.verify_neighbours import NeighbourCheck
 from quorate.core.plan.verify_volumes import volume_problems
+from quorate.core.profile import Profile
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import PodEntry, Where
 
@@ -23,7 +32,7 @@ def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]
     """
     entries = [e for gang in gangs for e in _entries(gang, cluster) if e.node and e.row >= 0]
     with cluster.ledger.without(entries) as aside:
-        check = NeighbourCheck(cluster.ledger, _is_counted)
+        check = NeighbourCheck(cluster.ledger, _is_counted, cluster.spread_defaults)
         return [_gang_problems(gang, cluster, check, aside) for gang in gangs]
 
 
@@ -51,10 +60,10 @@ def _gang_problems(
     for bind in gang.binds:
         member = cluster.pods.get(bind.uid)
         node = _node(bind.node, cluster)
-        if member is None or node is None or (bind.node, member.pod_class.id) in checked:
+        if member is None or node is None or (bind.node, member.pod_class.base) in checked:
             continue
-        checked.add((bind.node, member.pod_class.id))
-        wrong += _attribute_problems(member.pod.shape, node)
+        checked.add((bind.node, member.pod_class.base))
+        wrong += _attribute_problems(member.pod.shape, node, member.pod_class.profile)
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster, _term_holds)
@@ -65,6 +74,11 @@ def _gang_problems(
 
 def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
     return [cluster.pods[bind.uid] for bind in gang.binds if bind.uid in cluster.pods]
+
+
+def _is_off(entry: PodEntry, rule: str) -> bool:
+    """Whether the pod's profile does without the rule."""
+    return rule in entry.pod_class.profile.disabled
 
 
 def _is_counted(shape: PodShape, node: Node, constraint: SpreadConstraint) -> bool:
@@ -88,7 +102,7 @@ def _pod_problem(bind: Bind, cluster: Cluster) -> str:
         return f"pod {bind.name} does not exist any more"
     if entry.where is not Where.ASSUMED or entry.node != bind.node:
         return f"pod {bind.name} is {entry.where.name} on {entry.node or 'no node'}"
-    if entry.pod.gates or entry.pod.defect or entry.pod.shape.unsupported:
+    if entry.pod.gates or entry.pod.defect:
         return f"pod {bind.name} must not be placed"
     return ""
 
@@ -114,20 +128,41 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
             used[resource] = used.get(resource, 0) + amount
     allocatable = dict(node.allocatable)
     ours = [entry for entry in entries if entry.pod.uid in uids]
-    asked = {"pods", *(r for entry in ours for r, amount in entry.pod.shape.requests if amount)}
+    asked = {resource for entry in ours for resource in _checked(entry)}
     problems = [
         f"node {name} would hold {amount} of {resource}, and has {allocatable.get(resource, 0)}"
         for resource, amount in used.items()
         if amount > allocatable.get(resource, 0) and resource in asked
+        if allocatable.get(resource) or resource not in cluster.devices.backed
     ]
     holders = [(e.pod.uid, port) for e in entries for port in e.pod.shape.host_ports]
     problems += [
         f"node {name} would give out host port {port.port} twice"
         for entry in ours
+        if not _is_off(entry, "NodePorts")
         for port in entry.pod.shape.host_ports
         if any(uid != entry.pod.uid and port.conflicts(held) for uid, held in holders)
     ]
     return list(dict.fromkeys(problems))
+
+
+def _checked(entry: PodEntry) -> set[str]:
+    """Return the resources that a node must have enough of for the pod."""
+    if _is_off(entry, "NodeResourcesFit"):
+        return set()
+    profile = entry.pod_class.profile
+    return {"pods"} | {
+        resource
+        for resource, amount in entry.pod.shape.requests
+        if amount
+        and not (
+            "/" in resource
+            and (
+                resource in profile.ignored_resources
+                or resource.split("/")[0] in profile.ignored_resource_groups
+            )
+        )
+    }
 
 
 def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
@@ -137,11 +172,14 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
     """
     problems = []
     for bind in binds:
-        pod = cluster.pods[bind.uid].pod if bind.uid in cluster.pods else None
-        for entry in pod.device_claims if pod is not None else ():
+        known = cluster.pods.get(bind.uid)
+        if known is None or _is_off(known, "DynamicResources"):
+            continue
+        pod = known.pod
+        problems += _special_problems(bind, pod, cluster)
+        for entry in pod.device_claims:
             if entry.claim == "":
                 continue
-            assert pod is not None, "only a pod has claims"
             allocation = cluster.devices.allocation((pod.namespace, entry.claim or ""))
             if allocation is None:
                 problems.append(f"claim {entry.claim} of pod {pod.name} has no devices")
@@ -159,22 +197,46 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
     return problems
 
 
-def _attribute_problems(shape: PodShape, node: Node) -> list[str]:
+def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
+    """Check the claim that is to be made for extended resources that the node does not have."""
+    made = next((give for give in bind.gives if give.special is not None), None)
+    node = _node(bind.node, cluster)
+    listed = dict(node.allocatable) if node is not None else {}
+    mappings = made.special.mappings if made is not None and made.special is not None else ()
+    missing = [
+        f"pod {pod.name} gets no devices for {resource} on node {bind.node}"
+        for resource, amount in pod.shape.requests
+        if amount and resource in cluster.devices.backed and not listed.get(resource)
+        if resource not in {one.resource for one in mappings}
+    ]
+    given = made.allocation.devices if made is not None and made.allocation is not None else ()
+    return missing + [
+        f"device {one.device} would have several claims"
+        for one in given
+        if not one.admin and cluster.devices.holders(one.device) > 1
+    ]
+
+
+def _attribute_problems(shape: PodShape, node: Node, profile: Profile) -> list[str]:
+    """Check what the node is like, by the rules that the profile has."""
     labels = dict(node.labels)
-    problems = []
-    taints = list(node.taints)
-    if node.unschedulable:
+    taints = list(node.taints) if "TaintToleration" not in profile.disabled else []
+    if node.unschedulable and "NodeUnschedulable" not in profile.disabled:
         taints.append(Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
-    problems += [
+    problems = [
         f"node {node.name} has the taint {taint.key}"
         for taint in taints
         if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape)
     ]
+    if "NodeAffinity" in profile.disabled:
+        return problems
     if any(labels.get(key) != value for key, value in shape.node_selector):
         problems.append(f"node {node.name} does not match the node selector")
-    terms = shape.required_terms
-    if terms is not None and not any(_term_holds(term, node.name, labels) for term in terms):
-        problems.append(f"node {node.name} does not match the required node affinity")
+    problems += [
+        f"node {node.name} does not match the required node affinity"
+        for terms in (shape.required_terms, profile.added_required)
+        if terms is not None and not any(_term_holds(term, node.name, labels) for term in terms)
+    ]
     return problems
 
 

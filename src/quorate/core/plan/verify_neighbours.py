@@ -16,9 +16,11 @@ from quorate.core.model import Node, PodShape, SpreadConstraint, all_of
 from quorate.core.state.gangs import PodEntry
 from quorate.core.state.ledger import Book, Ledger, SpreadBook
 from quorate.core.state.neighbours import LabelSet
+from quorate.core.state.spread_defaults import SpreadDefaults
 
 Counts = Callable[[PodShape, Node, SpreadConstraint], bool]
 """Whether a spread constraint of a pod counts a node: as its inclusion policies say."""
+_Spreads = tuple[SpreadConstraint, ...]
 _ORDERS_MAX = 2000
 _SEARCHED_PODS_MAX = 200
 """Plans of more pods are not searched for either: they keep to the order of shapes."""
@@ -27,9 +29,9 @@ _SEARCHED_PODS_MAX = 200
 class NeighbourCheck:
     """The check of one plan, whose pods are not in the ledger; each gang's are after its turn."""
 
-    def __init__(self, ledger: Ledger, counts: Counts) -> None:
+    def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
         self._ledger = ledger
-        self._world = _World(ledger, counts)
+        self._world = _World(ledger, counts, defaults)
 
     def problems(self, placed: list[PodEntry]) -> list[str]:
         """Return a sentence for each pod that no rule lets in, whatever was placed before it.
@@ -70,7 +72,7 @@ class _Orders:
         self._world, self._ledger = world, ledger
         groups: dict[object, list[PodEntry]] = {}
         for entry in placed:
-            alike = entry.pod.shape, entry.label_set, entry.node
+            alike = entry.pod_class.id, entry.label_set, entry.node, world.hard(entry)
             groups.setdefault(alike, []).append(entry)
         self._groups = list(groups.values())
         self._left = [len(alike) for alike in self._groups]
@@ -105,8 +107,12 @@ class _Orders:
 
 
 class _Rules(NamedTuple):
-    """The rules of alike pods, each with what it counts; ``itself``: whether they count too."""
+    """The rules of alike pods, each with what it counts; ``itself``: whether they count too.
 
+    ``is_free`` says that their profile has no rule about the pods beside them.
+    """
+
+    is_free: bool
     anti_affinity: tuple[Book, ...]
     affinity: tuple[Book, ...]
     is_own_kind: bool
@@ -117,11 +123,12 @@ class _Rules(NamedTuple):
 class _World:
     """What rules say of pods, by what the ledger counts now."""
 
-    def __init__(self, ledger: Ledger, counts: Counts) -> None:
+    def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
         ledger.refresh()
         self._ledger = ledger
         self._counts = counts
-        self._rules: dict[tuple[int, LabelSet], _Rules] = {}
+        self._defaults = defaults
+        self._rules: dict[tuple[int, LabelSet, _Spreads], _Rules] = {}
         self._repelling: dict[LabelSet, tuple[int, list[Book]]] = {}
 
     def problem(self, entry: PodEntry) -> str:
@@ -132,7 +139,7 @@ class _World:
             here = labels.get(book.topology_key)
             if here is not None and book.pods.get(here, 0):
                 return f"would be beside a pod that it keeps away from, on node {entry.node}"
-        for book in self._repelling_of(entry.label_set):
+        for book in () if rules.is_free else self._repelling_of(entry.label_set):
             here = labels.get(book.topology_key)
             if here is not None and book.pods.get(here, 0):
                 return f"would be beside a pod that keeps it away, on node {entry.node}"
@@ -144,32 +151,46 @@ class _World:
         return ""
 
     def _rules_of(self, entry: PodEntry) -> _Rules:
-        key = entry.pod_class.id, entry.label_set
+        hard = self.hard(entry)
+        key = entry.pod_class.id, entry.label_set, hard
         found = self._rules.get(key)
         if found is None:
-            found = self._rules[key] = self._make_rules(entry.pod.shape, entry.label_set)
+            found = self._rules[key] = self._make_rules(entry, hard)
         return found
 
-    def _make_rules(self, shape: PodShape, label_set: LabelSet) -> _Rules:
-        ledger = self._ledger
+    def hard(self, entry: PodEntry) -> _Spreads:
+        """Return the hard spread constraints of a pod: its own, or else its profile's."""
+        profile = entry.pod_class.profile
+        if "PodTopologySpread" in profile.disabled:
+            return ()
+        found = entry.pod.shape.spread
+        if not found and profile.default_spread:
+            found = self._defaults.constraints(entry.pod, profile)
+        return tuple(one for one in found if one.hard)
+
+    def _make_rules(self, entry: PodEntry, hard: _Spreads) -> _Rules:
+        ledger, shape, label_set = self._ledger, entry.pod.shape, entry.label_set
+        is_free = "InterPodAffinity" in entry.pod_class.profile.disabled
         affinity: list[Book] = []
         is_own_kind = False
-        if shape.affinity:
+        if shape.affinity and not is_free:
             whole = all_of(shape.affinity)
             affinity = [ledger.near(whole, one.topology_key) for one in shape.affinity]
             is_own_kind = ledger.selects(whole, label_set)
-        hard = [one for one in shape.spread if one.hard]
+        apart = () if is_free else shape.anti_affinity
         return _Rules(
-            tuple(ledger.near(one.selector, one.topology_key) for one in shape.anti_affinity),
+            is_free,
+            tuple(ledger.near(one.selector, one.topology_key) for one in apart),
             tuple(affinity),
             is_own_kind,
             tuple(
-                (self._spread(one, shape), ledger.selects(one.selector, label_set)) for one in hard
+                (self._spread(one, shape, hard), ledger.selects(one.selector, label_set))
+                for one in hard
             ),
         )
 
-    def _spread(self, one: SpreadConstraint, shape: PodShape) -> SpreadBook:
-        keys = frozenset(other.topology_key for other in shape.spread if other.hard)
+    def _spread(self, one: SpreadConstraint, shape: PodShape, hard: _Spreads) -> SpreadBook:
+        keys = frozenset(other.topology_key for other in hard)
         nodes = (shape.node_selector, shape.required_terms) if one.honor_affinity else ()
         tolerated = shape.tolerations if one.honor_taints else None
 
@@ -190,11 +211,12 @@ class _World:
         """Keep shapes in order, and of each let pods fill their domains level by level."""
         if len(placed) < 2:
             return placed
-        shapes = {one.pod_class.id: one.pod.shape for one in placed}
-        place = {number: index for index, number in enumerate(shapes)}
-        hard = [(one, shape) for shape in shapes.values() for one in shape.spread if one.hard]
-        for one in dict.fromkeys(one for one, _ in hard):
-            books = [self._spread(one, shape) for other, shape in hard if other == one]
+        place = {
+            number: n for n, number in enumerate(dict.fromkeys(e.pod_class.id for e in placed))
+        }
+        kinds = {(e.pod.shape, self.hard(e)) for e in placed}
+        for one in dict.fromkeys(one for e in placed for one in self.hard(e)):
+            books = [self._spread(one, shape, hard) for shape, hard in kinds if one in hard]
             ordinal: Counter[str] = Counter()
             levels: dict[str, int] = {}
             for entry in placed:

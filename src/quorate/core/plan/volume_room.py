@@ -7,7 +7,7 @@ whom is asked by ``plan.cycle``, for the writes that come before the binds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +75,7 @@ class VolumeRoom:
 
     # Questions of the rules
 
-    def rows_with_disks(self, disks: Iterable[Disk]) -> list[int]:
+    def rows_with_disks(self, disks: Collection[Disk]) -> list[int]:
         """Return the rows where a pod has a disk that conflicts with one of these."""
         found: set[int] = set()
         for disk in disks:
@@ -84,8 +84,9 @@ class VolumeRoom:
             for others, rows in self._disks:
                 if any(disk.conflicts(other) for other in others):
                     found |= rows
-            if self.moved is not None:
-                (found.add if self.moved.has_disk(disk) else found.discard)(self.moved.row)
+        if self.moved is not None:
+            is_held = any(self.moved.has_disk(disk) for disk in disks)
+            (found.add if is_held else found.discard)(self.moved.row)
         return sorted(found)
 
     def is_used(self, claims: Collection[ClaimKey]) -> bool:

@@ -71,8 +71,6 @@ def _held_pods(gang: GangEntry) -> Reason:
     pod = first_invalid(gang)
     if pod is None:
         return Reason.NONE
-    if not pod.defect:
-        return Reason.RULE_NOT_SUPPORTED
     return Reason(pod.defect_reason or Reason.POD_INVALID)
 
 

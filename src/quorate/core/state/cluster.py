@@ -55,6 +55,8 @@ class Cluster:
         self.devices = Devices()
         self.device_views = DeviceViews()
         self.asks = Asks(self.devices)
+        self.unreadable: dict[tuple[str, str, str], str] = {}
+        """Objects that are there and cannot be read, by kind, namespace and name: what is wrong."""
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
@@ -81,9 +83,10 @@ class Cluster:
             changes.GangGone: self._gang_gone,
             changes.DialectServed: self._dialect_served,
             changes.OwnerChanged: self._owner_changed,
-            changes.ObjectChanged: self._object_changed,
-            changes.ObjectGone: self._object_gone,
-            **{kind: partial(act, self) for kind, act in outcomes.HANDLERS.items()},
+            **{
+                kind: partial(act, self)
+                for kind, act in (outcomes.HANDLERS | looked_up.HANDLERS).items()
+            },
         }
 
     def apply(self, change: Change) -> None:
@@ -147,6 +150,7 @@ class Cluster:
 
     def _node_changed(self, change: changes.NodeChanged) -> None:
         name = change.node.name
+        self.note_defect("Node", "", name)
         is_new = name not in self.nodes.rows
         row, differs = self.nodes.put(change.node)
         if is_new:
@@ -160,6 +164,7 @@ class Cluster:
             self.grown.add(row)
 
     def _node_gone(self, change: changes.NodeGone) -> None:
+        self.note_defect("Node", "", change.name, change.defect)
         row = self.nodes.remove(change.name)
         if row is None:
             return
@@ -246,7 +251,8 @@ class Cluster:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
-        if entry.pod.device_claims and where not in (Where.ASSUMED, Where.BOUND):
+        uses_devices = entry.pod.device_claims or entry.pod.shape.extended
+        if uses_devices and where not in (Where.ASSUMED, Where.BOUND):
             self.devices.forget(entry.pod.uid)
         if where is not Where.ASSUMED:
             self.storage.forget(entry.pod.uid)
@@ -369,11 +375,12 @@ class Cluster:
             if gang.key.namespace == change.namespace and gang.waits
         )
 
-    def _object_changed(self, change: changes.ObjectChanged) -> None:
-        looked_up.put(change.object, self)
-
-    def _object_gone(self, change: changes.ObjectGone) -> None:
-        looked_up.remove(change.kind, change.namespace, change.name, self)
+    def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
+        """Note what is wrong with an object, or that nothing is."""
+        if defect:
+            self.unreadable[kind, namespace, name] = defect
+        elif self.unreadable:
+            self.unreadable.pop((kind, namespace, name), None)
 
     # Outcomes
 

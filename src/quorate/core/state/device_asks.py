@@ -13,11 +13,14 @@ from quorate.core.model import DeviceClass, Pod, SelectorTerm
 from quorate.core.model.devices import (
     Allocation,
     ClaimSpec,
+    ContainerDevices,
     DeviceChoice,
     DeviceConfig,
     DeviceConstraint,
 )
+from quorate.core.quantity import may_be_devices
 from quorate.core.state.devices import ClaimKey, Devices
+from quorate.core.state.special_claims import Wanted, requests_of
 
 SCORE_OF_FIRST = 8
 """FirstAvailableDeviceRequestMaxSize: the score of a list's first choice."""
@@ -67,6 +70,38 @@ class HeldClaim(NamedTuple):
     unusable: bool = False
 
 
+class Extended(NamedTuple):
+    """The extended resources of a pod of which classes back some.
+
+    ``unbacked`` are those that a node must list. ``is_left_over`` says that a claim was made for
+    the pod in an earlier attempt, and has to be deleted first.
+    """
+
+    containers: tuple[ContainerDevices, ...]
+    classes: tuple[DeviceClass, ...]
+    backed: tuple[str, ...]
+    unbacked: tuple[str, ...]
+    is_left_over: bool
+
+    def claim(self, place: int, resources: frozenset[str]) -> ClaimAsk:
+        """Return the special claim, the last of the pod's, for these of the backed resources."""
+        class_of = dict(zip(self.backed, self.classes, strict=True))
+        wanted, _ = requests_of(self.containers, resources)
+        return ClaimAsk(
+            place=place,
+            requests=tuple(
+                Request(one.name, False, (_exactly(one, class_of[one.resource]),)) for one in wanted
+            ),
+            constraints=(),
+            config=(),
+        )
+
+
+def _exactly(one: Wanted, device_class: DeviceClass) -> Choice:
+    wanted = DeviceChoice(one.name, device_class.name, count=one.devices)
+    return Choice(wanted, device_class)
+
+
 class _Open(NamedTuple):
     place: int
     spec: int
@@ -79,21 +114,43 @@ _Part = HeldClaim | _Open
 class Ask:
     """What all claims of a pod ask for; asks that are alike are one object.
 
-    ``problem`` says why none of them can be looked at. ``open`` have no devices yet.
+    ``problem`` says why none of them can be looked at. ``open`` have no devices yet. ``extended``
+    are extended resources that devices may stand in for: what is asked of a node depends on which
+    of them it has itself (``lacking``).
     """
 
-    __slots__ = ("held", "id", "open", "problem")
+    __slots__ = ("_claims", "_lacking", "extended", "held", "id", "open", "problem")
 
     def __init__(
         self,
         number: int,
         claims: tuple[ClaimAsk | HeldClaim, ...] = (),
         problem: str = "",
+        extended: Extended | None = None,
     ) -> None:
         self.id = number
         self.open = tuple(one for one in claims if isinstance(one, ClaimAsk))
         self.held = tuple(one for one in claims if isinstance(one, HeldClaim))
         self.problem = problem
+        self.extended = extended
+        self._claims = claims
+        self._lacking: dict[frozenset[str], Ask] = {}
+
+    def lacking(self, resources: frozenset[str]) -> Ask:
+        """Return what is asked of nodes that lack these of the ``extended`` resources."""
+        if self.extended is None:
+            return self
+        known = self._lacking.get(resources)
+        if known is None:
+            place = len(self._claims)
+            special = (self.extended.claim(place, resources),) if resources else ()
+            known = self._lacking[resources] = Ask(self.id, (*self._claims, *special))
+        return known
+
+    @property
+    def at_most(self) -> Ask:
+        """What is asked of a node that has none of the extended resources itself."""
+        return self.lacking(frozenset(self.extended.backed) if self.extended else frozenset())
 
     @property
     def is_shared(self) -> bool:
@@ -131,7 +188,35 @@ class Asks:
             else:
                 number = self._devices.spec_number(claim.spec)
                 key.append(_Open(len(key), number, None if entry.own else name))
+        extended = self._extended(pod) if pod.shape.extended else None
+        if extended is not None:
+            found = self._of_claims(tuple(key))
+            return found if found.problem else self._with(found, extended)
         return self._of_claims(tuple(key)) if key else None
+
+    def _extended(self, pod: Pod) -> Extended | None:
+        """Return the pod's extended resources; None when no class backs one of them."""
+        backing = self._devices.backed
+        asked = [name for name, amount in pod.shape.requests if amount and may_be_devices(name)]
+        backed = tuple(name for name in asked if name in backing)
+        if not backed:
+            return None
+        return Extended(
+            containers=pod.shape.extended,
+            classes=tuple(backing[name] for name in backed),
+            backed=backed,
+            unbacked=tuple(name for name in asked if name not in backing),
+            is_left_over=pod.uid in self._devices.special,
+        )
+
+    def _with(self, found: Ask, extended: Extended) -> Ask:
+        key = found.id, extended
+        known = self._known.get(key)
+        if known is None:
+            claims: tuple[ClaimAsk | HeldClaim, ...] = (*found.open, *found.held)
+            known = self._known[key] = Ask(self._made, claims, extended=extended)
+            self._made += 1
+        return known
 
     def _problem(self, pod: Pod, name: str | None, *, own: bool) -> tuple[str, str] | None:
         """Return the kind and the words of what keeps a claim from being looked at."""

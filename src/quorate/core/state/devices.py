@@ -18,7 +18,7 @@ from quorate.core.model import (
     ResourceSlice,
 )
 from quorate.core.model.devices import ClaimSpec, DeviceTraits
-from quorate.core.quantity import exact
+from quorate.core.quantity import DEVICE_CLASS_PREFIX, exact
 from quorate.core.state.pools import PoolKey, Shares
 
 ClaimKey = tuple[str, str]
@@ -48,12 +48,17 @@ class Devices:
         """Whether something happened that may let a pod fit."""
         self.specs: list[ClaimSpec] = []
         self.classes_version = 0
+        self.backed: dict[str, DeviceClass] = {}
+        """Extended resources, and the class that backs each."""
+        self.special: dict[str, ClaimKey] = {}
+        """By the pod's uid, the claim that was made for its extended resources."""
         self._classes_seen = 0
         self._spec_numbers: dict[ClaimSpec, int] = {}
         self._numbers: dict[DeviceTraits, int] = {}
         self.users: dict[ClaimKey, set[str]] = {}
         """Uids of the pods that use a claim."""
         self._stirred_claims: set[ClaimKey] = set()
+        self._stirred_owners: set[str] = set()
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
         self._exclusive: Counter[DeviceId] = Counter()
         self._shares: dict[DeviceId, dict[str, Consumed]] = {}
@@ -159,6 +164,12 @@ class Devices:
     def _classes_changed(self) -> None:
         self.stirred = True
         self.classes_version += 1
+        self.backed = {}
+        # Of classes for one resource the newest counts, then the first by name.
+        for one in sorted(self.classes.values(), key=lambda c: (-c.created_s, c.name)):
+            self.backed[DEVICE_CLASS_PREFIX + one.name] = one
+            if one.extended:
+                self.backed.setdefault(one.extended, one)
 
     # Claims
 
@@ -173,13 +184,19 @@ class Devices:
             self._assumed.pop(key, None)
         self.claims[key] = claim
         self._stirred_claims.add(key)
+        if claim.special and claim.owner_uid:
+            self.special[claim.owner_uid] = key
+            self._stirred_owners.add(claim.owner_uid)
         self._recount(allocated, self.allocation(key))
 
     def remove_claim(self, key: ClaimKey) -> None:
         """Forget a claim: its devices are free."""
         allocated = self.allocation(key)
-        self.claims.pop(key, None)
+        claim = self.claims.pop(key, None)
         self._stirred_claims.add(key)
+        if claim is not None and self.special.get(claim.owner_uid) == key:
+            del self.special[claim.owner_uid]
+            self._stirred_owners.add(claim.owner_uid)
         self._assumed.pop(key, None)
         self._recount(allocated, None)
 
@@ -211,8 +228,8 @@ class Devices:
 
     @property
     def has_no_users(self) -> bool:
-        """Whether no pod uses a claim."""
-        return not self.users
+        """Whether no pod uses a claim, one made for its extended resources included."""
+        return not (self.users or self.special)
 
     def note_user(self, pod: Pod | None, before: Pod | None) -> None:
         """Remember which claims a pod uses; None when it is not there any more, or not yet."""
@@ -233,7 +250,9 @@ class Devices:
     def take_stirred_users(self) -> list[str]:
         """Return and forget the uids of pods whose claims are different."""
         uids = {uid for key in self._stirred_claims for uid in self.users.get(key, ())}
+        uids |= self._stirred_owners
         self._stirred_claims.clear()
+        self._stirred_owners.clear()
         return sorted(uids)
 
     def _recount(self, before: Allocation | None, after: Allocation | None) -> None:

@@ -382,4 +382,4 @@ def place_of(pod: Pod, entry: PodEntry | None, ours: frozenset[str]) -> Where:
         return Where.TERMINATING
     if pod.gates:
         return Where.GATED
-    return Where.INVALID if pod.defect or pod.shape.unsupported else Where.WAITING
+    return Where.INVALID if pod.defect else Where.WAITING

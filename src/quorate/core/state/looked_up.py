@@ -1,12 +1,14 @@
 """Objects that rules look up, besides pods and nodes: each goes to the part that keeps its kind.
 
-Called by ``cluster`` with itself. To add a kind: a case in both functions.
+Called by ``cluster`` with itself. To add a kind: a case in ``_put`` and in ``_remove``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from quorate.core import changes
 from quorate.core.changes import AnyObject
 from quorate.core.model import DeviceClass, Namespace, ResourceClaim, ResourceSlice
 from quorate.core.model.budgets import PodDisruptionBudget
@@ -16,8 +18,20 @@ if TYPE_CHECKING:
     from quorate.core.state.cluster import Cluster
 
 
-def put(found: AnyObject, cluster: Cluster) -> None:
+def object_changed(cluster: Cluster, change: changes.ObjectChanged) -> None:
     """Take an object's newest version."""
+    found = change.object
+    cluster.note_defect(type(found).__name__, getattr(found, "namespace", ""), found.name)
+    _put(found, cluster)
+
+
+def object_gone(cluster: Cluster, change: changes.ObjectGone) -> None:
+    """Forget an object, which may be there and cannot be read."""
+    cluster.note_defect(change.kind, change.namespace, change.name, change.defect)
+    _remove(change.kind, change.namespace, change.name, cluster)
+
+
+def _put(found: AnyObject, cluster: Cluster) -> None:
     match found:
         case Namespace():
             cluster.neighbours.put_namespace(found)
@@ -32,8 +46,7 @@ def put(found: AnyObject, cluster: Cluster) -> None:
             cluster.storage.put(found)
 
 
-def remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
-    """Forget an object; ``kind`` is the name of its struct."""
+def _remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
     match kind:
         case "Namespace":
             cluster.neighbours.remove_namespace(name)
@@ -46,3 +59,9 @@ def remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
             cluster.devices.remove(kind, namespace, name)
         case _:
             cluster.storage.remove(kind, namespace, name)
+
+
+HANDLERS: dict[type[changes.Change], Callable[..., None]] = {
+    changes.ObjectChanged: object_changed,
+    changes.ObjectGone: object_gone,
+}

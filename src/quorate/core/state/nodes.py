@@ -27,14 +27,14 @@ _WIDTH_FIRST = 8
 
 
 class NodeTable:
-    """All nodes. ``allocatable`` and ``used`` are int64[rows, resources], column-major."""
+    """All nodes. ``allocatable`` and ``free`` are int64[rows, resources], column-major."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
         self.rows: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self.allocatable: Ints = np.zeros((_ROWS_FIRST, _WIDTH_FIRST), np.int64, order="F")
-        self.used: Ints = np.zeros_like(self.allocatable)
+        self.free: Ints = np.zeros_like(self.allocatable)
         self.scored: Ints = np.zeros((_ROWS_FIRST, 2), np.int64)
         """Cpu and memory in use as scores count them: pods without requests take some."""
         self.alive: Mask = np.zeros(_ROWS_FIRST, np.bool_)
@@ -82,8 +82,10 @@ class NodeTable:
         if before is None or before.allocatable != node.allocatable:
             columns = [self.resources.column(name) for name, _ in node.allocatable]
             self.widen()
+            self.free[row] -= self.allocatable[row]
             self.allocatable[row] = 0
             self.allocatable[row, columns] = [amount for _, amount in node.allocatable]
+            self.free[row] += self.allocatable[row]
         if before is None or _attributes(before) != _attributes(node):
             self._encode_attributes(row, node)
         self.log.note(row)
@@ -110,7 +112,7 @@ class NodeTable:
         self.nodes[row] = None
         self.alive[row] = False
         self.allocatable[row] = 0
-        self.used[row] = 0
+        self.free[row] = 0
         self.scored[row] = 0
         for taken in self.ports.values():
             taken.pop(row, None)
@@ -132,7 +134,7 @@ class NodeTable:
         self.widen()
         self.log.note(row)
         for column, amount in pod_class.demands:
-            self.used[row, column] += amount
+            self.free[row, column] -= amount
         cpu, memory = pod_class.shape.scored
         self.scored[row, 0] += cpu
         self.scored[row, 1] += memory
@@ -147,7 +149,7 @@ class NodeTable:
         self.log.note_all(rows)
         unique, pods = np.unique(np.asarray(rows, np.int64), return_counts=True)
         for column, amount in pod_class.demands:
-            self.used[unique, column] += amount * pods
+            self.free[unique, column] -= amount * pods
         self.scored[unique] += np.outer(pods, pod_class.shape.scored)
         if pod_class.shape.host_ports:
             for row in rows:
@@ -162,7 +164,7 @@ class NodeTable:
         """Stop counting one pod of the class on the row."""
         self.log.note(row)
         for column, amount in pod_class.demands:
-            self.used[row, column] -= amount
+            self.free[row, column] += amount
         cpu, memory = pod_class.shape.scored
         self.scored[row, 0] -= cpu
         self.scored[row, 1] -= memory
@@ -174,6 +176,11 @@ class NodeTable:
                 del there[port.ip]
             if not there:
                 holders.pop(row, None)
+
+    def used(self, row: int) -> Ints:
+        """Return int64[resources]: what is in use on the row."""
+        in_use: Ints = self.allocatable[row] - self.free[row]
+        return in_use
 
     def label(self, key: str) -> CodeColumn:
         """Return the codes of the label ``key``; a key that is asked for first is encoded now."""
@@ -200,9 +207,9 @@ class NodeTable:
 
     def widen(self) -> None:
         """Give every known resource a column in the arrays."""
-        width, wanted = self.used.shape[1], len(self.resources.names)
+        width, wanted = self.free.shape[1], len(self.resources.names)
         if wanted > width:
-            for name in ("allocatable", "used"):
+            for name in ("allocatable", "free"):
                 wider = np.zeros((len(self.alive), 2 * wanted), np.int64, order="F")
                 wider[:, :width] = getattr(self, name)
                 setattr(self, name, wider)
@@ -219,7 +226,7 @@ class NodeTable:
         return row
 
     def _grow(self, rows: int) -> None:
-        for name in ("allocatable", "used", "scored", "alive", "unschedulable"):
+        for name in ("allocatable", "free", "scored", "alive", "unschedulable"):
             setattr(self, name, grown(getattr(self, name), rows))
         for column in (self.taints, self.features, *self.labels.values()):
             column.grow(rows)

@@ -5,22 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from quorate.core.model import HostPort, Node
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
 from quorate.core.state.encoding import CodeColumn, Ints, Mask
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.special_claims import DELEGATED
 from quorate.core.state.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The nodes at one instant; n rows, r resources. Rows that are not ``alive`` hold no node.
+    """The nodes during one decision; n rows, r resources. Rows that are not ``alive`` hold no node.
 
     ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
-    others overcommitted a node. ``scored`` is int64[n, 2]: cpu and memory in use as
-    scores count. ``unschedulable`` is bool[n]. All arrays are read-only.
+    others overcommitted a node, and is DELEGATED where devices are given instead. ``scored`` is
+    int64[n, 2]: cpu and memory in use as scores count. ``unschedulable`` is bool[n]. All arrays are
+    read-only. Where ``is_live``, what is assumed in the cluster meanwhile shows in ``free`` and
+    ``scored``; elsewhere they are copies.
     """
 
     table: NodeTable
@@ -31,6 +36,7 @@ class Snapshot:
     allocatable: Ints
     free: Ints
     scored: Ints
+    is_live: bool
     alive: Mask
     unschedulable: Mask
     attributes_version: int
@@ -44,10 +50,15 @@ class Snapshot:
         devices: Devices,
         views: DeviceViews,
     ) -> Snapshot:
-        """Take a snapshot; only ``free`` and ``scored`` are copied."""
+        """Show the nodes as they are; ``free`` is copied only where devices are given instead."""
         table.widen()
         rows, width = len(table), len(table.resources.names)
-        free = table.allocatable[:rows, :width] - table.used[:rows, :width]
+        free, scored = table.free[:rows, :width], table.scored[:rows]
+        delegated = sorted(table.resources.columns.keys() & devices.backed.keys())
+        if delegated:
+            free, scored = free.copy(order="F"), scored.copy()
+        for column in (table.resources.columns[name] for name in delegated):
+            free[table.allocatable[:rows, column] == 0, column] = DELEGATED
         return cls(
             table=table,
             neighbours=neighbours,
@@ -56,7 +67,8 @@ class Snapshot:
             device_views=views,
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
-            scored=_read_only(table.scored[:rows].copy()),
+            scored=_read_only(scored),
+            is_live=not delegated,
             alive=_read_only(table.alive[:rows]),
             unschedulable=_read_only(table.unschedulable[:rows]),
             attributes_version=table.attributes_version,
@@ -88,6 +100,14 @@ class Snapshot:
     def label(self, key: str) -> CodeColumn:
         """Return the codes of the label's value (-1: absent); the values are strings."""
         return self.table.label(key)
+
+    def sizes(self, resource: str) -> Ints:
+        """Return int64[n]: how much of a resource the nodes list."""
+        column = self.table.resources.columns.get(resource)
+        if column is None or column >= self.allocatable.shape[1]:
+            return np.zeros(len(self), np.int64)
+        found: Ints = self.allocatable[:, column]
+        return found
 
     def rows_named(self, names: tuple[str, ...]) -> list[int]:
         """Return the rows of the nodes with these names, of those that exist."""

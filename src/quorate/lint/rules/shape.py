@@ -93,7 +93,7 @@ def fits(manifests: Manifests) -> Iterator[Finding]:
 def _too_large(source: PodSource, found: Explanation, shape: str) -> Finding:
     blocker = next(iter(found.blockers), None)
     miss = blocker.nearest_miss if blocker else ""
-    why = found.sentence.removeprefix("1 member must start now and 0 fit: ")
+    why = found.sentence.replace("1 member must start now and 0 fit: ", "")
     return source.object.error(
         "no-node-fits",
         (*source.path, "spec"),
@@ -150,7 +150,7 @@ def _is_hopeless(source: PodSource) -> bool:
 
 
 def _pod(source: PodSource, number: int, key: GangKey) -> Pod:
-    """Return a member that only its needs hold back: no gates, no rules that quorate lacks."""
+    """Return a member that only its needs hold back: no gates, no defect."""
     name = source.object.name or "pod"
     return msgspec.structs.replace(
         source.pod,
@@ -158,7 +158,6 @@ def _pod(source: PodSource, number: int, key: GangKey) -> Pod:
         name=name if source.object.kind == "Pod" else f"{name}-{number}",
         namespace=_NAMESPACE,
         scheduler="quorate",
-        shape=msgspec.structs.replace(source.pod.shape, unsupported=()),
         node="",
         phase="Pending",
         priority=0,

@@ -24,6 +24,7 @@ from quorate.core.changes import BindFailed, BindFailure, PodBound
 from quorate.core.plan.plan import Bind, GangBinds
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
 from quorate.shell.clock import Clock
+from quorate.shell.commit.trying import TRANSIENT, Backoff
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
@@ -31,17 +32,13 @@ from quorate.shell.kube.errors import (
     Forbidden,
     NotFound,
     ServerError,
-    TooManyRequests,
     Unreachable,
 )
 from quorate.shell.kube.paths import pod_path
 
 log = structlog.get_logger(__name__)
 
-_RETRY_S_MIN = 0.05
-_RETRY_S_MAX = 5.0
 _YOUNG_S = 10.0
-_TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 
 
 class _Job(NamedTuple):
@@ -52,7 +49,7 @@ class _Job(NamedTuple):
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is under way of one attempt of a gang that has not started yet."""
+    """What is under way of one attempt of a gang."""
 
     under_way: int = 0
     held: list[_Job] = field(default_factory=list)
@@ -110,10 +107,12 @@ class Binder:
         if self.idle.is_set():
             self._busy_since_s = self._clock.monotonic_s()
         self.idle.clear()
+        attempt = self._attempts.setdefault(gang.attempt, _Attempt())
         if gang.started:
+            # They hold nothing back, but if all that ran is lost meanwhile the gang starts anew.
+            attempt.under_way += len(gang.binds)
             self._start(_Job(bind, gang, seals=True) for bind in gang.binds)
             return
-        attempt = self._attempts.setdefault(gang.attempt, _Attempt())
         attempt.under_way += gang.first
         attempt.failed = False  # these are the answer to what failed
         # What an earlier plan held back seals nothing any more: this plan's last bind does.
@@ -151,7 +150,7 @@ class Binder:
     def _settled(self, job: _Job, outcome: PodBound | BindFailed) -> None:
         self._on_change(outcome)
         attempt = self._attempts.get(job.gang.attempt)
-        if attempt is not None and not job.gang.started:
+        if attempt is not None:
             attempt.under_way -= 1
             attempt.failed |= isinstance(outcome, BindFailed)
             self._release(job.gang.attempt, attempt)
@@ -187,7 +186,7 @@ class Binder:
         bind = job.bind
         path = pod_path(bind.namespace, bind.name, "binding")
         body = _ENCODER.encode(_binding(job))
-        wait_s = _RETRY_S_MIN
+        backoff = Backoff()
         in_doubt = False  # an answer was lost: it may be bound
         while self._may_bind():
             if job.seals and not self._may_seal(job.gang, bind.uid):
@@ -206,8 +205,7 @@ class Binder:
                 self.retries += 1
                 if self._clock.now_s() >= job.gang.deadline_s:
                     return await self._read_back(bind, error.message, BindFailure.TIMEOUT)
-                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+                await backoff.wait(error)
             else:
                 return PodBound(bind.uid, bind.node)
         return None
@@ -226,7 +224,7 @@ class Binder:
         if isinstance(error, Unreachable):
             self._away_at_s = now_s
         is_young = now_s < self._away_at_s + _YOUNG_S
-        return isinstance(error, _TRANSIENT) or (isinstance(error, Forbidden) and is_young)
+        return isinstance(error, TRANSIENT) or (isinstance(error, Forbidden) and is_young)
 
     async def _read_back(
         self, bind: Bind, message: str, otherwise: BindFailure
@@ -235,15 +233,14 @@ class Binder:
 
         Without an answer the pod stays assumed: its room must not be given away.
         """
-        wait_s = _RETRY_S_MIN
+        backoff = Backoff()
         while self._may_bind():
             try:
                 pod = _POD.decode(await self._client.get(pod_path(bind.namespace, bind.name)))
             except NotFound:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
-            except (ApiError, msgspec.DecodeError):
-                await asyncio.sleep(wait_s)
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+            except (ApiError, msgspec.DecodeError) as error:
+                await backoff.wait(error if isinstance(error, ApiError) else None)
                 continue
             if pod.metadata.uid != bind.uid:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)

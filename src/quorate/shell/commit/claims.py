@@ -10,7 +10,7 @@ binds the gang to it or takes it back. Source: PreBind of kube-scheduler 1.36's 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 import msgspec
@@ -20,31 +20,24 @@ from quorate.core.changes import BindFailed, BindFailure
 from quorate.core.model.devices import Allocation, GivenDevice
 from quorate.core.plan.plan import Bind, GangBinds, Give, TakeBack
 from quorate.shell.clock import Clock
-from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import (
-    ApiError,
-    Conflict,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
+from quorate.shell.commit.special_claims import (
+    FINALIZER,
+    ClaimError,
+    claim_path,
+    delete_special,
+    make_special,
+    tell_pod,
 )
-from quorate.shell.kube.paths import resource_path
+from quorate.shell.commit.trying import TRANSIENT, Background, Backoff
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 
 log = structlog.get_logger(__name__)
 
-FINALIZER = "resource.kubernetes.io/delete-protection"
 BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
 _CONCURRENCY = 64
 _POLL_S = 5.0
-_RETRY_S_MIN = 0.05
-_RETRY_S_MAX = 5.0
-_TRANSIENT = (TooManyRequests, ServerError, Unreachable, Conflict)
-
-
-class ClaimError(Exception):
-    """A claim that cannot be written; the text says why."""
 
 
 class _Metadata(msgspec.Struct):
@@ -105,13 +98,13 @@ class Claims:
         self._may_write = may_write
         self._clock = clock
         self._slots = asyncio.Semaphore(_CONCURRENCY)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._writes = Background()
         self._taken_back: dict[str, str] = {}
 
     def submit(self, gang: GangBinds) -> None:
         """Start to bind a gang; returns at once."""
         if any(bind.gives for bind in gang.binds):
-            self._start(self._prepare(gang))
+            self._writes.start(self._prepare(gang))
         else:
             self._bind(gang)
 
@@ -120,25 +113,18 @@ class Claims:
         for claim in claims:
             if self._taken_back.get(claim.uid) != claim.version:
                 self._taken_back[claim.uid] = claim.version
-                self._start(self._release(claim))
+                self._writes.start(self._release(claim))
 
     async def close(self) -> None:
         """Give up what is under way; a successor finds the claims as they are."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._writes.close()
 
     async def _prepare(self, gang: GangBinds) -> None:
         """Write all claims of the gang; nothing of it is bound before all are written."""
-        users: dict[str, tuple[Give, list[Bind]]] = {}
+        users: dict[tuple[str, str], tuple[Give, list[Bind]]] = {}
         for bind in gang.binds:
             for give in bind.gives:
-                users.setdefault(give.uid, (give, []))[1].append(bind)
+                users.setdefault((give.namespace, give.claim), (give, []))[1].append(bind)
         problems: dict[str, str] = {}
 
         async def write(give: Give, binds: list[Bind]) -> None:
@@ -164,26 +150,28 @@ class Claims:
 
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
         """Allocate and reserve one claim, again after passing troubles. Raises when it cannot."""
-        wait_s = _RETRY_S_MIN
+        backoff = Backoff()
         while self._may_write():
             try:
                 await self._write_once(give, binds)
-            except _TRANSIENT as error:
+            except (*TRANSIENT, Conflict) as error:
                 if self._clock.now_s() >= deadline_s:
                     raise
-                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+                await backoff.wait(error)
             else:
                 return
 
     async def _write_once(self, give: Give, binds: list[Bind]) -> None:
+        if give.special is not None:
+            uid = await make_special(self._client, give, give.special, binds[0])
+            give = msgspec.structs.replace(give, uid=uid)
         reserved = [{"resource": "pods", "name": bind.name, "uid": bind.uid} for bind in binds]
         metadata: dict[str, object] = {"uid": give.uid}
         status: dict[str, object] = {"reservedFor": reserved}
         if give.allocation is not None:
             # The answer to this is the claim as it is now.
             body = {"metadata": metadata | {"finalizers": [FINALIZER]}}
-            path = _path(give.namespace, give.claim)
+            path = claim_path(give.namespace, give.claim)
             claim = _CLAIM.decode(await self._patch(path, body))
             if claim.metadata.deletionTimestamp is not None:
                 raise ClaimError("it is being deleted")
@@ -196,11 +184,13 @@ class Claims:
                 raise ClaimError("it got other devices meanwhile")
             metadata["resourceVersion"] = claim.metadata.resourceVersion
         body = {"metadata": metadata, "status": status}
-        await self._patch(_path(give.namespace, give.claim, "status"), body)
+        await self._patch(claim_path(give.namespace, give.claim, "status"), body)
+        if give.special is not None:
+            await tell_pod(self._client, give, give.special, binds[0])
 
     async def _patch(self, path: str, body: object) -> bytes:
         try:
-            return await self._client.patch(path, body, "strategic")
+            return await self._client.patch(path, body, "strategic", may_send=self._may_write)
         except NotFound as error:
             raise ClaimError("it does not exist any more") from error
 
@@ -213,7 +203,7 @@ class Claims:
         ]
         until_s = self._clock.now_s() + BINDING_TIMEOUT_S
         while waiting and self._may_write():
-            claim = _CLAIM.decode(await self._client.get(_path(give.namespace, give.claim)))
+            claim = _CLAIM.decode(await self._client.get(claim_path(give.namespace, give.claim)))
             true = _true_conditions(claim)
             for one in waiting:
                 failed = true.get(tuple(one.device), set()) & set(one.binding_failures)
@@ -234,11 +224,15 @@ class Claims:
             "metadata": {"uid": claim.uid, "resourceVersion": claim.version},
             "status": {"allocation": None, "reservedFor": None, "devices": None},
         }
-        path = _path(claim.namespace, claim.claim, "status")
+        path = claim_path(claim.namespace, claim.claim, "status")
         try:
             async with self._slots:
-                if self._may_write():
-                    await self._client.patch(path, body, "merge")
+                if not self._may_write():
+                    return
+                if claim.special:
+                    await delete_special(self._client, claim)
+                else:
+                    await self._client.patch(path, body, "merge", may_send=self._may_write)
         except (Conflict, NotFound):
             pass  # it is different by now, and the core will see how
         except ApiError as error:
@@ -309,7 +303,3 @@ def _true_conditions(claim: _Claim) -> dict[tuple[str, ...], set[str]]:
         }
         for one in claim.status.devices or ()
     }
-
-
-def _path(namespace: str, name: str, sub: str = "") -> str:
-    return resource_path("resource.k8s.io", "v1", "resourceclaims", namespace, name, sub or None)

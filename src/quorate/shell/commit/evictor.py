@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from quorate.core.plan.plan import Eviction
+from quorate.shell.commit.trying import Backoff
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import pod_path
@@ -81,7 +82,7 @@ class Evictor:
             "deleteOptions": {"preconditions": {"uid": eviction.uid}},
         }
         path = pod_path(eviction.namespace, eviction.name, "eviction")
-        wait_s = _RETRY_S_MIN
+        backoff = Backoff(_RETRY_S_MIN, _RETRY_S_MAX)
         while self._may_evict():
             try:
                 await self._client.post(path, body, may_send=self._may_evict)
@@ -92,8 +93,7 @@ class Evictor:
                     return
                 self._tried(eviction.uid)
                 log.warning("eviction refused", pod=eviction.name, problem=error.message)
-                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+                await backoff.wait(error)
             else:
                 return
 

@@ -3,7 +3,8 @@
 What succeeds returns to the core by the watch. Called by ``shell.app``. The writes are
 kube-scheduler's: the nomination, then for each victim the condition DisruptionTarget and a plain
 DELETE with the victim's own grace period. Disruption budgets were heard when the victims were
-chosen; they do not stop a deletion.
+chosen; they do not stop a deletion. Whether pods may be deleted is found out by a dry run, before
+the first write: the right is granted only where an operator wants preemption.
 """
 
 from __future__ import annotations
@@ -18,15 +19,9 @@ from quorate.core.changes import PreemptionFailed
 from quorate.core.plan.plan import Preemption, Victim
 from quorate.dialects.fields import format_time
 from quorate.shell.clock import SteadyClock
+from quorate.shell.commit.trying import TRANSIENT, Background, Backoff
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import (
-    ApiError,
-    Conflict,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
+from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound
 from quorate.shell.kube.paths import pod_path
 
 log = structlog.get_logger(__name__)
@@ -34,6 +29,12 @@ log = structlog.get_logger(__name__)
 _RETRY_S = 0.2
 _TRIES_MAX = 5
 _AT_ONCE_MAX = 8
+_NO_RIGHT = 'cannot delete resource "pods"'
+"""What RBAC says; an admission webhook that refuses says something else."""
+NOT_GRANTED = (
+    "quorate may not delete pods, so that it can preempt none: grant it with"
+    " quorate manifests --preemption --only rbac | kubectl apply -f -"
+)
 
 
 class Preemptor:
@@ -57,23 +58,23 @@ class Preemptor:
         self._on_preempted = on_preempted
         self._clock = clock
         self._slots = asyncio.Semaphore(_AT_ONCE_MAX)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._writes = Background()
+        self._may_delete = False
+        """Whether a dry run has shown that we may."""
 
     def submit(self, preemptions: Iterable[Preemption]) -> None:
         """Start to carry them out; returns at once."""
         for preemption in preemptions:
-            task = asyncio.create_task(self._preempt(preemption))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._writes.start(self._preempt(preemption))
 
     async def close(self) -> None:
         """Give up what is under way; a successor finds the pods as they are."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._writes.close()
 
     async def _preempt(self, preemption: Preemption) -> None:
         """Nominate first: a successor that finds victims going finds for whom."""
+        if preemption.victims and not await self._may(preemption):
+            return
         await self._nominate(preemption)
         for namespace, name in preemption.displaced:
             await self._tried(partial(self._patch, namespace, name, _nomination("")))
@@ -83,9 +84,28 @@ class Preemptor:
         pairs = zip(preemption.victims, problems, strict=True)
         failed = {victim.uid: problem for victim, problem in pairs if problem}
         if failed:
-            problem = next(iter(failed.values()))
-            log.warning("victims were not deleted", pod=preemption.name, problem=problem)
-            self._on_change(PreemptionFailed(preemption.uid, tuple(failed), problem))
+            self._failed(preemption, tuple(failed), next(iter(failed.values())))
+
+    async def _may(self, preemption: Preemption) -> bool:
+        """Find out, until it is known, whether pods may be deleted; if not, say so to the core."""
+        if self._may_delete or not self._may_write():
+            return True
+        first = preemption.victims[0]
+        path = pod_path(first.namespace, first.name)
+        try:
+            await self._client.delete(path, params={"dryRun": "All"})
+        except ApiError as error:
+            if not (isinstance(error, Forbidden) and _NO_RIGHT in error.message):
+                return True  # whatever it is, the deletion itself will meet and report it
+            uids = tuple(victim.uid for victim in preemption.victims)
+            self._failed(preemption, uids, NOT_GRANTED)
+            return False
+        self._may_delete = True
+        return True
+
+    def _failed(self, preemption: Preemption, uids: tuple[str, ...], problem: str) -> None:
+        log.warning("victims were not deleted", pod=preemption.name, problem=problem)
+        self._on_change(PreemptionFailed(preemption.uid, uids, problem))
 
     async def _nominate(self, preemption: Preemption) -> None:
         body = _nomination(preemption.node, preemption.uid)
@@ -103,7 +123,9 @@ class Preemptor:
             return problem or ""
         path = pod_path(victim.namespace, victim.name)
         options = {"preconditions": {"uid": victim.uid}}
-        problem = await self._tried(lambda: self._client.delete(path, options))
+        problem = await self._tried(
+            lambda: self._client.delete(path, options, may_send=self._may_write)
+        )
         if problem == "":
             who = {"pod": victim.name, "node": preemption.node, "by": preemption.name}
             log.warning("preempted", **who, gang=victim.gang_hit or None)
@@ -111,12 +133,14 @@ class Preemptor:
         return problem or ""
 
     async def _patch(self, namespace: str, name: str, body: object) -> bytes:
-        return await self._client.patch(pod_path(namespace, name, "status"), body, "strategic")
+        path = pod_path(namespace, name, "status")
+        return await self._client.patch(path, body, "strategic", may_send=self._may_write)
 
     async def _tried(self, send: Callable[[], Awaitable[object]]) -> str | None:
         """Send until it is done ("") or hopeless (the last problem); None: the pod is gone."""
         problem = "another replica leads"
-        for attempt in range(_TRIES_MAX):
+        backoff = Backoff(_RETRY_S)
+        for _ in range(_TRIES_MAX):
             if not self._may_write():
                 return problem
             try:
@@ -124,9 +148,9 @@ class Preemptor:
                     await send()
             except (NotFound, Conflict):
                 return None  # or another pod has the name by now: the watch will say so
-            except (TooManyRequests, ServerError, Unreachable) as error:
+            except TRANSIENT as error:
                 problem = error.message
-                await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
+                await backoff.wait(error)
             except ApiError as error:
                 return error.message
             else:

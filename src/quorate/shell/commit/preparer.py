@@ -17,24 +17,15 @@ from quorate.core.changes import PrepareFailed, Undone
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import GangBinds, Plan, Prepare, Undo
 from quorate.shell.clock import Clock
+from quorate.shell.commit.trying import TRANSIENT, Backoff
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import (
-    ApiError,
-    Conflict,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
+from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import resource_path
 
 log = structlog.get_logger(__name__)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-_RETRY_S_MIN = 0.05
-_RETRY_S_MAX = 5.0
-_TRANSIENT = (TooManyRequests, ServerError, Unreachable)
 _UNDO_S_MAX = 60.0
 _CONCURRENCY = 32
 _INVALID = 422
@@ -108,18 +99,18 @@ class Preparer:
     async def _prepare(self, one: Prepare, gang: GangBinds) -> None:
         """Write once, again after passing troubles, until the attempt's time is over."""
         path, body = _write_of(one)
-        wait_s, tries = _RETRY_S_MIN, 0
+        backoff, is_first = Backoff(), True
         while self._may_write():
             try:
                 async with self._slots:
-                    await self._client.patch(path, body, "merge")
-            except _TRANSIENT as error:
+                    await self._client.patch(path, body, "merge", may_send=self._may_write)
+            except TRANSIENT as error:
                 if self._clock.now_s() >= gang.deadline_s:
                     return  # the core gives up by itself
-                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
-                wait_s, tries = min(2 * wait_s, _RETRY_S_MAX), tries + 1
+                await backoff.wait(error)
+                is_first = False
             except ApiError as error:
-                if isinstance(error, Conflict) and tries:
+                if isinstance(error, Conflict) and not is_first:
                     return  # an earlier try, whose answer was lost, may have changed it: news tell
                 what = f"volume {one.volume}" if one.volume else f"claim {one.key}"
                 text = f"{what} cannot be written: {error.message}"
@@ -135,16 +126,15 @@ class Preparer:
     async def _take_back(self, one: Prepare) -> None:
         """Remove what we wrote, if it is still there and the claim is not bound by it."""
         path, body = _undo_of(one)
-        wait_s, end_s = _RETRY_S_MIN, self._clock.now_s() + _UNDO_S_MAX
+        backoff, end_s = Backoff(), self._clock.now_s() + _UNDO_S_MAX
         while self._may_write() and self._clock.now_s() < end_s:
             try:
                 async with self._slots:
-                    await self._client.patch(path, body, "json")
+                    await self._client.patch(path, body, "json", may_send=self._may_write)
             except NotFound:
                 return
-            except _TRANSIENT as error:
-                await asyncio.sleep(max(wait_s, error.retry_after_s or 0.0))
-                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+            except TRANSIENT as error:
+                await backoff.wait(error)
             except ApiError as error:
                 if error.status != _INVALID:  # a test of the patch did not hold: it is not ours
                     log.warning("cannot be undone", claim=str(one.key), problem=error.message)

@@ -125,19 +125,32 @@ class KubeClient:
         return await self._write("PUT", path, params, body, _CONTENT_TYPE)
 
     async def patch(
-        self, path: str, body: object, kind: PatchKind, params: Params | None = None
+        self,
+        path: str,
+        body: object,
+        kind: PatchKind,
+        params: Params | None = None,
+        *,
+        may_send: Callable[[], bool] | None = None,
     ) -> bytes:
         """Change a part; ``strategic`` is known to built-in resources only."""
-        return await self._write("PATCH", path, params, body, _PATCH_TYPES[kind])
+        return await self._write("PATCH", path, params, body, _PATCH_TYPES[kind], may_send)
 
     def warm(self, count: int) -> None:
         """Open connections for ``count`` writes that are expected soon."""
         if self._writes is not None:
             self._writes.warm(count)
 
-    async def delete(self, path: str, body: object = None, params: Params | None = None) -> bytes:
+    async def delete(
+        self,
+        path: str,
+        body: object = None,
+        params: Params | None = None,
+        *,
+        may_send: Callable[[], bool] | None = None,
+    ) -> bytes:
         """Delete; ``body`` may hold DeleteOptions (grace period, preconditions)."""
-        return await self._write("DELETE", path, params, body, _CONTENT_TYPE)
+        return await self._write("DELETE", path, params, body, _CONTENT_TYPE, may_send)
 
     @contextlib.asynccontextmanager
     async def stream(

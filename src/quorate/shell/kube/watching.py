@@ -21,6 +21,7 @@ from quorate.shell.kube.errors import (
     Unreachable,
     error_from_event,
 )
+from quorate.shell.kube.reach import Reach
 
 LINE_BYTES_MAX: Final = 32 * 1024 * 1024
 """The longest event: ten times what kube-apiserver takes as the body of a request."""
@@ -175,8 +176,9 @@ class Reflector:
         chance: Callable[[], float],
         params: Params | None = None,
         pace: Pace = Pace(),  # noqa: B008  frozen
+        reach: Reach | None = None,
     ) -> None:
-        """Prepare to watch ``path``, a collection.
+        """Prepare to watch ``path``, a collection; ``reach`` is common to all who watch a server.
 
         ``chance`` returns numbers in [0, 1), for jitter: ``random.Random(seed).random``.
         ``params`` may hold labelSelector and fieldSelector.
@@ -188,6 +190,7 @@ class Reflector:
         self._chance = chance
         self._params = dict(params or {})
         self._pace = pace
+        self._reach = reach or Reach(clock, chance)
         self._page_size = pace.page_size
         self._resource_version = ""  # "": the next thing to do is to list
         self._is_resuming = False
@@ -277,6 +280,7 @@ class Reflector:
         async with self._client.stream(
             self._path, params, silence_s_max=self._pace.silence_s_max
         ) as stream:
+            self._reach.answered()
             self.last_error = None
             splitter = LineSplitter()
             try:
@@ -355,6 +359,7 @@ class Reflector:
         await asyncio.sleep(self._pace.absent_poll_s)
 
     def _succeeded(self) -> None:
+        self._reach.answered()
         self._failures_in_a_row = 0
         self.last_error = None
 
@@ -366,7 +371,10 @@ class Reflector:
         self._failures_in_a_row += 1
         delay_s = min(self._pace.backoff_s_max, self._pace.backoff_s_min * 2**doublings)
         delay_s *= 0.5 + 0.5 * self._chance()
-        await asyncio.sleep(max(delay_s, error.retry_after_s or 0.0))
+        if isinstance(error, Unreachable):
+            await self._reach.wait(delay_s)
+        else:
+            await asyncio.sleep(max(delay_s, error.retry_after_s or 0.0))
 
 
 def _decode_page(body: bytes) -> _ListPage:

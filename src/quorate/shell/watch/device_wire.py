@@ -31,6 +31,8 @@ class Metadata(Struct, gc=False, rename="camel"):
     resource_version: str = ""
     deletion_timestamp: str | None = None
     owner_references: list[OwnerRef] | None = None
+    annotations: dict[str, str] | None = None
+    creation_timestamp: str | None = None
 
 
 class Named(Struct, gc=False):
@@ -169,6 +171,7 @@ class ClassSpec(Struct, gc=False):
 
     selectors: list[Selector] | None = None
     config: list[Config] | None = None
+    extended_resource_name: str | None = field(default=None, name="extendedResourceName")
 
 
 class WireClass(Struct, gc=False):

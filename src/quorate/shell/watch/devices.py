@@ -30,7 +30,7 @@ from quorate.core.model.devices import (
 )
 from quorate.core.quantity import QuantityError, exact
 from quorate.dialects.base import Malformed
-from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.fields import UNREADABLE, parse_time
 from quorate.shell.watch import device_wire as wire
 from quorate.shell.watch.pod_neighbours import requirements
 from quorate.shell.watch.pod_shape import tolerations
@@ -40,6 +40,7 @@ _SLICE = msgspec.json.Decoder(wire.WireSlice)
 _CLASS = msgspec.json.Decoder(wire.WireClass)
 _CLAIM = msgspec.json.Decoder(wire.WireClaim)
 _NAMED = msgspec.json.Decoder(wire.Named)
+EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 T = TypeVar("T")
 
 
@@ -83,6 +84,8 @@ def decode_class(raw: bytes) -> DeviceClass:
         name=name,
         selectors=selectors,
         config=tuple(DeviceConfig((), _opaque(one)) for one in spec.config or ()),
+        extended=spec.extended_resource_name or "",
+        created_s=parse_time(found.metadata.creation_timestamp or "") or 0.0,
     )
 
 
@@ -113,6 +116,7 @@ def decode_claim(raw: bytes) -> ResourceClaim:
         reserved_for=tuple(one.uid for one in status.reserved_for or ()),
         binding_failed=failed,
         binding_pending=pending,
+        special=(meta.annotations or {}).get(EXTENDED_CLAIM) == "true",
     )
 
 

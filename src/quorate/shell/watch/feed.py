@@ -26,6 +26,7 @@ from quorate.core.model import GangKey
 from quorate.dialects.base import Malformed
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.reach import Reach
 from quorate.shell.kube.watching import (
     Absent,
     Deleted,
@@ -67,11 +68,17 @@ class Feed:
         self._known: dict[str, dict[str, _Who]] = {}
         self._unreadable: dict[str, set[str]] = {}
         self.reflectors: dict[str, Reflector] = {}
+        reach = Reach(clock, chance)
         for path, kind in watched_kinds(owned).items():
             self._known[path] = {}
             self._unreadable[path] = set()
             self.reflectors[path] = Reflector(
-                client, path, on_event=self._handler(kind), clock=clock, chance=chance
+                client,
+                path,
+                on_event=self._handler(kind),
+                clock=clock,
+                chance=chance,
+                reach=reach,
             )
 
     @property

@@ -120,7 +120,9 @@ def _lookup_kind(lookup: Lookup) -> WatchedKind:
         return ObjectGone(kind, who.namespace, who.name)
 
     def unreadable(error: Malformed) -> AnyChange | None:
-        return ObjectGone(kind, error.namespace, error.name) if error.name else None
+        if not error.name:
+            return None
+        return ObjectGone(kind, error.namespace, error.name, defect=error.message)
 
     path = _path(lookup.resource)
     return WatchedKind(lookup.resource, path, changed, gone, unreadable, optional=lookup.optional)
@@ -131,7 +133,7 @@ def _node_gone(raw: bytes) -> AnyChange:
 
 
 def _node_unreadable(error: Malformed) -> AnyChange | None:
-    return NodeGone(error.name) if error.name else None
+    return NodeGone(error.name, defect=error.message) if error.name else None
 
 
 def _pod_gone(raw: bytes) -> AnyChange:

@@ -22,7 +22,9 @@ from quorate.core.model import (
 from quorate.shell.watch import pod_wire as wire
 
 _SPREADS = msgspec.json.Decoder(list[wire.Spread] | None)
-_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def requirements(written: list[wire.Expression] | None) -> tuple[Requirement, ...]:
@@ -35,32 +37,46 @@ def requirements(written: list[wire.Expression] | None) -> tuple[Requirement, ..
 def label_selector(written: wire.PodSelector, path: str) -> LabelSelector:
     """Return a label selector; equal ones are written alike. Raises ``ShapeError``."""
     found = [Requirement(key, "In", (v,)) for key, v in (written.match_labels or {}).items()]
-    for one in requirements(written.match_expressions):
+    for index, one in enumerate(requirements(written.match_expressions)):
+        where = f"{path}.matchExpressions[{index}]"
         if one.operator not in _OPERATORS:
-            raise wire.ShapeError(
-                f"{path}.matchExpressions: {one.operator[:50]!r} is no operator of label selectors"
-            )
+            raise _unknown(f"{where}.operator", one.operator, _OPERATORS)
         if (one.operator in ("In", "NotIn")) != bool(one.values):
-            raise wire.ShapeError(
-                f"{path}.matchExpressions: {one.operator} with {len(one.values)} values"
-            )
+            raise wire.ShapeError(f"{where}.values: {one.operator} with {len(one.values)} values")
         found.append(one)
     found.sort(key=lambda one: (one.key, one.operator, one.values))
     return LabelSelector(tuple(found))
 
 
-def required_terms(written: wire.PodAffinity | None, namespace: str) -> tuple[PodTerm, ...]:
-    """Return the required terms of affinity or anti-affinity. Raises ``ShapeError``."""
-    return tuple(_term(one, namespace) for one in (written and written.required) or ())
+def _unknown(path: str, written: str, known: tuple[str, ...]) -> wire.ShapeError:
+    return wire.ShapeError(f"{path}: {written[:50]!r} is none of {', '.join(known)}")
+
+
+def required_terms(
+    written: wire.PodAffinity | None, kind: str, namespace: str
+) -> tuple[PodTerm, ...]:
+    """Return the required terms of ``podAffinity`` or ``podAntiAffinity``, as ``kind`` says.
+
+    Raises ``ShapeError``.
+    """
+    return tuple(
+        _term(one, namespace, f"spec.affinity.{kind}.{_REQUIRED}[{index}]")
+        for index, one in enumerate((written and written.required) or ())
+    )
 
 
 def preferred_terms(written: wire.Affinity, namespace: str) -> tuple[WeightedPodTerm, ...]:
     """Return the preferred terms, those of anti-affinity with negative weights."""
     terms = []
-    for affinity, sign in ((written.pod_affinity, 1), (written.pod_anti_affinity, -1)):
-        for one in (affinity and affinity.preferred) or ():
+    kinds = (
+        ("podAffinity", written.pod_affinity, 1),
+        ("podAntiAffinity", written.pod_anti_affinity, -1),
+    )
+    for kind, affinity, sign in kinds:
+        for index, one in enumerate((affinity and affinity.preferred) or ()):
             if one.weight:
-                term = _term(one.pod_affinity_term, namespace)
+                path = f"spec.affinity.{kind}.{_PREFERRED}[{index}].podAffinityTerm"
+                term = _term(one.pod_affinity_term, namespace, path)
                 terms.append(WeightedPodTerm(sign * one.weight, term))
     return tuple(terms)
 
@@ -74,17 +90,29 @@ def spread_constraints(
         return ()
     written = wire.decode_part(_SPREADS, raw, path) or ()
     return tuple(
-        SpreadConstraint(
-            max_skew=one.max_skew,
-            topology_key=one.topology_key,
-            # Absent is DoNotSchedule, the field's default.
-            hard=one.when_unsatisfiable != "ScheduleAnyway",
-            selector=PodSelector((namespace,), _spread_selector(one, labels, path)),
-            min_domains=one.min_domains or 1,
-            honor_affinity=one.node_affinity_policy != "Ignore",
-            honor_taints=one.node_taints_policy == "Honor",
-        )
-        for one in written
+        _spread(one, namespace, labels, f"{path}[{index}]") for index, one in enumerate(written)
+    )
+
+
+def _spread(
+    one: wire.Spread, namespace: str, labels: Mapping[str, str], path: str
+) -> SpreadConstraint:
+    for name, value, known in (
+        ("whenUnsatisfiable", one.when_unsatisfiable, ("DoNotSchedule", "ScheduleAnyway")),
+        ("nodeAffinityPolicy", one.node_affinity_policy, ("Honor", "Ignore")),
+        ("nodeTaintsPolicy", one.node_taints_policy, ("Honor", "Ignore")),
+    ):
+        if value and value not in known:
+            raise _unknown(f"{path}.{name}", value, known)
+    return SpreadConstraint(
+        max_skew=one.max_skew,
+        topology_key=one.topology_key,
+        # Absent is DoNotSchedule, the field's default.
+        hard=one.when_unsatisfiable != "ScheduleAnyway",
+        selector=PodSelector((namespace,), _spread_selector(one, labels, path)),
+        min_domains=one.min_domains or 1,
+        honor_affinity=one.node_affinity_policy != "Ignore",
+        honor_taints=one.node_taints_policy == "Honor",
     )
 
 
@@ -103,9 +131,8 @@ def _spread_selector(
     return LabelSelector(tuple(sorted(both, key=lambda one: (one.key, one.operator, one.values))))
 
 
-def _term(written: wire.PodTerm, namespace: str) -> PodTerm:
+def _term(written: wire.PodTerm, namespace: str, path: str) -> PodTerm:
     """Return a term. Without namespaces and namespaceSelector it means the pod's own namespace."""
-    path = "spec.affinity.labelSelector"
     by_labels = written.namespace_selector
     namespaces = tuple(sorted(set(written.namespaces or ())))
     if not namespaces and by_labels is None:
@@ -114,8 +141,12 @@ def _term(written: wire.PodTerm, namespace: str) -> PodTerm:
     return PodTerm(
         PodSelector(
             namespaces=namespaces,
-            labels=label_selector(selector, path) if selector is not None else None,
-            namespace_selector=label_selector(by_labels, path) if by_labels is not None else None,
+            labels=_selector(selector, f"{path}.labelSelector"),
+            namespace_selector=_selector(by_labels, f"{path}.namespaceSelector"),
         ),
         written.topology_key,
     )
+
+
+def _selector(written: wire.PodSelector | None, path: str) -> LabelSelector | None:
+    return label_selector(written, path) if written is not None else None

@@ -25,7 +25,7 @@ from quorate.shell.watch.pod_neighbours import (
     requirements,
     spread_constraints,
 )
-from quorate.shell.watch.pod_requests import pod_requests, scored_requests
+from quorate.shell.watch.pod_requests import extended_requests, pod_requests, scored_requests
 from quorate.shell.watch.pod_wire import (
     Affinity,
     Container,
@@ -79,8 +79,8 @@ def pod_shape(
         ),
         tolerations=tolerations(spec.tolerations),
         host_ports=_host_ports(spec),
-        affinity=required_terms(affinity.pod_affinity, namespace),
-        anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
+        affinity=required_terms(affinity.pod_affinity, "podAffinity", namespace),
+        anti_affinity=required_terms(affinity.pod_anti_affinity, "podAntiAffinity", namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
         spread=spread_constraints(spec.topology_spread_constraints, namespace, labels),
         disks=disks,
@@ -89,6 +89,7 @@ def pod_shape(
         scored_pending=pending if pending != scored else None,
         images=images(spec),
         containers=len(spec.containers) + len(spec.init_containers or ()),
+        extended=extended_requests(spec),
     )
 
 
@@ -101,8 +102,8 @@ def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace:
     return PodShape(
         requests=pod_requests(spec, status),
         host_ports=_host_ports(spec),
-        affinity=required_terms(affinity.pod_affinity, namespace),
-        anti_affinity=required_terms(affinity.pod_anti_affinity, namespace),
+        affinity=required_terms(affinity.pod_affinity, "podAffinity", namespace),
+        anti_affinity=required_terms(affinity.pod_anti_affinity, "podAntiAffinity", namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
         disks=disks,
         scored=scored_requests(spec, status, pod_level=True),

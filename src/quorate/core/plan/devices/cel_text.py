@@ -22,6 +22,11 @@ _TOKEN = re.compile(
 _OPERATORS = frozenset({"in"})
 _CLOSING = {"(": ")", "[": "]", "[?": "]", "{": "}"}
 _DEPTH_MAX = 100
+STEPS_MAX = 1_000_000
+"""kube-apiserver's bound of what a selector may cost (CELSelectorExpressionMaxCost)."""
+_MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+_WIDTH = 64
+"""How long a list is taken to be that is not written out: texts of devices have 64 bytes."""
 
 MAPS = {"attributes": "attributes_of", "capacity": "capacity_of"}
 OPTIONAL = "optional_of"
@@ -107,6 +112,11 @@ class _Rewriter:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
+        self._commas = 0
+        """Of the part that was copied last."""
+        self._times = 1
+        """How often the part that is being copied may be evaluated."""
+        self._steps = 0
 
     def run(self) -> str:
         text = self._until(frozenset())
@@ -124,6 +134,7 @@ class _Rewriter:
         if self._depth > _DEPTH_MAX:
             raise CelError("it is nested too deeply")
         parts = []
+        commas = 0
         while self._at < len(self._tokens):
             kind, text = self._tokens[self._at]
             if text in ends and kind == "sign":
@@ -134,8 +145,10 @@ class _Rewriter:
                 parts.append(self._operand())
             else:
                 self._at += 1
+                commas += text == ","
                 parts.append(text)
         self._depth -= 1
+        self._commas = commas
         return " ".join(parts)
 
     def _inside(self) -> str:
@@ -161,6 +174,22 @@ class _Rewriter:
         self._at += 1
         return found
 
+    def _repeated(self, function: str, width: int) -> list[str]:
+        """Copy the arguments of a method, which a macro evaluates for each element of its list.
+
+        What would take too long is refused before it is tried, as kube-apiserver does.
+        """
+        if function not in _MACROS:
+            return self._arguments()
+        before = self._times
+        self._times *= max(width, 1)
+        self._steps += self._times
+        if self._steps > STEPS_MAX:
+            raise CelError(f"it may take more than {STEPS_MAX} steps")
+        found = self._arguments()
+        self._times = before
+        return found
+
     def _operand(self) -> str:
         kind, text = self._tokens[self._at]
         if kind != "sign":
@@ -173,8 +202,9 @@ class _Rewriter:
             if kind == "word" and self._peek() == "(":
                 return self._suffixes(f"{text}({', '.join(self._arguments())})")
             return self._suffixes(text)
-        closing = _CLOSING[text]
-        return self._suffixes(f"{text}{self._inside()}{closing}")
+        closing, inner = _CLOSING[text], self._inside()
+        width = self._commas + bool(inner) if text == "[" else _WIDTH
+        return self._suffixes(f"{text}{inner}{closing}", width)
 
     def _bind(self) -> str:
         arguments = self._arguments() if self._peek() == "(" else []
@@ -198,7 +228,7 @@ class _Rewriter:
             return f'{function}("{name}")'
         return "device"
 
-    def _suffixes(self, text: str) -> str:
+    def _suffixes(self, text: str, width: int = _WIDTH) -> str:
         while True:
             match self._peek():
                 case "." if self._at + 1 < len(self._tokens):
@@ -206,7 +236,8 @@ class _Rewriter:
                     self._at += 2
                     text = f"{text}.{name}"
                     if self._peek() == "(":
-                        text = f"{text}({', '.join(self._arguments())})"
+                        text = f"{text}({', '.join(self._repeated(name, width))})"
+                    width = width if name in ("map", "filter") else _WIDTH
                 case "[":
                     text = f"{text}[{self._inside()}]"
                 case ".?":

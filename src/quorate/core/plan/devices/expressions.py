@@ -19,7 +19,8 @@ from quorate.core.quantity import QuantityError, exact
 
 ANSWERS_MAX = 1_000_000
 LIBRARY_MISSING = (
-    "CEL expressions need the Python package common-expression-language, which is not installed"
+    "CEL expressions need the Python package common-expression-language, which is not installed:"
+    " reinstall quorate, or pip install common-expression-language"
 )
 _SEMVER = re.compile(
     r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.core.plan.plan import Give, TakeBack
+from quorate.core.model import Allocation, Pod
+from quorate.core.plan.plan import Give, SpecialClaim, TakeBack
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
+from quorate.core.state.device_asks import Ask
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
+from quorate.core.state.special_claims import claim_name, requests_of
 
 
 def assume_devices(
@@ -45,8 +48,28 @@ def assume_devices(
             if pod.uid not in claim.reserved_for or claim.allocation is None:
                 allocation = None if claim.allocation is not None else devices.allocation(key)
                 mine.append(Give(claim.namespace, claim.name, claim.uid, allocation))
+        if len(needed) in given:
+            mine.append(_special(pod, pod_class.ask, row, given[len(needed)], room))
+            devices.assume((pod.namespace, mine[-1].claim), given[len(needed)], pod.uid)
         gives.append(tuple(mine))
     return gives
+
+
+def _special(pod: Pod, ask: Ask, row: int, allocation: Allocation, room: Room) -> Give:
+    """Return the claim to make for the extended resources that the node does not have itself."""
+    assert ask.extended is not None, "only they are given a claim that does not exist"
+    lacked = frozenset(n for n in ask.extended.backed if not room.snapshot.sizes(n)[row])
+    wanted, mappings = requests_of(ask.extended.containers, lacked)
+    class_of = dict(zip(ask.extended.backed, ask.extended.classes, strict=True))
+    return Give(
+        namespace=pod.namespace,
+        claim=claim_name(pod),
+        uid="",
+        allocation=allocation,
+        special=SpecialClaim(
+            tuple((one.name, class_of[one.resource].name, one.devices) for one in wanted), mappings
+        ),
+    )
 
 
 def take_backs(gang: GangEntry, cluster: Cluster) -> list[TakeBack]:
@@ -59,8 +82,12 @@ def take_backs(gang: GangEntry, cluster: Cluster) -> list[TakeBack]:
         return found
     for entry in gang.members.values():
         pod = entry.pod
-        if not pod.device_claims or not entry.ours or entry.where is not Where.WAITING:
+        if not entry.ours or entry.where is not Where.WAITING:
             continue
+        if left := cluster.devices.special.get(pod.uid):
+            unused = cluster.devices.claims[left]
+            of = unused.namespace, unused.name, unused.uid, unused.version, pod.uid
+            found.append(TakeBack(*of, special=True))
         for one in pod.device_claims:
             claim = cluster.devices.claims.get((pod.namespace, one.claim or ""))
             if claim is None or claim.allocation is None or claim.reserved_for != (pod.uid,):

@@ -59,12 +59,8 @@ RULES: dict[str, Rule] = {
     "NodeDeclaredFeatures": node_declared_features,
 }
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
-ATTRIBUTE_RULES = (
-    "NodeUnschedulable",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodeDeclaredFeatures",
-)
+FIRST_RULES = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
+ATTRIBUTE_RULES = (*FIRST_RULES, "NodeDeclaredFeatures")
 VOLUME_RULES = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
 """Of interest only to pods that use claims or disks."""
 _COUNTED = (*VOLUME_RULES, "PodTopologySpread", "InterPodAffinity")

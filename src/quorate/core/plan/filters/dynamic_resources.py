@@ -7,7 +7,7 @@ the pod up then (a named difference).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CANNOT_ALLOCATE = Refusal("cannot allocate all claims", resolvable=False)
 NOT_AVAILABLE = Refusal("resourceclaim not available on the node", resolvable=False)
+LEFT_OVER = Refusal("cannot schedule extended resource claim", resolvable=False)
+NOT_LISTED = Refusal("cannot fit resource", resolvable=False)
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -33,24 +35,63 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     if ask.problem:
         return rejected(ask.problem, len(room.free))
     codes = np.zeros(len(room.free), np.int8)
-    codes[~can_reach(ask, room)] = 2
-    refusals = [CANNOT_ALLOCATE, NOT_AVAILABLE]
-    if not room.taking.is_settled(ask):
-        index, outcomes = room.taking.found(ask, np.arange(len(codes)))
-        code_of = []
-        for outcome in outcomes:
-            if outcome is None:
-                code_of.append(1)
-            elif isinstance(outcome, Broken):
-                refusal = Refusal(str(outcome), resolvable=False)
-                if refusal not in refusals:
-                    refusals.append(refusal)
-                code_of.append(min(refusals.index(refusal), 126) + 1)
-            else:
-                code_of.append(0)
-        failed = np.array(code_of, np.int8)[index]
-        codes = np.where(failed > 0, failed, codes)
+    refusals = [CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED]
+    for part, rows in by_nodes(ask, room):
+        codes[rows] = _codes(part, rows, room, refusals)
+    if ask.extended is not None:
+        codes[_lack_any(ask.extended.unbacked, room)] = refusals.index(NOT_LISTED) + 1
+        if ask.extended.is_left_over:
+            codes[:] = refusals.index(LEFT_OVER) + 1
     return Verdict(codes, tuple(refusals))
+
+
+def _codes(
+    ask: Ask, rows: Ints, room: Room, refusals: list[Refusal]
+) -> np.ndarray[Any, np.dtype[np.int8]]:
+    """Return int8[m]: the verdicts on these rows, as codes of ``refusals``, which may grow."""
+    codes = np.where(can_reach(ask, room)[rows], 0, 2).astype(np.int8)
+    if room.taking.is_settled(ask):
+        return codes
+    index, outcomes = room.taking.found(ask, rows)
+    code_of = []
+    for outcome in outcomes:
+        if outcome is None:
+            code_of.append(1)
+        elif isinstance(outcome, Broken):
+            refusal = Refusal(str(outcome), resolvable=False)
+            if refusal not in refusals:
+                refusals.append(refusal)
+            code_of.append(min(refusals.index(refusal), 126) + 1)
+        else:
+            code_of.append(0)
+    failed = np.array(code_of, np.int8)[index]
+    return np.where(failed > 0, failed, codes)
+
+
+def by_nodes(ask: Ask, room: Room, rows: Ints | None = None) -> list[tuple[Ask, Ints]]:
+    """Return what is asked of which of the rows (None: all): nodes may list extended resources."""
+    if rows is None:
+        rows = np.arange(len(room.free))
+    if ask.extended is None:
+        return [(ask, rows)]
+    backed = ask.extended.backed
+    lacks = np.zeros(len(rows), np.int64)
+    for bit, name in enumerate(backed):
+        lacks |= (room.snapshot.sizes(name)[rows] == 0).astype(np.int64) << bit
+    return [
+        (
+            ask.lacking(frozenset(name for bit, name in enumerate(backed) if code >> bit & 1)),
+            rows[lacks == code],
+        )
+        for code in np.unique(lacks).tolist()
+    ]
+
+
+def _lack_any(names: tuple[str, ...], room: Room) -> Mask:
+    lacks = np.zeros(len(room.free), np.bool_)
+    for name in names:
+        lacks |= room.snapshot.sizes(name) == 0
+    return lacks
 
 
 def limit(ask: Ask, count: Ints, room: Room, *, together: bool) -> Ints:
@@ -61,10 +102,13 @@ def limit(ask: Ask, count: Ints, room: Room, *, together: bool) -> Ints:
     """
     if ask.problem:
         return np.zeros_like(count)
+    if ask.extended is not None and ask.extended.is_left_over:
+        return np.zeros_like(count)
     count = np.where(can_reach(ask, room), count, 0)
-    rows = np.flatnonzero(count)
-    if len(rows) and not room.taking.is_settled(ask):
-        pods = room.taking.pods(ask, rows)
+    for part, rows in by_nodes(ask, room, np.flatnonzero(count)):
+        if not len(rows) or room.taking.is_settled(part):
+            continue
+        pods = room.taking.pods(part, rows)
         if ask.is_shared and together:
             most = int(count[rows][pods > 0].max(initial=0))
             pods = np.where(count[rows] == most, pods, 0)

@@ -27,11 +27,17 @@ _AFFINITY, _ANTI_AFFINITY, _EXISTING = 1, 2, 3
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
-    """Return what the rule says of each node for one more pod of the class; None: nothing."""
+    """Return what the rule says of each node for one more pod of the class; None: nothing.
+
+    Pods that repel it by a label that their nodes do not bear are no reason to apply the rule.
+    """
     shape = pod_class.shape
-    if not (shape.affinity or shape.anti_affinity or room.terms(pod_class, Column.REPELLING)):
+    has_terms = bool(shape.affinity or shape.anti_affinity)
+    if not (has_terms or room.terms(pod_class, Column.REPELLING)):
         return None
     codes = repelled(pod_class, room)
+    if not (has_terms or codes.any()):
+        return None
     if shape.affinity:
         codes[~attracted(pod_class, room)] = _AFFINITY
     return Verdict(codes, REFUSALS)
@@ -66,6 +72,16 @@ def attracted(pod_class: PodClass, room: Room) -> Mask:
         has_keys &= room.has_label(term.topology_key)
         near &= room.sums(Key(Column.PODS, number, term.topology_key)) > 0
     return has_keys if not near.any() and is_first(pod_class, room) else near
+
+
+def is_alone(pod_class: PodClass, room: Room) -> bool:
+    """Whether required affinity keeps the class from all nodes, as no pod to be near is placed.
+
+    More nodes would not help it, only other pods.
+    """
+    if not pod_class.shape.affinity or is_disabled(pod_class) or is_first(pod_class, room):
+        return False
+    return not (attracted(pod_class, room) & room.snapshot.alive).any()
 
 
 def is_disabled(pod_class: PodClass) -> bool:

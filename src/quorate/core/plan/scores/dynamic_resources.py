@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quorate.core.plan.devices.allocator import Found
-from quorate.core.plan.filters.dynamic_resources import can_reach
+from quorate.core.plan.filters.dynamic_resources import by_nodes, can_reach
 from quorate.core.state.encoding import Ints, Mask, PodClass
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     if ask is None or ask.problem:
         return None
     raw = np.zeros(len(feasible), np.int64)
-    if not room.taking.is_settled(ask):
-        standing = sum(one.score for one in room.taking.held(ask))
-        index, outcomes = room.taking.found(ask, np.arange(len(raw)))
+    for part, rows in by_nodes(ask, room):
+        if room.taking.is_settled(part):
+            continue
+        standing = sum(one.score for one in room.taking.held(part))
+        index, outcomes = room.taking.found(part, rows)
         scored = [standing + one.score if isinstance(one, Found) else 0 for one in outcomes]
-        raw = np.where(can_reach(ask, room), np.array(scored, np.int64)[index], 0)
+        raw[rows] = np.where(can_reach(part, room)[rows], np.array(scored, np.int64)[index], 0)
     highest = int(raw[feasible].max(initial=0))
     return 100 * raw // highest if highest else raw
