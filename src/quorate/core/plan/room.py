@@ -157,12 +157,11 @@ class Room:
             if len(rows) > _ROWS_FEW:
                 del self._sums[key]
                 continue
-            sums = before
+            sums = self._sums[key] = before.copy()
             codes = self.snapshot.label(key.topology).codes[: len(sums)]
             for row, more in zip(rows.tolist(), pods.tolist(), strict=True):
                 if codes[row] >= 0:
-                    sums = sums + (codes == codes[row]) * (amount * more)
-            self._sums[key] = sums
+                    sums[np.flatnonzero(codes == codes[row])] += amount * more
 
     def withhold(self, pod_class: PodClass, pods: Ints) -> None:
         """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""

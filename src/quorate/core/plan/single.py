@@ -45,8 +45,6 @@ class _Totals:
     """Nodes that pass the other rules."""
     feasible: Mask
     standing: Ints
-    is_flat: bool
-    """Whether the standing part is the same on all feasible nodes: so it is then on fewer."""
     total: Ints
     """-1 where the pod does not fit."""
 
@@ -121,7 +119,6 @@ def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
         open=fits,
         feasible=fits,
         standing=np.zeros(len(fits), np.int64),
-        is_flat=False,
         total=np.zeros(len(fits), np.int64),
     )
     _update_all(kept, pod_class, room)
@@ -137,8 +134,6 @@ def _update_all(kept: _Totals, pod_class: PodClass, room: Room) -> None:
 def _update_standing(kept: _Totals, pod_class: PodClass, room: Room) -> None:
     feasible = kept.feasible = kept.fits & kept.open
     kept.standing = standing_score(pod_class, room, feasible)
-    among = kept.standing[feasible]
-    kept.is_flat = not len(among) or bool((among == among[0]).all())
     kept.total = np.where(feasible, kept.standing + kept.allocation, _NOWHERE)
 
 
@@ -153,7 +148,7 @@ def _update_rows(
         return
     feasible, was = kept.fits[rows] & kept.open[rows], kept.feasible[rows]
     lost, won = bool((was & ~feasible).any()), bool((feasible & ~was).any())
-    if won or (lost and not kept.is_flat):
+    if won or (lost and not _is_flat(kept)):
         _update_standing(kept, pod_class, room)  # scores are relative to the feasible nodes
         return
     kept.feasible[rows] = feasible
@@ -172,3 +167,9 @@ def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> b
         kept.allocation[row] = score
         kept.fits[row] = fits_on(pod_class, room, row, free)
     return True
+
+
+def _is_flat(kept: _Totals) -> bool:
+    """Whether the standing part is the same on all feasible nodes: so it is then on fewer."""
+    among = kept.standing[kept.feasible]
+    return not len(among) or bool((among == among[0]).all())
