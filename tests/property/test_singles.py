@@ -9,34 +9,16 @@ from quorate.core.changes import ObjectChanged
 from quorate.core.model import LabelSelector, Node, PodShape, Requirement
 from quorate.core.model.selects import Service
 from quorate.core.plan.amounts import Amounts
-from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
 from quorate.core.plan.scores import allocation_score
 from quorate.core.plan.scores.one_node import allocation_score_on
-from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
 from quorate.core.profile import CPU_AND_MEMORY, KUBE_SCHEDULER, FitStrategy, Profile
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.encoding import PodClasses, Resources
+from tests.unit.core.one_by_one import OneByOne
 from tests.unit.core.random_worlds import Play, profile, scripts
 
 WEB = LabelSelector((Requirement("app", "In", ("web",)),))
-
-
-class OneByOne(Singles):
-    """Asks once more, of a room and totals that are made anew from the cluster."""
-
-    asked = 0
-
-    def best(self, entry, pod_class, room, cluster):
-        found = super().best(entry, pod_class, room, cluster)
-        afresh = Room(cluster.snapshot(), AttributeMasks())
-        if pod_class.wants is None and pod_class.ask is None:
-            assert found == Singles().best(entry, pod_class, afresh, cluster)
-            kept = self._totals[pod_class]
-            assert np.array_equal(kept.feasible, afresh.slots(pod_class) > 0)
-        OneByOne.asked += 1
-        return found
 
 
 class SinglesPlay(Play):

@@ -24,7 +24,7 @@ from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.gangs import PodEntry
 
 _NOWHERE = -1
-_ROWS_FEW = 4
+_ROWS_FEW = 10
 _CELLS_MAX = 2_000_000
 """So many nodes of all classes together are remembered; at 5,000 nodes that is 400 classes."""
 
