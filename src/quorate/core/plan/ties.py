@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quorate.core.model import PodTerm, all_of
-from quorate.core.plan.domains import domain_codes, fixed_slots
+from quorate.core.plan.domains import domain_codes
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
 from quorate.core.plan.room import Room
 from quorate.core.state.encoding import Ints, Mask, PodClass
@@ -50,9 +50,12 @@ class Static(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """The affinity of one class to members: the terms as (number, shared topology or -1)."""
+    """The affinity of one class to members.
 
-    terms: tuple[tuple[int, int], ...]
+    The terms are (number, shared topology or -1, its domains where running pods satisfy it).
+    """
+
+    terms: tuple[tuple[int, int, frozenset[int]], ...]
     by: int
     selector: int
     is_first: bool
@@ -82,6 +85,18 @@ class Limit(NamedTuple):
     too_few: bool
 
 
+class Ceiling(NamedTuple):
+    """What limits mean in the end, whatever the order: see ``Ties.ceilings``."""
+
+    counter: int
+    """The meter that counts the classes concerned, which are its ``by``."""
+    meter: int
+    """The meter whose minimum is meant."""
+    max_skew: int
+    itself: int
+    too_few: bool
+
+
 class _Counted(NamedTuple):
     key: str
     by: int
@@ -92,8 +107,20 @@ class _Counted(NamedTuple):
 class Ties:
     """The tables. ``rows_of`` says which rows are of which kind, by cell."""
 
-    def __init__(self, classes: Sequence[PodClass], room: Room, in_all: Ints) -> None:
+    def __init__(
+        self,
+        classes: Sequence[PodClass],
+        room: Room,
+        in_all: Ints,
+        slots: Ints,
+        dropped: frozenset[str] = frozenset(),
+    ) -> None:
+        """Make the tables. ``slots`` is int64[n, classes], by the rules that members do not relax.
+
+        What is asked along ``dropped`` topologies is left out.
+        """
         self.classes = classes
+        self._dropped = dropped
         self.columns = sorted({c for pod_class in classes for c in pod_class.columns})
         self._room = room
         self._known_codes: dict[str, Ints] = {}
@@ -102,8 +129,10 @@ class Ties:
         self.limits: list[list[Limit]] = [[] for _ in classes]
         self._note_anti_affinity()
         self._note_spread()
+        self.ceilings: list[list[Ceiling]] = [[] for _ in classes]
+        """By class: which ceilings one more pod of it comes closer to."""
+        self._note_ceilings()
         pulls = [self._affinity(one) for one in classes]
-        slots = np.stack([fixed_slots(one, room, classes) for one in classes], axis=1)
         self._rows = np.flatnonzero(slots.any(axis=1))
         keys = {term.topology_key for terms, _ in pulls for term in terms}
         keys |= {one.key for one in self._counted} | self._apart.keys() - {""}
@@ -116,8 +145,7 @@ class Ties:
         for one in self._counted:
             self._number_meter(one)
         self._sort_nodes(slots, in_all)
-        self.is_last = [self._may_be_last(i) for i in range(len(classes))]
-        self.is_alike = [self._alike(i) for i in range(len(classes))]
+        self.shadowed = [self._shadowed(i) for i in range(len(classes))]
         self.cliques = self._cliques()
 
     # Who concerns whom
@@ -139,7 +167,7 @@ class Ties:
         for i, pod_class in enumerate(self.classes):
             for term in pod_class.shape.anti_affinity:
                 against = self._mask(number(term.selector))
-                if not against:
+                if not against or term.topology_key in self._dropped:
                     continue
                 apart = self._apart.setdefault(term.topology_key, [0] * len(self.classes))
                 if not inter_pod_affinity.is_disabled(pod_class):
@@ -154,7 +182,8 @@ class Ties:
         if not terms or inter_pod_affinity.is_disabled(pod_class):
             return (), 0
         by = self._mask(self._room.snapshot.neighbours.selector_id(all_of(terms)))
-        return (terms, by) if by else ((), 0)
+        kept = tuple(term for term in terms if term.topology_key not in self._dropped)
+        return (kept, by) if by else ((), 0)
 
     def _note_spread(self) -> None:
         """Number what is counted: classes with the same constraint share a meter."""
@@ -166,7 +195,7 @@ class Ties:
                     for j, other in enumerate(self.classes)
                     if pod_topology_spread.counts_pods_of(one, other, room)
                 )
-                if not by:
+                if not by or one.topology_key in self._dropped:
                     continue
                 counted = pod_topology_spread.counted(one, pod_class, room)
                 domains = room.snapshot.label(one.topology_key).codes[: len(counted)][counted]
@@ -178,20 +207,71 @@ class Ties:
                 too_few = len(np.unique(domains)) < one.min_domains
                 self.limits[i].append(Limit(meter, one.max_skew, by >> i & 1, too_few))
 
-    def _may_be_last(self, index: int) -> bool:
-        """Whether pods of the class may come after all others: nobody waits for or counts them."""
-        counted = any(meter.by >> index & 1 for meter in self.meters)
-        sought = any(pull is not None and pull.by >> index & 1 for pull in self.pulls)
-        return not (counted or sought or self.limits[index])
+    def _note_ceilings(self) -> None:
+        """Derive what must hold in the end from what must hold at each pod's turn.
 
-    def _alike(self, index: int) -> int:
-        """Return the classes whose affinity is the same."""
-        mine = self.classes[index].shape.affinity
+        Of the classes that one minimum limits at least as narrowly as class i, the pod that comes
+        last into a domain sees them all. So no domain may hold more of them than the minimum in the
+        end, plus i's skew. A pod that does not count itself may come first.
+        """
+        for i, limits in enumerate(self.limits):
+            for meter, max_skew, itself, too_few in limits:
+                alike = itself * sum(
+                    1 << j
+                    for j, others in enumerate(self.limits)
+                    for one in others
+                    if one.meter == meter and one.itself and one.max_skew <= max_skew
+                    if one.too_few or not too_few
+                )
+                whole = self._counted[meter]
+                counter = next(
+                    number
+                    for number, one in enumerate([*self._counted, whole._replace(by=alike)])
+                    if one.by == alike and one.counted is whole.counted
+                )
+                if counter == len(self._counted):
+                    self._counted.append(whole._replace(by=alike))
+                ceiling = Ceiling(counter, meter, max_skew, itself, too_few)
+                for j in range(len(self.classes)):
+                    if (alike >> j & 1 or j == i) and ceiling not in self.ceilings[j]:
+                        self.ceilings[j].append(ceiling)
+
+    def _shadowed(self, index: int) -> int:
+        """Return the classes that do not let the class in where it may not come already.
+
+        They are attracted to the same pods, from within as small domains or smaller ones: only the
+        first of them may. Or they keep apart from the class in one of the domains that it shares.
+        """
+        mine = self.pulls[index]
+        if mine is None:
+            return 0
+        keys = [term.topology_key for term in self.classes[index].shape.affinity]
         return sum(
             1 << j
-            for j, other in enumerate(self.classes)
-            if mine and set(other.shape.affinity) == set(mine)
+            for j, other in enumerate(self.pulls)
+            if (
+                other is not None
+                and other.selector == mine.selector
+                and all(
+                    any(self._lies_within(term.topology_key, key) for term in theirs)
+                    for key in keys
+                    for theirs in [self.classes[j].shape.affinity]
+                )
+            )
+            or any(
+                apart[index] >> j & 1 and any(self._lies_within(key, wide) for key in keys)
+                for wide, apart in self._apart.items()
+                if wide
+            )
         )
+
+    def _lies_within(self, inner: str, outer: str) -> bool:
+        """Whether each domain of the one topology is within one domain of the other."""
+        if inner == outer:
+            return True
+        has = self._codes(inner) >= 0
+        pairs = np.unique(np.stack([self._codes(inner)[has], self._codes(outer)[has]]), axis=1)
+        return len(np.unique(pairs[0])) == pairs.shape[1]
 
     def _cliques(self) -> list[tuple[int, int]]:
         """Return sets of classes that all keep apart, themselves too, with the shared topology.
@@ -252,12 +332,15 @@ class Ties:
             if not terms:
                 self.pulls.append(None)
                 continue
-            selector = room.snapshot.neighbours.selector_id(all_of(terms))
+            selector = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
             counts = room.counts(Key(Column.PODS, selector))
             numbered = []
             for term in terms:
-                numbered.append((len(self._near), self._place_of(term.topology_key)))
-                self._near.append(room.domain_sums(term.topology_key, counts) > 0)
+                near = room.domain_sums(term.topology_key, counts) > 0
+                level, codes = self._place_of(term.topology_key), self._codes(term.topology_key)
+                domains = frozenset(np.unique(codes[near]).tolist()) if level >= 0 else frozenset()
+                numbered.append((len(self._near), level, domains))
+                self._near.append(near)
             is_first = inter_pod_affinity.is_first(pod_class, room)
             self.pulls.append(Pull(tuple(numbered), by, selector, is_first))
 
