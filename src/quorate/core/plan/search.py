@@ -65,7 +65,7 @@ def search(counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int)
     found: bool | None = None
     for turn, habit in enumerate(cycle(_HABITS)):
         found = whole.run(habit, _DIVE_FAILURES << turn // len(_HABITS), steps_max)
-        if found is not None or whole.steps >= steps_max:
+        if found is not None or not whole.was_cut or whole.steps >= steps_max:
             break
     return Found(whole.as_counts() if found else None, whole.steps)
 
@@ -105,9 +105,11 @@ class _Search:
         self.path: list[Move] = []
         self.failed: set[object] = set()
         """States that cannot be completed."""
+        self._lost: dict[tuple[int, Kind], tuple[int, ...]] = {}
         self.weights = [1] * len(numbers)
         """By class: how often it was for its pods that a state could not be completed."""
         self.steps = self.steps_max = self.failures_left = 0
+        self.was_cut = False
         self.is_sure = True
         """No placement was dropped for which no order was found, though there may be one."""
         self.habit = _HABITS[0]
@@ -118,7 +120,8 @@ class _Search:
         self.failures_left = failures_max
         if self._place():
             return True
-        return None if self.is_over() or not self.is_sure else False
+        self.was_cut = self.is_over()
+        return None if self.was_cut or not self.is_sure else False
 
     def is_over(self) -> bool:
         """Whether to stop here."""
@@ -146,7 +149,7 @@ class _Search:
                 self.weights[index] += 1
             return False
         if not any(state.left):
-            return self._has_order()
+            return self._has_order(outlook)
         if state.is_rooting:
             return self._place_roots(outlook)
         return any(self._try(move) for move in self._moves(self._next_class(outlook), outlook))
@@ -155,11 +158,13 @@ class _Search:
         """Place the first pod of a group that is attracted to itself, or none of them any more."""
         state = self.state
         first = [i for i, count in enumerate(state.left) if count and state.may_begin(i)]
-        is_needed = self.habit.root or any(not state.openers(i) for i in first)
+        needed = [i for i in first if not state.openers(i)]
+        others = [i for i in first if state.openers(i)]
+        early, late = (others, []) if self.habit.root else ([], others)
         return (
-            (not is_needed and self._try_no_root())
-            or any(self._try(move) for i in first for move in self._moves(i, outlook))
-            or (is_needed and self._try_no_root())
+            any(self._try(move) for i in (*needed, *early) for move in self._moves(i, outlook))
+            or self._try_no_root()
+            or any(self._try(move) for i in late for move in self._moves(i, outlook))
         )
 
     def _try_no_root(self) -> bool:
@@ -202,17 +207,60 @@ class _Search:
         for cell in state.distinct_cells():
             for kind in outlook.inside[cell].kinds[index]:
                 if state.is_below(index, cell, kind, outlook.highest):
-                    choices.append((state.cost(index, cell, kind, roomiest=roomiest), cell, kind))
+                    gain = self._gain(index, cell, kind, outlook)
+                    loss = self._loss(index, kind, outlook)
+                    cost = state.cost(index, cell, kind, roomiest=roomiest)
+                    choices.append(((loss - gain, *cost), cell, kind))
         self.steps += len(choices)
         choices.sort()
         for _, cell, kind in choices:
             yield Move(index, cell, kind, state.after(index, kind))
 
-    def _has_order(self) -> bool:
+    def _loss(self, index: int, kind: Kind, outlook: Outlook) -> float:
+        """Return how much of what others have to choose from a pod of the class would take."""
+        lost = self._lost.get((index, kind))
+        if lost is None:
+            free, demand = kind.free, self.state.demand[index]
+            after = tuple(f - d for f, d in zip(free, demand, strict=True))
+            apart = self.ties.statics[kind.static].apart[index]
+            allowed = self.ties.statics[kind.static].allowed
+            lost = self._lost[index, kind] = tuple(
+                0
+                if other == index or not allowed >> other & 1
+                else _slots(free, needs) - (0 if apart >> other & 1 else _slots(after, needs))
+                for other, needs in enumerate(self.state.demand)
+            )
+        scarce = outlook.scarce
+        return sum(n * scarce[other] for other, n in enumerate(lost) if n)
+
+    def _gain(self, index: int, cell: Cell, kind: Kind, outlook: Outlook) -> float:
+        """Return for how many pods to come a pod of the class would satisfy their affinity here."""
+        state, gain = self.state, 0.0
+        for other, pull in enumerate(self.ties.pulls):
+            if pull is None or not pull.by & ~self.ties.shadowed[other] >> index & 1:
+                continue
+            left = state.left[other]
+            for _, level, near in pull.terms:
+                if level < 0:
+                    if kind.present & pull.by or other == index:
+                        continue
+                    waits = kind.present >> other & 1
+                    slots = left > 0 and self.ties.statics[kind.static].allowed >> other & 1
+                else:
+                    code = cell[level]
+                    members = state.present[level].get(code, 0)
+                    if code < 0 or code in near or members & pull.by & ~(1 << other):
+                        continue
+                    waits = members >> other & 1
+                    slots = min(outlook.domains[level][code][other], left)
+                gain += 64 * waits + slots * outlook.scarce[other]
+        return gain
+
+    def _has_order(self, outlook: Outlook) -> bool:
         fresh = State(self.ties, self.problem.numbers, self.problem.demand)
         placed = [(move.who, move.cell, kind, row) for move, kind, row in self._rows()]
         self.failures_left -= 1
-        found, tried = has_order(fresh, placed, len(self.state.roots))
+        found, tried = has_order(fresh, placed, len(self.state.roots), outlook.highest)
         self.steps += tried
         self.is_sure &= found is not None
         return bool(found)
@@ -232,3 +280,7 @@ class _Search:
         for move, _, row in self._rows():
             pods[classes[move.who].id][row] += 1
         return pods
+
+
+def _slots(free: tuple[int, ...], demand: tuple[int, ...]) -> int:
+    return min((f // d for f, d in zip(free, demand, strict=True) if d), default=64)

@@ -38,6 +38,10 @@ class Outlook(NamedTuple):
     spare: list[int]
     highest: list[int]
     inside: dict[Cell, Inside]
+    domains: list[_Domains]
+    """Slots by class in each domain, by shared topology."""
+    scarce: list[float]
+    """By class: which part of its slots its pods to come need."""
 
 
 class Bounds:
@@ -99,7 +103,8 @@ class Bounds:
                 return None
             slots = [min(pair) for pair in zip(slots, at_most, strict=True)]
         spare = [n - count for n, count in zip(slots, state.left, strict=True)]
-        return Outlook(spare, highest, inside)
+        scarce = [count / max(n, 1) for n, count in zip(slots, state.left, strict=True)]
+        return Outlook(spare, highest, inside, domains, scarce)
 
     def _inside(self, cell: Cell, opens: int) -> Inside:
         state = self._state

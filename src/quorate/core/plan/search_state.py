@@ -166,7 +166,7 @@ class State:
         if self.ties.pulls[index] is not None and not self.seen[index]:
             roomy = -self._room_around(index, cell)
         free = tuple(-amount for amount in kind.free) if roomiest else kind.free
-        return full, roomy, self.ties.statics[kind.static].allowed.bit_count(), free
+        return full, roomy, free
 
     def _room_around(self, index: int, cell: Cell) -> int:
         """Return how many nodes are in the domains on which the first pod of a group decides."""

@@ -259,17 +259,22 @@ class Ties:
                 )
             )
             or any(
-                apart[index] >> j & 1 and any(self._lies_within(key, wide) for key in keys)
+                apart[index] >> j & 1 and any(self._lies_within(key, wide, whole=True) for key in keys)
                 for wide, apart in self._apart.items()
                 if wide
             )
         )
 
-    def _lies_within(self, inner: str, outer: str) -> bool:
-        """Whether each domain of the one topology is within one domain of the other."""
+    def _lies_within(self, inner: str, outer: str, *, whole: bool = False) -> bool:
+        """Whether each domain of the one topology is within one domain of the other.
+
+        Or, but if ``whole``, in none at all.
+        """
         if inner == outer:
             return True
         has = self._codes(inner) >= 0
+        if whole and (self._codes(outer)[has] < 0).any():
+            return False
         pairs = np.unique(np.stack([self._codes(inner)[has], self._codes(outer)[has]]), axis=1)
         return len(np.unique(pairs[0])) == pairs.shape[1]
 
