@@ -106,9 +106,9 @@ def main() -> None:
     for number in range(seed * 1_000_000, seed * 1_000_000 + gangs):
         demand, room = case(number)
         greedy = gang._greedy(gang._largest_first(demand.classes, room), room, "most-allocated")
-        started_s = time.perf_counter()
+        started_s = time.process_time()
         found = gang.place_gang(demand, room, "most-allocated", steps_max)
-        slowest_s = max(slowest_s, time.perf_counter() - started_s)
+        slowest_s = max(slowest_s, time.process_time() - started_s)
         if isinstance(found, gang.DoesNotFit):
             outcomes["cut short" if found.exhausted else "does not fit"] += 1
         else:

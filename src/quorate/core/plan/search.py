@@ -62,12 +62,35 @@ def search(counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int)
     """
     problem = _Problem.of(counts, room)
     whole = _Search(problem, frozenset())
-    found: bool | None = None
+    steps = 0
     for turn, habit in enumerate(cycle(_HABITS)):
-        found = whole.run(habit, _DIVE_FAILURES << turn // len(_HABITS), steps_max)
-        if found is not None or not whole.was_cut or whole.steps >= steps_max:
+        if turn == len(_HABITS):
+            is_impossible, steps = _is_impossible(problem, whole.ties, steps_max // 4)
+            if is_impossible:
+                return Found(None, whole.steps + steps)
+        failures_max = _DIVE_FAILURES << turn // len(_HABITS)
+        found = whole.run(habit, failures_max, steps_max - steps)
+        if found is not None:
+            return Found(whole.as_counts() if found else None, whole.steps + steps)
+        if not whole.was_cut or whole.steps + steps >= steps_max:
             break
-    return Found(whole.as_counts() if found else None, whole.steps)
+    return Found(None, max(whole.steps + steps, steps_max))
+
+
+def _is_impossible(problem: _Problem, ties: Ties, steps_max: int) -> tuple[bool, int]:
+    """Whether there is no placement even if some of the shared topologies meant nothing.
+
+    More nodes are alike then, so the search is over fewer kinds. Returns the steps taken, too.
+    """
+    steps = 0
+    shared = ties.shared
+    for kept in ((), *((key,) for key in shared)) if len(shared) > 1 else ((),) * len(shared):
+        relaxed = _Search(problem, frozenset(shared) - frozenset(kept))
+        found = relaxed.run(_HABITS[0], 1_000, steps_max // (len(shared) + 1))
+        steps += relaxed.steps
+        if found is False:
+            return True, steps
+    return False, steps
 
 
 class _Problem(NamedTuple):

@@ -284,33 +284,35 @@ class Bounds:
                 for code, slots in domains.items()
                 if slots[i]
             }
-            at_most.append(self._near(i, level, here, openers[i]))
+            at_most.append(self._near(i, level, here, openers[i], domains))
         self.blamed = [i for i in classes if at_most[i] < 0]
         return None if self.blamed else at_most
 
-    def _near(self, index: int, level: int, slots: dict[int, int], openers: int) -> int:
+    def _near(
+        self, index: int, level: int, slots: dict[int, int], openers: int, domains: _Domains
+    ) -> int:
         """Return how many slots a class has, if each member to come opens one domain for it.
 
         Below 0: pods wait for a pod near them in more domains than members can come to.
         """
         state, pull = self._state, self._state.ties.pulls[index]
-        for _, at, domains in pull.terms if pull is not None else ():
+        for _, at, near in pull.terms if pull is not None else ():
             if at != level or pull is None:
                 continue
-            present = state.present[level]
             mine = pull.by & ~state.ties.shadowed[index]
+            by = [j for j, count in enumerate(state.left) if count and mine >> j & 1]
             rooted = {cell[level] for who, cell in state.roots if pull.by >> who & 1}
             open_slots, closed = 0, []
-            for code, members in present.items():
-                is_settled = members & mine or code in domains or code in rooted
-                if members >> index & 1 and not is_settled:
-                    openers -= 1
-                    if openers < 0:
-                        return -1
+            for code, members in state.present[level].items():
+                is_settled = members & mine or code in near or code in rooted
                 if is_settled or members & (pull.by | 1 << index):
                     open_slots += slots.get(code, 0)
-                elif code in slots:
+                elif code in slots and (state.is_rooting or any(domains[code][j] for j in by)):
                     closed.append(slots[code])
+                if members >> index & 1 and not is_settled:
+                    openers -= 1
+                    if openers < 0 or not any(domains[code][j] for j in by):
+                        return -1
             if len(closed) > openers:
                 closed.sort(reverse=True)
             return open_slots + sum(closed[:openers])
