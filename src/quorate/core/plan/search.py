@@ -18,10 +18,11 @@ import numpy as np
 
 from quorate.core.plan.domains import fixed_slots
 from quorate.core.plan.room import Room
-from quorate.core.plan.search_bounds import Bounds, Outlook
+from quorate.core.plan.search_bounds import Bounds
+from quorate.core.plan.search_facts import Cell, Kind, Outlook
 from quorate.core.plan.search_order import has_order
 from quorate.core.plan.search_state import Move, State
-from quorate.core.plan.ties import Cell, Kind, Ties
+from quorate.core.plan.ties import Ties
 from quorate.core.state.encoding import Ints, PodClass
 
 

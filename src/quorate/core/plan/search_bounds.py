@@ -3,45 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from quorate.core.plan.search_facts import Ceiling, Cell, Domains, Inside, Kind, Outlook
 from quorate.core.plan.search_state import State
-from quorate.core.plan.ties import Ceiling, Cell, Kind
 
 _MANY = 2**40
-
-_Domains = dict[int, list[int]]
-"""Slots by class in each domain of one shared topology."""
-
-
-class Inside(NamedTuple):
-    """What the nodes of a cell have: slots by class, free room by column, nodes by clique."""
-
-    slots: tuple[int, ...]
-    free: tuple[int, ...]
-    nodes: tuple[int, ...]
-    large: tuple[int, ...]
-    """How many pods at least as large in one column fit, by ``Bounds.sizes``."""
-    lowest: tuple[int, ...]
-    """The highest that the minimum of each meter can get over these nodes; only of local ones."""
-    tallest: tuple[int, ...]
-    """The most that each ceiling counts on a node; only of local ones."""
-    alone: tuple[int, ...]
-    """Nodes by class whose pods of it still wait for one that attracts them to the node."""
-    kinds: tuple[tuple[Kind, ...], ...]
-    """By class: the kinds that may take a pod of it, but for spread."""
-
-
-class Outlook(NamedTuple):
-    """What the bounds leave: slots to spare by class, and how high each minimum can get."""
-
-    spare: list[int]
-    highest: list[int]
-    inside: dict[Cell, Inside]
-    domains: list[_Domains]
-    """Slots by class in each domain, by shared topology."""
-    scarce: list[float]
-    """By class: which part of its slots its pods to come need."""
 
 
 class Bounds:
@@ -109,18 +75,14 @@ class Bounds:
     def _inside(self, cell: Cell, opens: int) -> Inside:
         state = self._state
         presents = tuple(some[code] for some, code in zip(state.present, cell, strict=True))
-        key = state.signatures[cell], presents, opens, self._near_by(cell)
+        key = state.signatures[cell], presents, opens, tuple(code >= 0 for code in cell)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._look(cell, opens)
         return found
 
-    def _near_by(self, cell: Cell) -> tuple[bool, ...]:
-        """Return which domains of the cell are domains at all."""
-        return tuple(code >= 0 for code in cell)
-
-    def _by_domain(self, level: int, inside: dict[Cell, Inside]) -> _Domains:
-        domains: _Domains = {}
+    def _by_domain(self, level: int, inside: dict[Cell, Inside]) -> Domains:
+        domains: Domains = {}
         for cell, found in inside.items():
             here = domains.get(cell[level])
             if here is None:
@@ -163,8 +125,16 @@ class Bounds:
                 if any(takes[i] for i in members):
                     keeps = level >= 0 or all(apart[i] & clique == clique for i in members)
                     nodes[number] += count if keeps else _MANY
-        summed = map(tuple, (slots, free, nodes, large, lowest, tallest, alone))
-        return Inside(*summed, tuple(map(tuple, kinds)))
+        return Inside(
+            tuple(slots),
+            tuple(free),
+            tuple(nodes),
+            tuple(large),
+            tuple(lowest),
+            tuple(tallest),
+            tuple(alone),
+            tuple(map(tuple, kinds)),
+        )
 
     def _takes(self, cell: Cell, kind: Kind, opens: int) -> list[int]:
         """Return how many pods of each class one node of the kind takes at most."""
@@ -184,7 +154,7 @@ class Bounds:
     def _look_at_meters(
         self, kind: Kind, takes: list[int], lowest: list[int], tallest: list[int]
     ) -> None:
-        state, ties = self._state, self._state.ties
+        ties = self._state.ties
         if not kind.meters:
             return
         static = ties.statics[kind.static]
@@ -192,7 +162,7 @@ class Bounds:
             if meter.topology < 0 and static.in_minimum >> number & 1:
                 more = 0
                 if static.counted >> number & 1:
-                    more = sum(n for i, n in enumerate(takes) if meter.by >> i & 1 and state.left[i])
+                    more = sum(n for i, n in enumerate(takes) if meter.by >> i & 1)
                 lowest[number] = min(lowest[number], kind.meters[meter.place] + more)
         for number, ceiling in enumerate(self._ceilings):
             counter = ties.meters[ceiling.counter]
@@ -213,7 +183,7 @@ class Bounds:
 
     # Minima
 
-    def _highest(self, number: int, found: list[Inside], domains: list[_Domains]) -> int:
+    def _highest(self, number: int, found: list[Inside], domains: list[Domains]) -> int:
         """Return the highest that a meter's minimum can get."""
         state, meter = self._state, self._state.ties.meters[number]
         if meter.topology < 0:
@@ -263,10 +233,10 @@ class Bounds:
     # Domains
 
     def _in_domains(
-        self, level: int, domains: _Domains, highest: list[int], openers: list[int]
+        self, level: int, domains: Domains, highest: list[int], openers: list[int]
     ) -> list[int] | None:
         """Return slots by class, looking at one topology; None: classes together lack slots."""
-        state, ties, classes = self._state, self._state.ties, range(len(self._state.left))
+        ties, classes = self._state.ties, range(len(self._state.left))
         caps: list[dict[int, int]] = [{} for _ in classes]
         for i in classes:
             if ties.apart[level][i] >> i & 1:
@@ -289,7 +259,7 @@ class Bounds:
         return None if self.blamed else at_most
 
     def _near(
-        self, index: int, level: int, slots: dict[int, int], openers: int, domains: _Domains
+        self, index: int, level: int, slots: dict[int, int], openers: int, domains: Domains
     ) -> int:
         """Return how many slots a class has, if each member to come opens one domain for it.
 
@@ -319,7 +289,7 @@ class Bounds:
         return sum(slots.values())
 
     def _limit(
-        self, ceiling: Ceiling, top: int, domains: _Domains, caps: list[dict[int, int]]
+        self, ceiling: Ceiling, top: int, domains: Domains, caps: list[dict[int, int]]
     ) -> bool:
         """Lower ``caps`` to what spread allows; whether it leaves room for all it limits."""
         state = self._state

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quorate.core.plan.search_facts import Cell, Kind
 from quorate.core.plan.search_state import Move, State
-from quorate.core.plan.ties import Cell, Kind
 
 _TRIED_MAX = 150
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quorate.core.plan.ties import Cell, Kind, Static, Ties
+from quorate.core.plan.search_facts import Cell, Kind, Static
+from quorate.core.plan.ties import Ties
 
 _NEVER = 2**40
 

@@ -16,85 +16,9 @@ from quorate.core.model import PodTerm, all_of
 from quorate.core.plan.domains import domain_codes
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
 from quorate.core.plan.room import Room
+from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Limit, Meter, Pull, Static
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key
-
-Cell = tuple[int, ...]
-"""A domain of each shared topology, nested ones after those that hold them; below 0: none."""
-
-
-class Kind(NamedTuple):
-    """A kind of node: its facts, by number, and what members on it have changed."""
-
-    static: int
-    free: tuple[int, ...]
-    present: int
-    meters: tuple[int, ...]
-    """What the local meters count."""
-
-
-class Static(NamedTuple):
-    """Facts of nodes that stay as they are. All but ``allowed`` and ``seen`` are by class."""
-
-    allowed: int
-    apart: tuple[int, ...]
-    """Classes with which a class may not share the node."""
-    near: int
-    """Bit for each affinity term (numbered over all classes) that running pods satisfy here."""
-    counted: int
-    """Bit for each meter: a pod here adds to it."""
-    in_minimum: int
-    """Bit for each local meter: its minimum is also over this node."""
-    seen: int
-    """Classes that are attracted to a member which is placed here, by any term."""
-
-
-class Pull(NamedTuple):
-    """The affinity of one class to members.
-
-    The terms are (number, shared topology or -1, its domains where running pods satisfy it).
-    """
-
-    terms: tuple[tuple[int, int, frozenset[int]], ...]
-    by: int
-    selector: int
-    is_first: bool
-    """No pod that satisfies it runs, and it attracts itself: one may be placed anywhere."""
-
-
-class Meter(NamedTuple):
-    """Pods that spread constraints count. ``topology`` is that of a shared one, or -1 if local."""
-
-    topology: int
-    by: int
-    place: int
-    """Index of a local one in ``Kind.meters``."""
-    elsewhere: int
-    """The fewest in a domain where no member can be placed."""
-    counts: dict[int, int]
-    """What is in each shared domain; local ones are in ``Kind.meters``."""
-    in_minimum: frozenset[int]
-
-
-class Limit(NamedTuple):
-    """A spread constraint of one class."""
-
-    meter: int
-    max_skew: int
-    itself: int
-    too_few: bool
-
-
-class Ceiling(NamedTuple):
-    """What limits mean in the end, whatever the order: see ``Ties.ceilings``."""
-
-    counter: int
-    """The meter that counts the classes concerned, which are its ``by``."""
-    meter: int
-    """The meter whose minimum is meant."""
-    max_skew: int
-    itself: int
-    too_few: bool
 
 
 class _Counted(NamedTuple):
@@ -259,7 +183,8 @@ class Ties:
                 )
             )
             or any(
-                apart[index] >> j & 1 and any(self._lies_within(key, wide, whole=True) for key in keys)
+                apart[index] >> j & 1
+                and any(self._lies_within(key, wide, whole=True) for key in keys)
                 for wide, apart in self._apart.items()
                 if wide
             )
@@ -276,7 +201,7 @@ class Ties:
         if whole and (self._codes(outer)[has] < 0).any():
             return False
         pairs = np.unique(np.stack([self._codes(inner)[has], self._codes(outer)[has]]), axis=1)
-        return len(np.unique(pairs[0])) == pairs.shape[1]
+        return bool(len(np.unique(pairs[0])) == pairs.shape[1])
 
     def _cliques(self) -> list[tuple[int, int]]:
         """Return sets of classes that all keep apart, themselves too, with the shared topology.
