@@ -296,13 +296,17 @@ class Explainer:
                 f"{prefix}pod {blocker.pod} asks for {lack}: {available(nodes, blocker.ruled_out)}"
             )
             return Reason.REQUEST_TOO_LARGE, words, "lower the request, or add a larger node"
+        ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
         if not found.blockers:
-            ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
             words = f"{prefix}no joint placement of all its pod classes was found{ending}"
             return Reason.NOT_ENOUGH_ROOM, words, "free or add room"
         words = prefix + available(nodes, found.blockers[0].ruled_out)
+        if rule := next((one.own_rule for one in found.blockers if one.own_rule), ""):
+            words = f"{words} {rule}{ending}"
+            return Reason.NOT_ENOUGH_ROOM, words, _rule_remedy(rule)
         miss = found.blockers[0].nearest_miss
-        return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
+        remedy = f"free or add room{f': {miss}' if miss else ''}"
+        return Reason.NOT_ENOUGH_ROOM, words + ending, remedy
 
     def _fit_words(self, gang: GangEntry, found: Diagnosis) -> str:
         if gang.key.is_single:
@@ -312,6 +316,12 @@ class Explainer:
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit: "
         return f"{gang.need} members must start together and {found.fit} fit: "
+
+
+def _rule_remedy(rule: str) -> str:
+    if rule.startswith("Spread"):
+        return "free or add room in the emptiest domains, or raise maxSkew"
+    return "free or add room for that rule, or loosen it"
 
 
 def _single_words(entry: PodEntry) -> str:

@@ -136,6 +136,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     ruled_out: tuple[RuledOut, ...] = ()
     nearest_miss: str = ""
     """The node that comes closest, and what it lacks."""
+    own_rule: str = ""
+    """The rule among the gang's own members that keeps some out of nodes with room, and counts."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

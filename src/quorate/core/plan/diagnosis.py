@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from quorate.core.plan.cycle import demand_of, members_of
 from quorate.core.plan.filters import node_affinity, taint_toleration
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
 from quorate.core.plan.nominated import Promised, look, promised_to_others, ruled_out
+from quorate.core.plan.own_rules import own_rule
 from quorate.core.plan.pack import pack
 from quorate.core.plan.room import Room
 from quorate.core.policy import Policy
@@ -56,7 +58,9 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         if class_fit >= count:
             continue
         named = min(entry.pod.name for entry in members[pod_class])
+        needed = max(count - max(demand.pods - demand.need, 0), 1)
         blocker = _blocker(pod_class, named, count, class_fit, after, cluster)
+        blocker = msgspec.structs.replace(blocker, own_rule=own_rule(pod_class, needed, room))
         blockers.append(blocker)
         if pod_class.wants is not None and pod_class.wants.problems:
             volume_problem = volume_problem or (blocker, pod_class.wants.problems[0].detail)
