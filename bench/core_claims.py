@@ -67,7 +67,7 @@ def _node(index: int) -> Node:
 def _pod(case: str, index: int, key: GangKey) -> Pod:
     name = f"pod-{index}"
     claims = (ClaimUse(f"claim-{index}"),) if case == CASES[0] else ()
-    device_claims = () if claims else (PodClaim("gpu", f"claim-{index}", own=False),)
+    device_claims = () if claims else (PodClaim("gpu", f"claim-{index}", own=True),)
     return Pod(
         name,
         "default",
@@ -97,9 +97,7 @@ def _volumes(pods: int) -> Iterable[Claim | StorageClass | Volume]:
             handle=f"pv-{index}",
         )
         name = f"claim-{index}"
-        yield Claim(
-            "default", name, name, storage_class="local", size=2**30, access_modes=modes
-        )
+        yield Claim("default", name, name, storage_class="local", size=2**30, access_modes=modes)
 
 
 def _devices(nodes: int, pods: int) -> Iterable[DeviceClass | ResourceClaim | ResourceSlice]:
@@ -109,4 +107,5 @@ def _devices(nodes: int, pods: int) -> Iterable[DeviceClass | ResourceClaim | Re
         name = f"node-{index}"
         yield ResourceSlice(name, "gpu.example", name, 1, 1, Nodes(name), eight)
     for index in range(pods):
-        yield ResourceClaim("default", f"claim-{index}", f"uid-{index}", "1", _GPU)
+        owner = f"pod-{index}"
+        yield ResourceClaim("default", f"claim-{index}", f"uid-{index}", "1", _GPU, owner)
