@@ -14,11 +14,12 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from bench import core_neighbours, core_singles
+from bench import core_claims, core_neighbours, core_singles
 from quorate.core.changes import GangChanged, NodeChanged, PodBound, PodChanged
 from quorate.core.model import (
     GangKey,
@@ -152,6 +153,15 @@ def neighbours_s(case: str, runs: int) -> float:
     return statistics.median(timings)
 
 
+def claims_s(case: str, runs: int) -> float:
+    """Return the median of deciding 1,000 pods with a claim each on 5,000 nodes, in seconds."""
+    timings = []
+    for _ in range(runs):
+        scheduler = core_claims.world(case)
+        timings.append(timed(partial(scheduler.decide, 0.0)))
+    return statistics.median(timings)
+
+
 def reference_s() -> float:
     """Return the time of a fixed piece of NumPy work: slots of 100,000 nodes, ten times."""
     free = np.full((100_000, 4), 10**9, np.int64)
@@ -171,6 +181,7 @@ def main() -> None:
     large = decide_s(100_000, 100_000, max(2, options.runs - 2))
     changes = change_s(1_000, 10_000)
     tied = {case: neighbours_s(case, options.runs) for case in core_neighbours.CASES}
+    tied |= {case: claims_s(case, 1) for case in core_claims.CASES}
     singles = list(core_singles.rows(pods=1_000))
     rows = [
         ("reference work (NumPy)", reference_s() * 1e3, "ms", ""),

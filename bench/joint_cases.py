@@ -1,4 +1,4 @@
-"""Gangs for ``bench.joint`` and the property test: members of several roles that constrain one another.
+"""Gangs for ``bench.joint`` and a property test: several roles that constrain one another.
 
 ``random_case`` asks for whatever may or may not fit. ``planted_case`` places the members first, pod
 after pod by the filters alone, then fills what is left: so there is a placement, and little else.

@@ -42,7 +42,7 @@ class Habit(NamedTuple):
     roomiest: bool = False
     """The roomiest nodes first, not the tightest."""
     root: bool = False
-    """With the first pod of a group that is attracted to itself, where it may as well come later."""
+    """With the first pod of a group that is attracted to itself, where it may come later, too."""
 
 
 _HABITS = (

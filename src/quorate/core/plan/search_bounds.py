@@ -197,8 +197,9 @@ class Bounds:
             counts.append(count)
             slots = domains[meter.topology].get(code)
             if slots is not None:
-                count += sum(min(slots[i], left) for i, left in who)
-            highest = min(highest, count)
+                highest = min(highest, count + sum(min(slots[i], left) for i, left in who))
+            else:
+                highest = min(highest, count)
         counts.sort()
         pods = sum(left for _, left in who)
         for index, count in enumerate(counts):  # all that come, poured into the emptiest
