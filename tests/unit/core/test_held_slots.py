@@ -343,19 +343,16 @@ def test_the_gang_that_does_not_fit_because_of_a_hold_says_so():
     )
     w.gang("c", 2)
     w.cycle()
-    other = w.why(key("c"))
-    assert other.reason is Reason.NOT_ENOUGH_ROOM
-    assert not speaks_of_holds(other.sentence)
+    assert not speaks_of_holds(w.why(key("c")).sentence)
 
 
 def test_so_does_a_pod_of_no_gang():
     w = full_world()
-    node = lose(w, "a-1")
+    lose(w, "a-1")
     w.pod("alone")
     w.cycle()
     why = w.why(w.cluster.pods["uid-alone"].gang.key)
     assert why.reason is Reason.ROOM_HELD
-    assert f"node {node} holds room for gang team/a" in why.sentence
     assert speaks_of_holds(why.sentence)
 
 

@@ -158,10 +158,21 @@ class Room:
                 del self._sums[key]
                 continue
             sums = self._sums[key] = before.copy()
-            codes = self.snapshot.label(key.topology).codes[: len(sums)]
             for row, more in zip(rows.tolist(), pods.tolist(), strict=True):
-                if codes[row] >= 0:
-                    sums[np.flatnonzero(codes == codes[row])] += amount * more
+                sums[self._rows_beside(row, key.topology)] += amount * more
+
+    def _rows_beside(self, row: int, topology: str) -> Ints:
+        """Return the rows in the domain of one; none without the label."""
+        column = self.snapshot.label(topology)
+        codes = column.codes[: len(self.free)]
+
+        def make() -> tuple[Ints, Ints]:
+            order = np.argsort(codes, kind="stable")
+            return order, np.searchsorted(codes[order], np.arange(len(column.values) + 1))
+
+        order, starts = self.masks.kept(self, ("beside", topology), make)
+        code = int(codes[row])
+        return order[starts[code] : starts[code + 1]] if code >= 0 else order[:0]
 
     def withhold(self, pod_class: PodClass, pods: Ints) -> None:
         """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
