@@ -274,7 +274,8 @@ def test_a_scheduler_without_a_cluster_says_so_in_readyz_and_stops_when_told(
     )
     lonely.log_file = tmp_path / "lonely.log"
     lonely.start(wait_ready=False)
-    wait_for(lambda: "not listed yet: /api/v1/nodes (" in lonely.page("/readyz"), "unready")
+    wait_for(lambda: lonely.page("/readyz").startswith("not listed yet: "), "unready")
+    wait_for(lambda: "/api/v1/nodes (" in lonely.page("/readyz"), "it says why")
     assert lonely.page("/healthz") == "ok"
     wait_for(lambda: "watch in trouble" in lonely.log(), "the log says so")
     assert lonely.stop() == 0

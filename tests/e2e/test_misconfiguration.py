@@ -146,7 +146,30 @@ def test_members_that_disagree(world):
     is_told_everywhere(world, "g", "MembersDisagree", "pods g-0 and g-1 disagree in spec.priority")
 
 
-MISSING_CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"gang": "g"}}}
+WITHOUT_CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+
+def test_a_claim_that_does_not_exist(world):
+    world.nodes(2)
+    world.create_pods(world.gang("g", 2, **WITHOUT_CLAIM))
+    world.wait_condition(f"spec.volumes of pod g-0 names the claim {world.namespace}/data, which")
+    assert world.why("g")["reason"] == "ClaimNotUsable"
+    world.create_pods(world.gang("plain", 2))
+    world.wait_bound(2, "gang=plain")
+
+
+def test_an_anti_affinity_of_a_running_pod_holds_what_it_selects(world):
+    (node,) = world.nodes(1)
+    term = {**TERM, "labelSelector": {"matchLabels": {"gang": "g"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    guard = pod("guard", scheduler="default-scheduler", nodeName=node, affinity=apart)
+    world.create_pod(guard)
+    world.create_pods(world.gang("g", 2))
+    world.wait_condition("node(s) didn't satisfy existing pods anti-affinity rules")
+    assert world.bound("gang=g") == 0
+    world.delete_pod("guard")
+    world.wait_bound(2, "gang=g")
 
 
 def versions(world) -> dict[str, str]:
@@ -155,7 +178,7 @@ def versions(world) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "options",
-    [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, {"volumes": [MISSING_CLAIM]}],
+    [{"requests": {"cpu": "99"}}, {"nodeSelector": {"no": "node"}}, WITHOUT_CLAIM],
 )
 def test_what_was_said_once_is_not_written_again(world, options):
     """The sentence names one member: always the same one, or each report would cause the next."""

@@ -33,7 +33,7 @@ from tests.e2e.workloads import (
     workload,
     zones,
 )
-from tests.e2e.world import GANG_LABEL, World, pod_group, wait_for
+from tests.e2e.world import GANG_LABEL, World, pod, pod_group, wait_for
 from tools.controlplane import Cluster
 from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
@@ -181,15 +181,20 @@ def test_selectors_preferences_and_affinity_say_where_pods_go(alone):
 
 def test_gangs_start_whole_beside_them_under_either_name(alone):
     for name, scheduler in (("train", None), ("packed", "quorate")):
-        pod = {"labels": {GANG_LABEL: name}, "cpu": "1"}
+        member = {"labels": {GANG_LABEL: name}, "cpu": "1"}
         named = {"schedulerName": scheduler} if scheduler else {}
-        alone.apply(pod_group(name, 4), job(name, 4, pod={**pod, **named}))
+        alone.apply(pod_group(name, 4), job(name, 4, pod={**member, **named}))
         wait_for(lambda n=name: runs(alone, 4, f"app={n}"), f"{name} runs", SLOW_S)
     huge = {"labels": {GANG_LABEL: "huge"}, "cpu": "20"}
     alone.apply(pod_group("huge", 9), job("huge", 9, pod=huge))
     said = alone.wait_condition("9 members must start together", "app=huge", SLOW_S)
     assert said.startswith("0/")
     alone.stays_unbound("app=huge", 0.5)
+    assert alone.why("huge")["sentence"] == said
+    alone.create_pod(pod("nowhere", scheduler="default-scheduler", nodeSelector={"no": "such"}))
+    said = alone.wait_condition("node(s) didn't match Pod's node affinity/selector")
+    assert alone.why("nowhere")["reason"] == "NoNodeMatches"
+    assert alone.why("nowhere")["sentence"] in said, "the leader has tried to preempt, too"
 
 
 def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(real):
@@ -249,6 +254,22 @@ def test_a_job_gets_devices_from_a_template_of_claims(real):
     )
     wait_for(lambda: runs(real, 2, "app=infer"), "two run", SLOW_S)
     assert sorted(real.where("app=infer").values()) == ["a-1", "c-1"]
+
+
+def test_a_job_gets_devices_by_the_name_of_an_extended_resource(real):
+    api = "/apis/resource.k8s.io/v1"
+    body = {"apiVersion": "resource.k8s.io/v1"}
+    named = {"extendedResourceName": "example.com/fast-gpu"}
+    named["selectors"] = [{"cel": {"expression": 'device.driver == "fast.example.com"'}}]
+    meta = {"metadata": {"name": "fast"}}
+    real.cluster.api("POST", f"{api}/deviceclasses", {**body, **meta, "spec": named})
+    slices = {**gpus("b-0", 1), "driver": "fast.example.com"}
+    real.cluster.api("POST", f"{api}/resourceslices", {**body, **meta, "spec": slices})
+    wanted = {"example.com/fast-gpu": "1"}
+    asks = {"container": {"resources": {"requests": wanted, "limits": wanted}}}
+    real.apply(job("render", 1, pod=asks))
+    wait_for(lambda: runs(real, 1, "app=render"), "it runs", SLOW_S)
+    assert set(real.where("app=render").values()) == {"b-0"}
 
 
 def test_a_pod_of_high_priority_takes_the_room_that_no_budget_protects(alone):

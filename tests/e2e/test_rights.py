@@ -249,6 +249,10 @@ def claims_are_bound_late(life):
     """A claim is told its node; of a claim with a volume at hand, the volume is told its claim."""
     with provisioner.storage_classes(life.cluster, "life") as (made_late, local):
         life.cluster.api("POST", provisioner.VOLUMES, provisioner.volume("life-pv", local, None))
+        # Where no controller of volumes runs nobody says that it may be had.
+        available = {"status": {"phase": "Available"}}
+        status = f"{provisioner.VOLUMES}/life-pv/status"
+        life.cluster.api("PATCH", status, available, content_type=provisioner.MERGE)
         pods = [pod(name, scheduler=NAMESPACE) for name in ("told", "given")]
         claims = provisioner.with_claims(pods, made_late)
         claims[1]["spec"]["storageClassName"] = local

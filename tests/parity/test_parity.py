@@ -19,6 +19,7 @@ from tools.parity.cases import draw_case
 from tools.parity.checking import check_seeds, differs
 from tools.parity.named import NAMED, Named
 from tools.parity.ours import answer
+from tools.parity.tables import profile_of
 
 T = TypeVar("T")
 CASES = int(os.environ.get("QUORATE_PARITY_CASES", "20000"))
@@ -80,8 +81,10 @@ def test_a_rule_that_were_missing_would_be_noticed(oracle: Oracle, rule: str) ->
 
 @pytest.mark.parametrize("named", NAMED, ids=lambda named: named.name)
 def test_a_deliberate_difference_is_still_one(oracle: Oracle, named: Named) -> None:
-    theirs, ours = oracle.ask(named.case), answer(named.case)
+    theirs, ours = oracle.ask(named.case), answer(named.case, profile_of(named.case))
     assert tuple(theirs["feasible"]) == named.their_feasible
     assert tuple(ours.feasible) == named.our_feasible
+    if named.their_best:
+        assert (tuple(theirs["best"]), ours.chosen) == (named.their_best, named.our_choice)
     assert (theirs.get("preemption") or {}).get("node", "") == named.their_cleared
     assert (ours.preemption.node if ours.preemption else "") == named.our_cleared

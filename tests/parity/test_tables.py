@@ -18,7 +18,6 @@ from tools.parity.tables import complete, left_out, profile_of
 
 LEFT_OUT = {
     "the API server refuses the value of a label": 5,
-    "how long a device has not been ready is a matter of the clock": 3,
 }
 """How many cases compare nothing, and why."""
 

@@ -3,35 +3,22 @@
 import msgspec
 import numpy as np
 from hypothesis import given
+from hypothesis import strategies as st
 
 from quorate.core.changes import ObjectChanged
-from quorate.core.model import LabelSelector, Requirement
+from quorate.core.model import LabelSelector, Node, PodShape, Requirement
 from quorate.core.model.selects import Service
-from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
-from quorate.core.plan.single import Singles
+from quorate.core.plan.amounts import Amounts
+from quorate.core.plan.scores import allocation_score
+from quorate.core.plan.scores.one_node import allocation_score_on
 from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.profile import CPU_AND_MEMORY, KUBE_SCHEDULER, FitStrategy, Profile
 from quorate.core.scheduler import Scheduler
+from quorate.core.state.encoding import PodClasses, Resources
+from tests.unit.core.one_by_one import OneByOne
 from tests.unit.core.random_worlds import Play, profile, scripts
 
 WEB = LabelSelector((Requirement("app", "In", ("web",)),))
-
-
-class OneByOne(Singles):
-    """Asks once more, of a room and totals that are made anew from the cluster."""
-
-    asked = 0
-
-    def best(self, entry, pod_class, room, cluster):
-        found = super().best(entry, pod_class, room, cluster)
-        afresh = Room(cluster.snapshot(), AttributeMasks())
-        if pod_class.wants is None and pod_class.ask is None:
-            assert found == Singles().best(entry, pod_class, afresh, cluster)
-            kept = self._totals[pod_class]
-            assert np.array_equal(kept.feasible, afresh.slots(pod_class) > 0)
-        OneByOne.asked += 1
-        return found
 
 
 class SinglesPlay(Play):
@@ -65,5 +52,32 @@ def test_kept_totals_are_those_from_scratch(script):
 
 
 def test_the_property_looks_at_placements():
-    """Of the property above: it does not pass because nothing is placed."""
-    assert OneByOne.asked > 1000
+    """It does not pass because nothing is asked."""
+    play, before = SinglesPlay(), OneByOne.asked
+    play.do_node(Node("n0", (("cpu", 9), ("pods", 9)), (("zone", "a"),)))
+    play.do_member(None, 3, PodShape(requests=(("cpu", 1),)), ((), "team"))
+    plan = play.do_decide()
+    assert len(plan.gangs) == OneByOne.asked - before == 3
+
+
+amounts = st.integers(0, 2**40)
+
+
+@profile(300)
+@given(st.data(), st.sampled_from(["LeastAllocated", "MostAllocated"]))
+def test_one_node_scores_as_it_does_among_others(data, strategy):
+    resources = Resources()
+    gpu = resources.column("gpu")
+    weighed = data.draw(st.sampled_from([CPU_AND_MEMORY, (("cpu", 3), ("gpu", 2))]))
+    fit = FitStrategy(strategy, weighed)
+    kind = Profile(fit=fit, balanced=data.draw(st.sampled_from([CPU_AND_MEMORY, weighed])))
+    requests = tuple((name, data.draw(amounts)) for name in ("cpu", "gpu", "memory"))
+    shape = PodShape(requests=requests, scored=(data.draw(amounts), data.draw(amounts)))
+    pod_class = PodClasses(resources).of(shape, kind)
+    size = [data.draw(st.one_of(st.just(0), amounts)) for _ in range(gpu + 1)]
+    free = [one - data.draw(amounts) // 2 for one in size]
+    scored = [data.draw(amounts), data.draw(amounts)]
+    found = allocation_score_on(pod_class, free, size, scored, resources)
+    among = Amounts(np.array([free]), np.array([size]), np.array([scored]), resources)
+    assert found in (None, allocation_score(pod_class, among)[0])
+    assert found is not None or kind.balanced != CPU_AND_MEMORY

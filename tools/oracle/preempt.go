@@ -19,9 +19,10 @@ func (p *place) postFilter(
 	fitError := &framework.FitError{Pod: pod, NumAllNodes: len(p.lister.all), Diagnosis: diagnosis}
 	result.Reason = v1.PodReasonUnschedulable
 	if p.framework.HasPostFilterPlugins() {
+		// First, for a dry run leaves its mark in DynamicResources' state.
+		found, status := p.framework.RunPostFilterPlugins(ctx, state, pod, diagnosis.NodeToStatus)
 		dryRun := p.candidates(ctx, pod, state, diagnosis.NodeToStatus)
 		outcome := &preempting{Candidates: describe(dryRun)}
-		found, status := p.framework.RunPostFilterPlugins(ctx, state, pod, diagnosis.NodeToStatus)
 		fitError.Diagnosis.PostFilterMsg = status.Message()
 		outcome.Verdict = verdictOf(status)
 		if status.IsSuccess() && found != nil && found.NominatingInfo != nil {

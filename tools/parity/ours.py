@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -71,6 +72,7 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     cluster = Cluster([SCHEDULER], {SCHEDULER: profile})
     for change in changes_of(case):
         cluster.apply(change)
+    cluster.devices.pass_time(datetime.now(UTC).timestamp())  # as kube-scheduler, it looks at now
     pending = case["pod"]["metadata"]
     entry = next(
         e

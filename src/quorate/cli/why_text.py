@@ -43,8 +43,12 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield f"  pods like {blocker.pod}: {blocker.fit} of {blocker.pods} fit now"
         for rule in blocker.ruled_out:
             yield f"    {rule.nodes:>6} nodes: {rule.message}"
+        if blocker.own_rule:
+            yield f"    {blocker.own_rule}"
         if blocker.nearest_miss:
             yield f"    nearest miss: {blocker.nearest_miss}"
+        if blocker.to_mend:
+            yield f"    to mend: {blocker.to_mend}"
     if explanation.held:
         yield f"  held      {explanation.held}"
     for warning in explanation.warnings:

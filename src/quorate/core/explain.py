@@ -150,7 +150,8 @@ class Explainer:
         found, plain = self._diagnoses.of(gang, room, self._room)
         if not plain or found.fits:
             return Reason.BACKING_OFF, sentence, None
-        return self._room_words(gang, found)[0], f"{plain} ({sentence})", found
+        failure = gang.last_failure or sentence
+        return self._room_words(gang, found)[0], _with_detail(plain, failure), found
 
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
@@ -302,11 +303,14 @@ class Explainer:
             blocker, lack = found.too_large
             words = self._words_of(gang, found, blocker, f"pod {blocker.pod} asks for {lack}")
             return Reason.REQUEST_TOO_LARGE, words, "lower the request, or add a larger node"
+        ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
         if not found.blockers:
-            ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
             words = _joined(self._fit_words(gang, found), "no joint placement of all its pod")
             return Reason.NOT_ENOUGH_ROOM, f"{words} classes was found{ending}", "free or add room"
-        words = self._words_of(gang, found, found.blockers[0])
+        rule = next((one.own_rule for one in found.blockers if one.own_rule), "")
+        words = self._words_of(gang, found, found.blockers[0], rule) + ending
+        if rule:
+            return Reason.NOT_ENOUGH_ROOM, words, _rule_remedy(rule)
         miss = found.blockers[0].nearest_miss
         return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
 
@@ -330,6 +334,12 @@ class Explainer:
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit"
         return f"{gang.need} members must start together and {found.fit} fit"
+
+
+def _rule_remedy(rule: str) -> str:
+    if rule.startswith("Spread"):
+        return "free or add room in the emptiest domains, or raise maxSkew"
+    return "free or add room for that rule, or loosen it"
 
 
 def _with_detail(sentence: str, detail: str) -> str:

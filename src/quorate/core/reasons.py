@@ -138,6 +138,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """The node that comes closest, and what it lacks."""
     to_mend: str = ""
     """The object and the field that have to be made or mended first."""
+    own_rule: str = ""
+    """The rule among the gang's own members that keeps some out of nodes with room, and counts."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from quorate.core.plan.attempts import Attempts
 from quorate.core.plan.clearing import preempts
 from quorate.core.plan.cycle import Cycle, members_of
 from quorate.core.plan.devices.giving import take_backs
-from quorate.core.plan.filters import AttributeMasks, node_resources_fit
+from quorate.core.plan.filters import AttributeMasks, fits_alone, node_resources_fit
 from quorate.core.plan.held_room import end_taken, end_unusable
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, TakeBack, Undo
@@ -73,6 +73,7 @@ class Scheduler:
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         cluster, queue = self.cluster, self._queue
+        cluster.devices.pass_time(now_s)
         gangs, undo = self._preparations.step(cluster, now_s)
         draft = _Draft(gangs, undo)
         touched, evictions = self._take_news(now_s)
@@ -271,7 +272,9 @@ class Scheduler:
             if devices and (pod_class.ask is not None or pod_class.shape.extended):
                 return classes or bool(room.slots(pod_class).any())
             concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()
-            return not stirred.isdisjoint(concerns) and bool(room.slots(pod_class).any())
+            if stirred.isdisjoint(concerns) or not fits_alone(pod_class, room).any():
+                return False
+            return bool(room.slots(pod_class).any())
 
         self._queue.room_grew(could_help)
         # The gate adds up the room of all nodes: also of those that take no pod of the gang.
@@ -291,6 +294,11 @@ class Scheduler:
 
     def _wake_at_s(self) -> float | None:
         due = [*self._queue.backing_off.values(), *self._queue.alarms.values()]
-        for soon_s in (self._attempts.wake_at_s(), self.cluster.holds.wake_at_s()):
+        of = (
+            self._attempts.wake_at_s(),
+            self.cluster.holds.wake_at_s(),
+            self.cluster.devices.due_s(),
+        )
+        for soon_s in of:
             due += [] if soon_s is None else [soon_s]
         return min(due, default=None)

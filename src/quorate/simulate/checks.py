@@ -263,10 +263,10 @@ class Checks:
         gang = self._history.gangs.get(pod.gang)
         if gang is None:
             return
-        # It has started if it has all that its scheduler could know to be needed.
+        # It has started if it has all that is needed, or all that its scheduler could know to be.
         members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
         has_quorum = decision.minimum is not None and members >= decision.minimum
-        had_started = gang.quorate_since < pod.bound or gang.has_started_by(decision.told)
+        had_started = gang.quorate_since <= pod.bound or gang.has_started_by(decision.told)
         self.check(
             "only a quorate gang is marked as started",
             has_quorum or had_started or not pod.marked or gang.is_unclear(decision.told),

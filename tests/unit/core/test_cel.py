@@ -1,5 +1,9 @@
 """CEL selectors as Kubernetes extends them: quantities, versions, binds, and absent domains."""
 
+import sys
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from quorate.core.model.devices import Capacity, DeviceTraits
@@ -7,6 +11,7 @@ from quorate.core.plan.devices.cel_text import names_only
 from quorate.core.plan.devices.expressions import Broken, Expressions
 from tests.unit.core.devices import attribute
 
+ROOT = Path(__file__).parents[3]
 TRAITS = DeviceTraits(
     "dra.example.com",
     (
@@ -129,3 +134,16 @@ def test_a_list_of_unknown_length_counts_as_a_long_one():
     refused = ask(nested(4, '"a,b".split(",")'))
     assert isinstance(refused, Broken)
     assert "1000000 steps" in refused
+
+
+def test_without_the_library_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cel", None)
+    said = ask("true")
+    assert isinstance(said, Broken)
+    assert "common-expression-language, which is not installed" in said
+
+
+def test_the_base_install_has_the_library():
+    """A scheduler has to know selectors, whatever extras it was installed with."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [one for one in project["dependencies"] if one.startswith("common-expression-language")]

@@ -10,7 +10,8 @@ from quorate.core.changes import (
     ObjectGone,
     PodChanged,
 )
-from quorate.core.model.devices import PodClaim
+from quorate.core.model import Allocation, DeviceId
+from quorate.core.model.devices import GivenDevice, PodClaim
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
 from quorate.core.profile import KUBE_SCHEDULER
@@ -236,3 +237,36 @@ def test_a_checkpoint_holds_what_devices_are_and_who_has_them():
     expected, found = w.decide(), again.decide(w.now_s)
     assert [b.name for b in binds_of(expected)] == ["d-0"]
     assert found.gangs == expected.gangs
+
+
+def held_by_one(w: World, **binding):
+    """A claim whose device needs a condition, as an earlier leader left it."""
+    w.object("g", 1)
+    given = Allocation(
+        (GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0"), binding_conditions=("Ready",)),)
+    )
+    made = claim("g-0-gpu", owner="uid-g-0")
+    held = replace(made, allocation=given, reserved_for=("uid-g-0",), version="3", **binding)
+    w.observe(ObjectChanged(held))
+    return w.pod("g-0", key("g"), device_claims=(PodClaim("gpu", "g-0-gpu", own=True),))
+
+
+def test_a_device_that_is_not_ready_yet_is_waited_for_by_whoever_binds_its_pod():
+    w = gpu_world(1)
+    held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
+    ((give,),) = [bind.gives for bind in binds_of(w.decide())]
+    assert (give.allocation, [one.device.name for one in give.awaited]) == (None, ["d0"])
+
+
+def test_a_device_that_is_not_ready_in_time_is_taken_back_for_another():
+    w = gpu_world(1)
+    held_by_one(w, binding_pending=True, binding_due_s=w.now_s - 1)
+    plan = w.decide()
+    assert not plan.gangs
+    assert [(one.claim, one.version) for one in plan.take_backs] == [("g-0-gpu", "3")]
+
+
+def test_the_core_asks_to_be_woken_when_a_device_has_to_be_ready():
+    w = gpu_world(1)
+    held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
+    assert w.decide().wake_at_s <= w.now_s + 600

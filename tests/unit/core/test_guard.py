@@ -6,10 +6,17 @@ Method: tables in a tiny world; tests/property/test_guard.py has the general sta
 import pytest
 
 from quorate.core import guard as guard_module
-from quorate.core.changes import BindFailed, BindFailure, PodBound, PodChanged, PodGone
+from quorate.core.changes import (
+    BindFailed,
+    BindFailure,
+    ObjectChanged,
+    PodBound,
+    PodChanged,
+    PodGone,
+)
 from quorate.core.guard import ADMITTED_S, Answer, Binding, Guard
-from quorate.core.model import HostPort
-from tests.unit.core.world import TEAM, World
+from quorate.core.model import DeviceClass, HostPort
+from tests.unit.core.world import GPU, TEAM, World
 
 FOREIGN = "default-scheduler"
 
@@ -65,6 +72,14 @@ def test_what_fits_is_allowed_and_what_does_not_is_denied_with_what_is_free(worl
         "node n1 has no room for pod team/large: it asks for 2 cpu, and 1 is free"
     )
     assert world.ask("large", "n2").allowed
+
+
+def test_a_resource_that_a_node_lists_no_more_of_is_not_judged_once_devices_are_given_for_it(world):
+    world.node("n1", cpu=4, gpu=0)
+    foreign(world, "pod", gpu=1)
+    assert not world.ask("pod", "n1").allowed
+    world.observe(ObjectChanged(DeviceClass("gpus", extended=GPU)))
+    assert world.ask("pod", "n1").allowed
 
 
 def test_a_node_without_room_for_one_more_pod_says_so(world):

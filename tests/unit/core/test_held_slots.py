@@ -4,6 +4,7 @@ import pytest
 
 from quorate.core.changes import BindFailure, OwnerChanged
 from quorate.core.model import HostPort, Owner, Toleration
+from quorate.core.plan.held_room import speaks_of_holds
 from quorate.core.reasons import Reason
 from tests.unit.core.world import LABELS, TEAM, World, fail, key
 
@@ -336,12 +337,23 @@ def test_the_gang_that_does_not_fit_because_of_a_hold_says_so():
         f"1 member must start now and 0 fit: node {node} holds room for gang team/a "
         "until 00:21:40 UTC"
     )
+    assert speaks_of_holds(why.sentence)
     assert w.why(key("a")).held == (
         f"room for 1 replacement is held until 00:21:40 UTC on node {node}"
     )
     w.gang("c", 2)
     w.cycle()
-    assert w.why(key("c")).reason is Reason.NOT_ENOUGH_ROOM
+    assert not speaks_of_holds(w.why(key("c")).sentence)
+
+
+def test_so_does_a_pod_of_no_gang():
+    w = full_world()
+    lose(w, "a-1")
+    w.pod("alone")
+    w.cycle()
+    why = w.why(w.cluster.pods["uid-alone"].gang.key)
+    assert why.reason is Reason.ROOM_HELD
+    assert speaks_of_holds(why.sentence)
 
 
 def test_min_resources_do_not_count_held_room():

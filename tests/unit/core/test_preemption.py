@@ -202,6 +202,21 @@ def test_when_none_can_go_the_sentence_says_why_and_an_old_promise_is_taken_back
     assert cleared(w, after_s=100) == []
 
 
+def test_a_preemption_that_is_refused_is_no_reason_for_autoscalers_to_add_no_node():
+    w = world(backoff_s=10.0)
+    full(w, "a")
+    pod = high(w)
+    assert cleared(w) == [("high", "n0", ["a"])]
+    for _ in range(2):  # the first time it is tried again at once
+        w.observe(PreemptionFailed(pod.uid, (w.pods["a"].uid,), "quorate may not delete pods"))
+        w.decide(0.0)
+    said = w.why(w.cluster.pods[pod.uid].gang.key)
+    assert said.reason.nodes_would_help
+    assert said.sentence == (
+        "0/1 nodes are available: 1 Insufficient cpu. (quorate may not delete pods)"
+    )
+
+
 def test_victims_that_could_not_be_deleted_are_chosen_again_after_a_while():
     w = world(backoff_s=1.0)
     full(w, "a")

@@ -169,6 +169,12 @@ async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobo
         await after(claims)
         assert not bound
         assert "Failed of device d/p/gpu-0" in outcomes[0].message
+    held = Give("team", "c0", "claim-uid", awaited=(slow,))
+    async with writing(claim(), device("Ready")) as (claims, bound, _, server):
+        claims.submit(gang(replace(BIND, gives=(held,))))
+        await after(claims)
+        assert [one.method for one in server.requests] == ["PATCH", "GET"]
+        assert len(bound) == 1
 
 
 async def test_who_may_not_write_any_more_leaves_the_gang_to_the_successor():
@@ -194,7 +200,7 @@ SPECIAL = Give(
     "c0",
     "",
     GIVEN,
-    SpecialClaim((("container-0-request-0", "gpus", 1),), (Mapping("main", "x/gpu", "r"),)),
+    special=SpecialClaim((("container-0-request-0", "gpus", 1),), (Mapping("main", "x/gpu", "r"),)),
 )
 COLLECTION = PATH.removesuffix("/c0")
 POD_STATUS = "/api/v1/namespaces/team/pods/g-0/status"

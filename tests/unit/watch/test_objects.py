@@ -54,7 +54,7 @@ def test_an_object_that_goes_is_a_change_made_from_its_last_version():
 def test_an_unreadable_object_leaves_the_cores_sight_when_it_is_known_which_one():
     nobody = Malformed("broken")
     known = Malformed("broken", namespace="team-a", name="x", uid="u1")
-    assert NODES.unreadable(known) == NodeGone("x")
+    assert NODES.unreadable(known) == NodeGone("x", "broken")
     assert PODS.unreadable(known) == PodGone("u1")
     assert SIGS.unreadable(known) == GangGone(GangKey("team-a", "sigs", "x"))
     assert [kind.unreadable(nobody) for kind in KINDS.values()] == [None] * len(KINDS)

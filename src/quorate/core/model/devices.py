@@ -225,7 +225,8 @@ class ResourceClaim(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     """A claim. ``owner_uid`` is its controller's; ``reserved_for`` the uids that may use it.
 
     ``binding_failed`` says which condition of a device failed after it was allocated;
-    ``binding_pending`` that one is not true yet. ``special`` marks one that a scheduler made for
+    ``binding_pending`` that one is not true yet, and by ``binding_due_s`` it has to be (epoch
+    seconds). ``special`` marks one that a scheduler made for
     its owner's extended resources.
     """
 
@@ -240,6 +241,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     reserved_for: tuple[str, ...] = ()
     binding_failed: str = ""
     binding_pending: bool = False
+    binding_due_s: float | None = None
     special: bool = False
 
 

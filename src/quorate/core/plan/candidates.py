@@ -18,6 +18,8 @@ from quorate.core.state.wants import UnboundWant, fits_claim
 
 _FLAT_MAX = 1_000_000
 """So many pairs of volume and node are looked at all at once; of more, group by group."""
+_FLAT_PER_ROW_MAX = 4
+"""Nor where groups have more volumes than this: most of them do not matter to one claim."""
 
 
 class Candidates:
@@ -34,7 +36,8 @@ class Candidates:
         """Whether each node has at most one of them, and each of them one node."""
 
     def _flatten(self, groups: list[tuple[list[int], Ints]]) -> tuple[Ints, Ints] | None:
-        if sum(len(numbers) * len(rows) for numbers, rows in groups) > _FLAT_MAX:
+        pairs_all = sum(len(numbers) * len(rows) for numbers, rows in groups)
+        if pairs_all > min(_FLAT_MAX, _FLAT_PER_ROW_MAX * sum(len(rows) for _, rows in groups)):
             return None
         pairs = [(number, rows) for numbers, rows in groups for number in numbers]
         return self._joined(pairs)

@@ -43,7 +43,8 @@ def members_of(gang: GangEntry, cluster: Cluster) -> Members:
     for class_id, entries in gang.waiting.items():
         base = cluster.classes.by_id[class_id]
         defaults = _defaults(base, next(iter(entries.values())), cluster)
-        asks_nothing = cluster.devices.has_no_users and not base.shape.extended
+        may_ask = base.shape.extended and cluster.devices.backed
+        asks_nothing = cluster.devices.has_no_users and not may_ask
         if neighbours.is_idle and not storage.users and asks_nothing:
             members[base] = list(entries.values())
             continue

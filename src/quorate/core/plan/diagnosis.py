@@ -19,6 +19,7 @@ from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_t
 from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
 from quorate.core.plan.impossible import impossible_field
 from quorate.core.plan.nominated import Promised, look, promised_to_others, ruled_out
+from quorate.core.plan.own_rules import own_rule
 from quorate.core.plan.pack import pack
 from quorate.core.plan.room import Room
 from quorate.core.plan.to_mend import doubtful, is_broken, to_mend
@@ -119,10 +120,12 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         if class_fit >= count:
             continue
         named = min((entry.pod for entry in members[pod_class]), key=lambda pod: pod.name)
+        needed = max(count - max(demand.pods - demand.need, 0), 1)
         blocker = _blocker(pod_class, named, (count, class_fit), after, cluster)
         mend, never = to_mend(named, cluster), impossible_field(pod_class.shape)
-        if mend or never:
-            blocker = msgspec.structs.replace(blocker, to_mend=mend or never)
+        blocker = msgspec.structs.replace(
+            blocker, to_mend=mend or never, own_rule=own_rule(pod_class, needed, room)
+        )
         blockers.append(blocker)
         if mend or is_broken(one.message for one in blocker.ruled_out):
             claim_problem = claim_problem or blocker

@@ -22,7 +22,7 @@ from quorate.core.state.encoding import Ints, PodClass
 from quorate.core.state.gangs import GangEntry
 from quorate.core.state.holds import Hold, Holds
 
-_WITHHELD = re.compile(r"fit: (node \S+ holds|\d+ nodes hold) room for gang ")
+_WITHHELD = re.compile(r"(node \S+ holds|\d+ nodes hold) room for gang ")
 _NODES_MAX = 5
 """So many nodes are named in a sentence."""
 

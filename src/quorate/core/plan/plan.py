@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import Allocation, GangKey
+from quorate.core.model.devices import GivenDevice
 from quorate.core.model.storage import ClaimKey
 from quorate.core.state.special_claims import Mapping
 
@@ -22,14 +23,15 @@ class SpecialClaim(msgspec.Struct, frozen=True):
 class Give(msgspec.Struct, frozen=True, omit_defaults=True):
     """Write devices into a claim that has none yet, and reserve it for the pod, before its bind.
 
-    ``allocation`` None means that the claim has devices already; a ``special`` claim does not exist
-    yet, and has no uid.
+    ``allocation`` None means that the claim has devices already, of which ``awaited`` are not ready
+    yet; a ``special`` claim does not exist yet, and has no uid.
     """
 
     namespace: str
     claim: str
     uid: str
     allocation: Allocation | None = None
+    awaited: tuple[GivenDevice, ...] = ()
     special: SpecialClaim | None = None
 
 

@@ -157,12 +157,22 @@ class Room:
             if len(rows) > _ROWS_FEW:
                 del self._sums[key]
                 continue
-            sums = before
-            codes = self.snapshot.label(key.topology).codes[: len(sums)]
+            sums = self._sums[key] = before.copy()
             for row, more in zip(rows.tolist(), pods.tolist(), strict=True):
-                if codes[row] >= 0:
-                    sums = sums + (codes == codes[row]) * (amount * more)
-            self._sums[key] = sums
+                sums[self._rows_beside(row, key.topology)] += amount * more
+
+    def _rows_beside(self, row: int, topology: str) -> Ints:
+        """Return the rows in the domain of one; none without the label."""
+        column = self.snapshot.label(topology)
+        codes = column.codes[: len(self.free)]
+
+        def make() -> tuple[Ints, Ints]:
+            order = np.argsort(codes, kind="stable")
+            return order, np.searchsorted(codes[order], np.arange(len(column.values) + 1))
+
+        order, starts = self.masks.kept(self, ("beside", topology), make)
+        code = int(codes[row])
+        return order[starts[code] : starts[code + 1]] if code >= 0 else order[:0]
 
     def withhold(self, pod_class: PodClass, pods: Ints) -> None:
         """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
@@ -174,9 +184,18 @@ class Room:
         if self._is_live:
             self.free, self.scored = self.free.copy(order="F"), self.scored.copy()
             self._is_live = False
-        for column, amount in pod_class.demands:
-            self.free[rows, column] -= amount * pods
-        self.scored[rows] += np.outer(pods, pod_class.shape.scored)
+        cpu, memory = pod_class.shape.scored
+        if len(rows) == 1:
+            row, count = int(rows[0]), int(pods[0])
+            for column, amount in pod_class.demands:
+                self.free[row, column] -= amount * count
+            self.scored[row, 0] += cpu * count
+            self.scored[row, 1] += memory * count
+        else:
+            for column, amount in pod_class.demands:
+                self.free[rows, column] -= amount * pods
+            self.scored[rows, 0] += cpu * pods
+            self.scored[rows, 1] += memory * pods
         if pod_class.shape.host_ports:
             self.ports_taken.append((pod_class, rows))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quorate.core.plan.ties import Cell, Kind, Static, Ties
+from quorate.core.plan.search_facts import Cell, Kind, Static
+from quorate.core.plan.ties import Ties
 
 _NEVER = 2**40
 
@@ -38,17 +39,47 @@ class State:
         """What shared meters count, by domain."""
         self.seen = [0] * len(left)
         """Members placed that a class is attracted to."""
-        self.signatures = {cell: frozenset(kinds.items()) for cell, kinds in self.cells.items()}
-        self._paths: dict[Cell, object] = {}
+        self._around: dict[tuple[Cell, Cell], int] = {}
+        self._ids: dict[object, int] = {}
+        """Small numbers of what was met, to compare by."""
+        self.signatures: dict[Cell, int] = {}
+        """A number for the nodes of each cell."""
+        self.roots: list[tuple[int, Cell]] = []
+        """Classes and cells of the pods that were placed as the first of their groups."""
+        self.is_rooting = any(self.may_begin(i) for i in range(len(left)))
+        """Whether the first pods of groups may still be placed."""
+        self._inside: list[dict[Cell, dict[Cell, None]]] = []
+        self._contents: list[dict[Cell, int]] = []
+        """By level and domain (as the start of its cells' codes): a number for what is in it."""
+        self._begin_contents()
 
     # Rules
 
-    def accepts(self, index: int, cell: Cell, kind: Kind, lowest: list[int]) -> bool:
-        """Whether a pod of the class may go there now; ``lowest`` is each meter's minimum."""
+    def is_below(self, index: int, cell: Cell, kind: Kind, highest: list[int]) -> bool:
+        """Whether spread lets a pod of the class be there in the end.
+
+        ``highest`` is what each meter's minimum can reach at most.
+        """
+        counted = self.ties.statics[kind.static].counted
+        return all(
+            self.count(one.counter, cell, kind) + one.itself
+            <= one.max_skew + (0 if one.too_few else highest[one.meter])
+            for one in self.ties.ceilings[index]
+            if counted >> one.meter & 1
+        )
+
+    def accepts_now(
+        self, index: int, cell: Cell, kind: Kind, lowest: list[int], *, may_begin: bool
+    ) -> bool:
+        """Whether a pod of the class may go there now.
+
+        ``lowest`` is each meter's minimum; ``may_begin``: as the first of its group, too.
+        """
         static = self.ties.statics[kind.static]
         if not self.has_room(index, cell, kind, static):
             return False
-        if not self.is_near(index, cell, kind, static) and not self._may_begin(index):
+        begins = may_begin and self.may_begin(index)
+        if not begins and not self.is_near(index, cell, kind, static):
             return False
         for meter, max_skew, itself, too_few in self.ties.limits[index]:
             least = 0 if too_few else lowest[meter]
@@ -72,7 +103,7 @@ class State:
         pull = self.ties.pulls[index]
         if pull is None:
             return True
-        for number, level in pull.terms:
+        for number, level, _ in pull.terms:
             members = kind.present if level < 0 else self.present[level][cell[level]]
             if not (static.near >> number & 1 or members & pull.by):
                 return False
@@ -99,38 +130,20 @@ class State:
             found.append(min(min(here, default=_NEVER), meter.elsewhere))
         return found
 
-    # Order
+    # Affinity to members to come
 
-    def is_settled(self) -> bool:
-        """Whether from here on members only take choices from one another.
-
-        So it is without spread that counts members, once no affinity can open another domain.
-        """
-        if self.ties.meters:
-            return False
-        return all(
-            pull is None or not self.left[index] or not self.may_open(index)
-            for index, pull in enumerate(self.ties.pulls)
-        )
-
-    def may_open(self, index: int) -> bool:
-        """Whether members to come may let a class into domains that its affinity refuses now."""
-        pull = self.ties.pulls[index]
-        if pull is None:
-            return False
-        if self._may_begin(index):
-            return True
-        alike = self.ties.is_alike[index]
-        # A class with the same terms comes only where the terms are satisfied already.
-        return any(
-            count and pull.by >> other & 1 and (not alike >> other & 1 or self._may_begin(other))
-            for other, count in enumerate(self.left)
-        )
-
-    def _may_begin(self, index: int) -> bool:
+    def may_begin(self, index: int) -> bool:
         """Whether the class may be placed as the first of its group."""
         pull = self.ties.pulls[index]
         return pull is not None and pull.is_first and not self.seen[index]
+
+    def openers(self, index: int) -> int:
+        """Return how many members to come may let a class into domains that refuse it now."""
+        pull = self.ties.pulls[index]
+        if pull is None:
+            return 0
+        by = pull.by & ~self.ties.shadowed[index]
+        return sum(count for other, count in enumerate(self.left) if by >> other & 1)
 
     # Moves
 
@@ -147,28 +160,28 @@ class State:
         free = tuple(f - d for f, d in zip(kind.free, self.demand[index], strict=True))
         return Kind(kind.static, free, kind.present | 1 << index, meters)
 
-    def cost(self, move: Move, *, roomiest: bool) -> tuple[object, ...]:
-        """Return what a move costs: even spread first, then nodes that few others use."""
-        static = self.ties.statics[move.kind.static]
-        full = sum(
-            self.count(limit.meter, move.cell, move.kind) for limit in self.ties.limits[move.who]
-        )
+    def cost(self, index: int, cell: Cell, kind: Kind, *, roomiest: bool) -> tuple[object, ...]:
+        """Return what a place costs: even spread first, then nodes that few others use."""
+        full = sum(self.count(limit.meter, cell, kind) for limit in self.ties.limits[index])
         roomy = 0
-        if self.ties.pulls[move.who] is not None and not self.seen[move.who]:
-            roomy = -self._room_around(move)
-        sign = -1 if roomiest else 1
-        free = tuple(sign * amount for amount in move.after.free)
-        return full, roomy, static.allowed.bit_count(), free
+        if self.ties.pulls[index] is not None and not self.seen[index]:
+            roomy = -self._room_around(index, cell)
+        free = tuple(-amount for amount in kind.free) if roomiest else kind.free
+        return full, roomy, free
 
-    def _room_around(self, move: Move) -> int:
+    def _room_around(self, index: int, cell: Cell) -> int:
         """Return how many nodes are in the domains on which the first pod of a group decides."""
-        pull = self.ties.pulls[move.who]
-        levels = [level for _, level in pull.terms if level >= 0] if pull else []
-        return sum(
-            sum(kinds.values())
-            for cell, kinds in self.cells.items()
-            if all(cell[level] == move.cell[level] for level in levels)
-        )
+        pull = self.ties.pulls[index]
+        levels = [level for _, level, _ in pull.terms if level >= 0] if pull else []
+        key = tuple(levels), tuple(cell[level] for level in levels)
+        found = self._around.get(key)
+        if found is None:
+            found = self._around[key] = sum(
+                sum(kinds.values())
+                for other, kinds in self.cells.items()
+                if all(other[level] == cell[level] for level in levels)
+            )
+        return found
 
     def make(self, move: Move) -> tuple[int, ...]:
         """Place the pod; return what ``undo`` needs."""
@@ -180,6 +193,7 @@ class State:
         for some, code in zip(self.present, cell, strict=True):
             some[code] |= 1 << index
         self._count(index, cell, static, 1)
+        self._update(cell)
         return before
 
     def undo(self, move: Move, before: tuple[int, ...]) -> None:
@@ -190,6 +204,7 @@ class State:
         for some, code, mask in zip(self.present, cell, before, strict=True):
             some[code] = mask
         self._count(index, cell, self.ties.statics[kind.static], -1)
+        self._update(cell)
 
     def _count(self, index: int, cell: Cell, static: Static, sign: int) -> None:
         for number, meter in enumerate(self.ties.meters):
@@ -205,40 +220,40 @@ class State:
         if not kinds[source]:
             del kinds[source]
         kinds[target] = kinds.get(target, 0) + 1
-        self.signatures[cell] = frozenset(kinds.items())
 
     # Symmetry
 
+    def _number(self, what: object) -> int:
+        return self._ids.setdefault(what, len(self._ids))
+
+    def _begin_contents(self) -> None:
+        levels = len(self.ties.shared) if self.ties.is_nested else 0
+        self._inside = [{} for _ in range(levels + 1)]
+        self._contents = [{} for _ in range(levels)]
+        for cell in self.cells:
+            for level in range(levels):
+                self._inside[level].setdefault(cell[:level], {})[cell[: level + 1]] = None
+        for cell in self.cells:
+            self._update(cell)
+
+    def _update(self, cell: Cell) -> None:
+        """Number anew what is in a cell that has changed, and in the domains that hold it."""
+        what = self.signatures[cell] = self._number(frozenset(self.cells[cell].items()))
+        for level in range(len(self._contents) - 1, -1, -1):
+            domain = cell[: level + 1]
+            if level + 1 < len(self._contents):
+                inner = self._contents[level + 1]
+                within = [inner.get(one, -1) for one in self._inside[level + 1][domain]]
+                what = self._number(tuple(sorted(within)))
+            self._contents[level][domain] = self._number((self._own(level, cell[level]), what))
+
     def signature(self) -> object:
         """Return a value that two states share only if they differ by exchanging what is alike."""
-        levels = len(self.ties.shared)
-        if not self.ties.is_nested:
-            self._paths = {cell: cell for cell in self.cells}
-            domains = tuple(tuple(some.items()) for some in (*self.present, *self.counts))
-            return tuple(self.left), tuple(self.signatures.items()), domains
-        content: dict[Cell, object] = dict(self.signatures)
-        around: list[dict[Cell, object]] = []
-        for level in range(levels - 1, -1, -1):
-            inside: dict[Cell, dict[object, int]] = {}
-            for cell, what in content.items():
-                alike = inside.setdefault(cell[: level + 1], {})
-                alike[what] = alike.get(what, 0) + 1
-            content = {
-                cell: (self._own(level, cell[level]), frozenset(alike.items()))
-                for cell, alike in inside.items()
-            }
-            around.append(content)
-        self._paths = {
-            cell: (
-                self.signatures[cell],
-                *(some[cell[: levels - depth]] for depth, some in enumerate(around)),
-            )
-            for cell in self.cells
-        }
-        whole: dict[object, int] = {}
-        for what in content.values():
-            whole[what] = whole.get(what, 0) + 1
-        return tuple(self.left), frozenset(whole.items())
+        first = self.is_rooting, tuple(self.roots), tuple(self.left)
+        if self._contents:
+            return first, tuple(sorted(self._contents[0].values()))
+        domains = tuple(tuple(some.items()) for some in (*self.present, *self.counts))
+        return first, tuple(self.signatures.values()), domains
 
     def _own(self, level: int, code: int) -> tuple[object, ...]:
         """Return what is known of a domain itself, besides its nodes."""
@@ -250,8 +265,14 @@ class State:
         return (code >= 0, self.present[level][code] if code >= 0 else 0, *counts)
 
     def distinct_cells(self) -> list[Cell]:
-        """Return one of each sort of cells that are alike; after ``signature``."""
-        first: dict[object, Cell] = {}
-        for cell in self.cells:
-            first.setdefault(self._paths[cell], cell)
-        return list(first.values())
+        """Return one of each sort of cells that are alike."""
+        if not self._contents:
+            return list(self.cells)
+        domains: list[Cell] = [()]
+        for level, contents in enumerate(self._contents):
+            domains = [
+                one
+                for domain in domains
+                for one in {contents[one]: one for one in self._inside[level][domain]}.values()
+            ]
+        return domains

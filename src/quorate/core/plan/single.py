@@ -14,15 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quorate.core.plan.filters import fits_alone, open_to
+from quorate.core.plan.filters import fits_alone, fits_on, open_to
 from quorate.core.plan.nominated import look, promised_to_others
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import allocation_score, standing_score
+from quorate.core.plan.scores.one_node import allocation_score_on
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.gangs import PodEntry
 
 _NOWHERE = -1
+_ROWS_FEW = 10
 _CELLS_MAX = 2_000_000
 """So many nodes of all classes together are remembered; at 5,000 nodes that is 400 classes."""
 
@@ -43,8 +45,6 @@ class _Totals:
     """Nodes that pass the other rules."""
     feasible: Mask
     standing: Ints
-    is_flat: bool
-    """Whether the standing part is the same on all feasible nodes: so it is then on fewer."""
     total: Ints
     """-1 where the pod does not fit."""
 
@@ -119,7 +119,6 @@ def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
         open=fits,
         feasible=fits,
         standing=np.zeros(len(fits), np.int64),
-        is_flat=False,
         total=np.zeros(len(fits), np.int64),
     )
     _update_all(kept, pod_class, room)
@@ -135,8 +134,6 @@ def _update_all(kept: _Totals, pod_class: PodClass, room: Room) -> None:
 def _update_standing(kept: _Totals, pod_class: PodClass, room: Room) -> None:
     feasible = kept.feasible = kept.fits & kept.open
     kept.standing = standing_score(pod_class, room, feasible)
-    among = kept.standing[feasible]
-    kept.is_flat = not len(among) or bool((among == among[0]).all())
     kept.total = np.where(feasible, kept.standing + kept.allocation, _NOWHERE)
 
 
@@ -144,15 +141,35 @@ def _update_rows(
     kept: _Totals, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
 ) -> None:
     """Look again at rows of which room was taken or left; ``is_stale``: totals follow anyway."""
-    fits = fits_alone(pod_class, room, rows)
-    kept.fits[rows] = fits
-    kept.allocation[rows] = allocation_score(pod_class, room.amounts(rows))
+    if len(rows) > _ROWS_FEW or not _look_again(kept, rows, pod_class, room):
+        kept.fits[rows] = fits_alone(pod_class, room, rows)
+        kept.allocation[rows] = allocation_score(pod_class, room.amounts(rows))
     if is_stale:
         return
-    feasible, was = fits & kept.open[rows], kept.feasible[rows]
+    feasible, was = kept.fits[rows] & kept.open[rows], kept.feasible[rows]
     lost, won = bool((was & ~feasible).any()), bool((feasible & ~was).any())
-    if won or (lost and not kept.is_flat):
+    if won or (lost and not _is_flat(kept)):
         _update_standing(kept, pod_class, room)  # scores are relative to the feasible nodes
         return
     kept.feasible[rows] = feasible
     kept.total[rows] = np.where(feasible, kept.standing[rows] + kept.allocation[rows], _NOWHERE)
+
+
+def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> bool:
+    """Look at rows one by one; return whether that can be done."""
+    resources = room.snapshot.table.resources
+    for row in rows.tolist():
+        free, size = room.free[row].tolist(), room.snapshot.allocatable[row].tolist()
+        scored = room.scored[row].tolist()
+        score = allocation_score_on(pod_class, free, size, scored, resources)
+        if score is None:
+            return False
+        kept.allocation[row] = score
+        kept.fits[row] = fits_on(pod_class, room, row, free)
+    return True
+
+
+def _is_flat(kept: _Totals) -> bool:
+    """Whether the standing part is the same on all feasible nodes: so it is then on fewer."""
+    among = kept.standing[kept.feasible]
+    return not len(among) or bool((among == among[0]).all())

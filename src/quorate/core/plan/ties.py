@@ -13,73 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from quorate.core.model import PodTerm, all_of
-from quorate.core.plan.domains import domain_codes, fixed_slots
+from quorate.core.plan.domains import domain_codes
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
 from quorate.core.plan.room import Room
+from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Limit, Meter, Pull, Static
 from quorate.core.state.encoding import Ints, Mask, PodClass
 from quorate.core.state.neighbours import Column, Key
-
-Cell = tuple[int, ...]
-"""A domain of each shared topology, nested ones after those that hold them; below 0: none."""
-
-
-class Kind(NamedTuple):
-    """A kind of node: its facts, by number, and what members on it have changed."""
-
-    static: int
-    free: tuple[int, ...]
-    present: int
-    meters: tuple[int, ...]
-    """What the local meters count."""
-
-
-class Static(NamedTuple):
-    """Facts of nodes that stay as they are. All but ``allowed`` and ``seen`` are by class."""
-
-    allowed: int
-    apart: tuple[int, ...]
-    """Classes with which a class may not share the node."""
-    near: int
-    """Bit for each affinity term (numbered over all classes) that running pods satisfy here."""
-    counted: int
-    """Bit for each meter: a pod here adds to it."""
-    in_minimum: int
-    """Bit for each local meter: its minimum is also over this node."""
-    seen: int
-    """Classes that are attracted to a member which is placed here, by any term."""
-
-
-class Pull(NamedTuple):
-    """The affinity of one class to members: the terms as (number, shared topology or -1)."""
-
-    terms: tuple[tuple[int, int], ...]
-    by: int
-    selector: int
-    is_first: bool
-    """No pod that satisfies it runs, and it attracts itself: one may be placed anywhere."""
-
-
-class Meter(NamedTuple):
-    """Pods that spread constraints count. ``topology`` is that of a shared one, or -1 if local."""
-
-    topology: int
-    by: int
-    place: int
-    """Index of a local one in ``Kind.meters``."""
-    elsewhere: int
-    """The fewest in a domain where no member can be placed."""
-    counts: dict[int, int]
-    """What is in each shared domain; local ones are in ``Kind.meters``."""
-    in_minimum: frozenset[int]
-
-
-class Limit(NamedTuple):
-    """A spread constraint of one class."""
-
-    meter: int
-    max_skew: int
-    itself: int
-    too_few: bool
 
 
 class _Counted(NamedTuple):
@@ -92,8 +31,20 @@ class _Counted(NamedTuple):
 class Ties:
     """The tables. ``rows_of`` says which rows are of which kind, by cell."""
 
-    def __init__(self, classes: Sequence[PodClass], room: Room, in_all: Ints) -> None:
+    def __init__(
+        self,
+        classes: Sequence[PodClass],
+        room: Room,
+        in_all: Ints,
+        slots: Ints,
+        dropped: frozenset[str] = frozenset(),
+    ) -> None:
+        """Make the tables. ``slots`` is int64[n, classes], by the rules that members do not relax.
+
+        What is asked along ``dropped`` topologies is left out.
+        """
         self.classes = classes
+        self._dropped = dropped
         self.columns = sorted({c for pod_class in classes for c in pod_class.columns})
         self._room = room
         self._known_codes: dict[str, Ints] = {}
@@ -102,8 +53,10 @@ class Ties:
         self.limits: list[list[Limit]] = [[] for _ in classes]
         self._note_anti_affinity()
         self._note_spread()
+        self.ceilings: list[list[Ceiling]] = [[] for _ in classes]
+        """By class: which ceilings one more pod of it comes closer to."""
+        self._note_ceilings()
         pulls = [self._affinity(one) for one in classes]
-        slots = np.stack([fixed_slots(one, room, classes) for one in classes], axis=1)
         self._rows = np.flatnonzero(slots.any(axis=1))
         keys = {term.topology_key for terms, _ in pulls for term in terms}
         keys |= {one.key for one in self._counted} | self._apart.keys() - {""}
@@ -116,8 +69,7 @@ class Ties:
         for one in self._counted:
             self._number_meter(one)
         self._sort_nodes(slots, in_all)
-        self.is_last = [self._may_be_last(i) for i in range(len(classes))]
-        self.is_alike = [self._alike(i) for i in range(len(classes))]
+        self.shadowed = [self._shadowed(i) for i in range(len(classes))]
         self.cliques = self._cliques()
 
     # Who concerns whom
@@ -139,7 +91,7 @@ class Ties:
         for i, pod_class in enumerate(self.classes):
             for term in pod_class.shape.anti_affinity:
                 against = self._mask(number(term.selector))
-                if not against:
+                if not against or term.topology_key in self._dropped:
                     continue
                 apart = self._apart.setdefault(term.topology_key, [0] * len(self.classes))
                 if not inter_pod_affinity.is_disabled(pod_class):
@@ -154,7 +106,8 @@ class Ties:
         if not terms or inter_pod_affinity.is_disabled(pod_class):
             return (), 0
         by = self._mask(self._room.snapshot.neighbours.selector_id(all_of(terms)))
-        return (terms, by) if by else ((), 0)
+        kept = tuple(term for term in terms if term.topology_key not in self._dropped)
+        return (kept, by) if by else ((), 0)
 
     def _note_spread(self) -> None:
         """Number what is counted: classes with the same constraint share a meter."""
@@ -166,7 +119,7 @@ class Ties:
                     for j, other in enumerate(self.classes)
                     if pod_topology_spread.counts_pods_of(one, other, room)
                 )
-                if not by:
+                if not by or one.topology_key in self._dropped:
                     continue
                 counted = pod_topology_spread.counted(one, pod_class, room).nodes
                 domains = room.snapshot.label(one.topology_key).codes[: len(counted)][counted]
@@ -178,20 +131,77 @@ class Ties:
                 too_few = len(np.unique(domains)) < one.min_domains
                 self.limits[i].append(Limit(meter, one.max_skew, by >> i & 1, too_few))
 
-    def _may_be_last(self, index: int) -> bool:
-        """Whether pods of the class may come after all others: nobody waits for or counts them."""
-        counted = any(meter.by >> index & 1 for meter in self.meters)
-        sought = any(pull is not None and pull.by >> index & 1 for pull in self.pulls)
-        return not (counted or sought or self.limits[index])
+    def _note_ceilings(self) -> None:
+        """Derive what must hold in the end from what must hold at each pod's turn.
 
-    def _alike(self, index: int) -> int:
-        """Return the classes whose affinity is the same."""
-        mine = self.classes[index].shape.affinity
+        Of the classes that one minimum limits at least as narrowly as class i, the pod that comes
+        last into a domain sees them all. So no domain may hold more of them than the minimum in the
+        end, plus i's skew. A pod that does not count itself may come first.
+        """
+        for i, limits in enumerate(self.limits):
+            for meter, max_skew, itself, too_few in limits:
+                alike = itself * sum(
+                    1 << j
+                    for j, others in enumerate(self.limits)
+                    for one in others
+                    if one.meter == meter and one.itself and one.max_skew <= max_skew
+                    if one.too_few or not too_few
+                )
+                whole = self._counted[meter]
+                counter = next(
+                    number
+                    for number, one in enumerate([*self._counted, whole._replace(by=alike)])
+                    if one.by == alike and one.counted is whole.counted
+                )
+                if counter == len(self._counted):
+                    self._counted.append(whole._replace(by=alike))
+                ceiling = Ceiling(counter, meter, max_skew, itself, too_few)
+                for j in range(len(self.classes)):
+                    if (alike >> j & 1 or j == i) and ceiling not in self.ceilings[j]:
+                        self.ceilings[j].append(ceiling)
+
+    def _shadowed(self, index: int) -> int:
+        """Return the classes that do not let the class in where it may not come already.
+
+        They are attracted to the same pods, from within as small domains or smaller ones: only the
+        first of them may. Or they keep apart from the class in one of the domains that it shares.
+        """
+        mine = self.pulls[index]
+        if mine is None:
+            return 0
+        keys = [term.topology_key for term in self.classes[index].shape.affinity]
         return sum(
             1 << j
-            for j, other in enumerate(self.classes)
-            if mine and set(other.shape.affinity) == set(mine)
+            for j, other in enumerate(self.pulls)
+            if (
+                other is not None
+                and other.selector == mine.selector
+                and all(
+                    any(self._lies_within(term.topology_key, key) for term in theirs)
+                    for key in keys
+                    for theirs in [self.classes[j].shape.affinity]
+                )
+            )
+            or any(
+                apart[index] >> j & 1
+                and any(self._lies_within(key, wide, whole=True) for key in keys)
+                for wide, apart in self._apart.items()
+                if wide
+            )
         )
+
+    def _lies_within(self, inner: str, outer: str, *, whole: bool = False) -> bool:
+        """Whether each domain of the one topology is within one domain of the other.
+
+        Or, but if ``whole``, in none at all.
+        """
+        if inner == outer:
+            return True
+        has = self._codes(inner) >= 0
+        if whole and (self._codes(outer)[has] < 0).any():
+            return False
+        pairs = np.unique(np.stack([self._codes(inner)[has], self._codes(outer)[has]]), axis=1)
+        return bool(len(np.unique(pairs[0])) == pairs.shape[1])
 
     def _cliques(self) -> list[tuple[int, int]]:
         """Return sets of classes that all keep apart, themselves too, with the shared topology.
@@ -252,12 +262,15 @@ class Ties:
             if not terms:
                 self.pulls.append(None)
                 continue
-            selector = room.snapshot.neighbours.selector_id(all_of(terms))
+            selector = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
             counts = room.counts(Key(Column.PODS, selector))
             numbered = []
             for term in terms:
-                numbered.append((len(self._near), self._place_of(term.topology_key)))
-                self._near.append(room.domain_sums(term.topology_key, counts) > 0)
+                near = room.domain_sums(term.topology_key, counts) > 0
+                level, codes = self._place_of(term.topology_key), self._codes(term.topology_key)
+                domains = frozenset(np.unique(codes[near]).tolist()) if level >= 0 else frozenset()
+                numbered.append((len(self._near), level, domains))
+                self._near.append(near)
             is_first = inter_pod_affinity.is_first(pod_class, room)
             self.pulls.append(Pull(tuple(numbered), by, selector, is_first))
 

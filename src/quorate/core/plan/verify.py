@@ -6,7 +6,7 @@ up with Python integers. In: the binds of one gang and the cluster. Out: what is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from quorate.core.model import (
     Node,
@@ -23,6 +23,7 @@ from quorate.core.plan.verify_volumes import volume_problems
 from quorate.core.profile import Profile
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import PodEntry, Where
+from quorate.core.state.neighbours import uses_selectors
 
 
 def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
@@ -31,9 +32,27 @@ def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]
     The binds are assumed in ``cluster`` already, so each node's pods include them.
     """
     entries = [e for gang in gangs for e in _entries(gang, cluster) if e.node and e.row >= 0]
+    if cluster.ledger.is_idle and not _look_at_others(entries):
+        return [_gang_problems(gang, cluster) for gang in gangs]
     with cluster.ledger.without(entries) as aside:
         check = NeighbourCheck(cluster.ledger, _is_counted, cluster.spread_defaults)
-        return [_gang_problems(gang, cluster, check, aside) for gang in gangs]
+        found = []
+        for gang in gangs:
+            wrong = _gang_problems(gang, cluster)
+            if not wrong:
+                placed = [aside.pop(entry.pod.uid) for entry in _entries(gang, cluster)]
+                wrong = check.problems(placed)
+            found.append(wrong)
+        return found
+
+
+def _look_at_others(entries: Iterable[PodEntry]) -> bool:
+    """Whether a rule of one of the pods looks at other pods."""
+    classes = {entry.pod_class.id: entry.pod_class for entry in entries}.values()
+    return any(
+        uses_selectors(one.shape) or any(c.hard for c in one.profile.default_spread or ())
+        for one in classes
+    )
 
 
 def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
@@ -44,9 +63,8 @@ def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = 
     return verify_plan((gang, *later), cluster)[0]
 
 
-def _gang_problems(
-    gang: GangBinds, cluster: Cluster, check: NeighbourCheck, aside: dict[str, PodEntry]
-) -> list[str]:
+def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
+    """Return what is wrong by the rules that do not look at other pods' labels."""
     wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
     entry = cluster.gangs.get(gang.key)
     if entry is None:
@@ -67,9 +85,7 @@ def _gang_problems(
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster, _term_holds)
-    if wrong:
-        return wrong
-    return check.problems([aside.pop(entry.pod.uid) for entry in _entries(gang, cluster)])
+    return wrong
 
 
 def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
+import msgspec
+
 from quorate.core.model import (
     Allocation,
     DeviceClass,
@@ -59,6 +61,8 @@ class Devices:
         """Uids of the pods that use a claim."""
         self._stirred_claims: set[ClaimKey] = set()
         self._stirred_owners: set[str] = set()
+        self._due_s: dict[ClaimKey, float] = {}
+        """When the devices of a claim have to be ready."""
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
         self._exclusive: Counter[DeviceId] = Counter()
         self._shares: dict[DeviceId, dict[str, Consumed]] = {}
@@ -184,6 +188,9 @@ class Devices:
             self._assumed.pop(key, None)
         self.claims[key] = claim
         self._stirred_claims.add(key)
+        self._due_s.pop(key, None)
+        if claim.binding_pending and claim.binding_due_s is not None:
+            self._due_s[key] = claim.binding_due_s
         if claim.special and claim.owner_uid:
             self.special[claim.owner_uid] = key
             self._stirred_owners.add(claim.owner_uid)
@@ -194,11 +201,22 @@ class Devices:
         allocated = self.allocation(key)
         claim = self.claims.pop(key, None)
         self._stirred_claims.add(key)
+        self._due_s.pop(key, None)
         if claim is not None and self.special.get(claim.owner_uid) == key:
             del self.special[claim.owner_uid]
             self._stirred_owners.add(claim.owner_uid)
         self._assumed.pop(key, None)
         self._recount(allocated, None)
+
+    def pass_time(self, now_s: float) -> None:
+        """Give up devices that have not become ready in time."""
+        for key in [key for key, due_s in self._due_s.items() if due_s < now_s]:
+            late = {"binding_failed": "not ready in time", "binding_pending": False}
+            self.put_claim(msgspec.structs.replace(self.claims[key], **late))
+
+    def due_s(self) -> float | None:
+        """Return when devices have to be ready next."""
+        return min(self._due_s.values(), default=None)
 
     def allocation(self, key: ClaimKey) -> Allocation | None:
         """Return what a claim has, or will have when our plan is carried out."""

@@ -119,6 +119,8 @@ class Ledger:
             group.books = [one for one in books if self.selects(one.selector, label_set)]
         if self._count(group, entry, sign):
             del self._alike[label_set]
+        if not entry.pod.shape.anti_affinity:
+            return
         for term in dict.fromkeys(entry.pod.shape.anti_affinity):
             group = self._carriers.get(term)
             if group is None:
@@ -130,13 +132,18 @@ class Ledger:
 
     def _count(self, group: _Group, entry: PodEntry, sign: int) -> bool:
         """Count a pod in a group and its books; return whether nobody is left in the group."""
-        name, leaving = entry.node, sign if entry.pod.terminating else 0
-        group.pods[name] += sign
-        group.leaving[name] += leaving
+        name, leaving = entry.node, 0
+        if entry.pod.terminating:
+            leaving = sign
+            group.leaving[name] += sign
         for book in group.books:
             self._enter(book, name, sign, leaving)
-        if not group.pods[name]:
-            del group.pods[name], group.leaving[name]
+        left = group.pods.get(name, 0) + sign
+        if left:
+            group.pods[name] = left
+            return False
+        del group.pods[name]
+        group.leaving.pop(name, None)
         return not group.pods
 
     def _enter(self, book: Book, name: str, pods: int, leaving: int) -> None:

@@ -181,6 +181,9 @@ class Neighbours:
         self, rows: Sequence[int], label_sets: Sequence[LabelSet], shape: PodShape
     ) -> None:
         """Count pods of one shape that do not terminate, one for each row (which may repeat)."""
+        if len(rows) == 1:
+            self.take(rows[0], label_sets[0], shape, terminating=False)
+            return
         together: dict[frozenset[int], list[int]] = {}
         for row, label_set in zip(rows, label_sets, strict=True):
             label_set.rows[row] += 1

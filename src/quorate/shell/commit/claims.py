@@ -198,7 +198,7 @@ class Claims:
         """Wait until the conditions are true that devices need before pods may be bound."""
         waiting = [
             one
-            for one in (give.allocation.devices if give.allocation else ())
+            for one in (give.allocation.devices if give.allocation else give.awaited)
             if one.binding_conditions
         ]
         until_s = self._clock.now_s() + BINDING_TIMEOUT_S

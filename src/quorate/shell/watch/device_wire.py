@@ -257,6 +257,7 @@ class WireAllocation(Struct, gc=False, rename="camel"):
 
     devices: AllocatedDevices | None = None
     node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
 
 
 class Consumer(Struct, gc=False):

@@ -40,6 +40,8 @@ _SLICE = msgspec.json.Decoder(wire.WireSlice)
 _CLASS = msgspec.json.Decoder(wire.WireClass)
 _CLAIM = msgspec.json.Decoder(wire.WireClaim)
 _NAMED = msgspec.json.Decoder(wire.Named)
+BINDING_TIMEOUT_S = 600.0
+"""How long a device may take until its binding conditions are true: kube-scheduler's default."""
 EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 T = TypeVar("T")
 
@@ -116,6 +118,7 @@ def decode_claim(raw: bytes) -> ResourceClaim:
         reserved_for=tuple(one.uid for one in status.reserved_for or ()),
         binding_failed=failed,
         binding_pending=pending,
+        binding_due_s=_due_s(status.allocation) if pending else None,
         special=(meta.annotations or {}).get(EXTENDED_CLAIM) == "true",
     )
 
@@ -293,6 +296,12 @@ def _given(one: wire.Result) -> GivenDevice:
         binding_failures=tuple(one.binding_failure_conditions or ()),
         tolerations_text=bytes(one.tolerations).decode() if one.tolerations is not EMPTY else "",
     )
+
+
+def _due_s(allocation: wire.WireAllocation | None) -> float | None:
+    """Return when devices that need conditions have to be ready: kube-scheduler's default."""
+    given_s = parse_time((allocation and allocation.allocation_timestamp) or "")
+    return None if given_s is None else given_s + BINDING_TIMEOUT_S
 
 
 def _binding(status: wire.ClaimStatus, allocation: Allocation | None) -> tuple[str, bool]:

@@ -45,9 +45,12 @@ def assume_devices(
                 allocation = devices.allocation(key)
                 assert allocation is not None, "a claim of a placed pod has devices"
                 devices.assume(key, allocation, pod.uid)
-            if pod.uid not in claim.reserved_for or claim.allocation is None:
-                allocation = None if claim.allocation is not None else devices.allocation(key)
-                mine.append(Give(claim.namespace, claim.name, claim.uid, allocation))
+            of = claim.namespace, claim.name, claim.uid
+            if claim.allocation is None:
+                mine.append(Give(*of, devices.allocation(key)))
+            elif pod.uid not in claim.reserved_for or claim.binding_pending:
+                awaited = claim.allocation.devices if claim.binding_pending else ()
+                mine.append(Give(*of, awaited=awaited))
         if len(needed) in given:
             mine.append(_special(pod, pod_class.ask, row, given[len(needed)], room))
             devices.assume((pod.namespace, mine[-1].claim), given[len(needed)], pod.uid)

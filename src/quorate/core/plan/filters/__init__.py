@@ -8,7 +8,7 @@ file, and a row in ``RULES``. NodeName needs no file: a pod that names its node 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -166,6 +166,18 @@ def fits_alone(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mas
     if pod_class.shape.host_ports and "NodePorts" not in pod_class.profile.disabled:
         mask &= ~node_ports.taken(pod_class, room, rows)
     return mask
+
+
+def fits_on(pod_class: PodClass, room: Room, row: int, free: Sequence[int]) -> bool:
+    """Whether a node passes the rules that look at one node; ``free`` is its room by resource."""
+    if not room.mask(pod_class)[row]:
+        return False
+    disabled = pod_class.profile.disabled
+    if "NodeResourcesFit" not in disabled and any(free[c] < a for c, a in pod_class.checked):
+        return False
+    if not pod_class.shape.host_ports or "NodePorts" in disabled:
+        return True
+    return not node_ports.taken(pod_class, room, np.array([row])).any()
 
 
 def open_to(pod_class: PodClass, room: Room) -> Mask:

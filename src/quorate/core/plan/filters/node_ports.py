@@ -28,9 +28,8 @@ def taken(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mask:
 
     Those placed now are included.
     """
-    ports = pod_class.shape.host_ports
     mask = np.zeros(len(room.free), np.bool_)
-    for port in ports:
+    for port in pod_class.shape.host_ports:
         if rows is None:
             mask[room.snapshot.rows_with_port(port)] = True
         else:

@@ -64,5 +64,8 @@ def _one(
     else:
         pods = pods_by_domain(constraint, counted_with(needed, constraint, pod_class, room), room)
         size = room.domains(key, scored)
-    weighted = pods * math.log(size + 2) + (constraint.max_skew - 1)
-    return np.where(room.has_label(key), weighted, 0.0)
+    weighted = pods.astype(np.float64)
+    weighted *= math.log(size + 2)
+    weighted += constraint.max_skew - 1
+    weighted[~room.has_label(key)] = 0.0
+    return weighted

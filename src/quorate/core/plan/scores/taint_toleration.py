@@ -20,7 +20,9 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
         room, ("PreferNoSchedule", pod_class.base), lambda: _raw(pod_class, room)
     )
     highest = int(raw[feasible].max(initial=0)) if most else 0
-    return 100 - 100 * raw // highest if highest else np.full(len(raw), 100, np.int64)
+    if not highest:
+        return room.masks.kept(room, "flat", lambda: np.full(len(raw), 100, np.int64))
+    return 100 - 100 * raw // highest
 
 
 def _raw(pod_class: PodClass, room: Room) -> tuple[Ints, int]:

@@ -1,0 +1,111 @@
+"""Cases of ``core_bench``: gangs whose pods have a claim each, of a volume or of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quorate.core.changes import GangChanged, NodeChanged, ObjectChanged, PodChanged
+from quorate.core.model import (
+    ClaimUse,
+    DeviceClass,
+    GangKey,
+    GangSpec,
+    Membership,
+    Node,
+    Pod,
+    PodShape,
+    Requirement,
+    ResourceClaim,
+    ResourceSlice,
+    SelectorTerm,
+)
+from quorate.core.model.devices import (
+    ClaimSpec,
+    Device,
+    DeviceChoice,
+    DeviceRequest,
+    DeviceTraits,
+    Nodes,
+    PodClaim,
+)
+from quorate.core.model.storage import (
+    NO_PROVISIONER,
+    WAIT_FOR_FIRST_CONSUMER,
+    Claim,
+    StorageClass,
+    Volume,
+)
+from quorate.core.policy import Policy
+from quorate.core.scheduler import Scheduler
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+CASES = ("a static volume of a zone each", "a device each, by ResourceClaim")
+_SHAPE = PodShape(requests=(("cpu", 1000), ("memory", 2**30)))
+_GPU = ClaimSpec((DeviceRequest("gpu", (DeviceChoice("gpu", "gpu"),)),), ())
+
+
+def world(case: str, nodes: int = 5_000, pods: int = 1_000) -> Scheduler:
+    """Return a core with nodes, what is claimed, and a waiting gang."""
+    key = GangKey("default", "x-k8s", "gang")
+    scheduler = Scheduler(Policy())
+    scheduler.observe(NodeChanged(_node(index)) for index in range(nodes))
+    found = _volumes(pods) if case == CASES[0] else _devices(nodes, pods)
+    scheduler.observe(ObjectChanged(one) for one in found)
+    scheduler.observe([GangChanged(GangSpec(key, pods))])
+    scheduler.observe(PodChanged(_pod(case, index, key)) for index in range(pods))
+    return scheduler
+
+
+def _node(index: int) -> Node:
+    return Node(
+        f"node-{index}",
+        allocatable=(("cpu", 32_000), ("memory", 2**37), ("pods", 110)),
+        labels=((HOST, f"node-{index}"), (ZONE, f"z{index % 8}")),
+    )
+
+
+def _pod(case: str, index: int, key: GangKey) -> Pod:
+    name = f"pod-{index}"
+    claims = (ClaimUse(f"claim-{index}"),) if case == CASES[0] else ()
+    device_claims = () if claims else (PodClaim("gpu", f"claim-{index}", own=True),)
+    return Pod(
+        name,
+        "default",
+        name,
+        "quorate",
+        _SHAPE,
+        membership=Membership(key),
+        claims=claims,
+        device_claims=device_claims,
+    )
+
+
+def _volumes(pods: int) -> Iterable[Claim | StorageClass | Volume]:
+    yield StorageClass("local", NO_PROVISIONER, WAIT_FOR_FIRST_CONSUMER)
+    modes = ("ReadWriteOnce",)
+    for index in range(pods):
+        at = SelectorTerm(expressions=(Requirement(ZONE, "In", (f"z{index % 8}",)),))
+        yield Volume(
+            f"pv-{index}",
+            version="1",
+            storage_class="local",
+            capacity=2**30,
+            access_modes=modes,
+            phase="Available",
+            affinity=(at,),
+            driver="csi.example",
+            handle=f"pv-{index}",
+        )
+        name = f"claim-{index}"
+        yield Claim("default", name, name, storage_class="local", size=2**30, access_modes=modes)
+
+
+def _devices(nodes: int, pods: int) -> Iterable[DeviceClass | ResourceClaim | ResourceSlice]:
+    yield DeviceClass("gpu")
+    eight = tuple(Device(f"gpu-{number}", DeviceTraits("gpu.example")) for number in range(8))
+    for index in range(nodes):
+        name = f"node-{index}"
+        yield ResourceSlice(name, "gpu.example", name, 1, 1, Nodes(name), eight)
+    for index in range(pods):
+        owner = f"pod-{index}"
+        yield ResourceClaim("default", f"claim-{index}", f"uid-{index}", "1", _GPU, owner)

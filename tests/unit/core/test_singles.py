@@ -1,0 +1,82 @@
+"""Totals that are kept from pod to pod are given up when what they were made from is another thing.
+
+The property of that name plays at random; these are the cases that it meets too seldom.
+"""
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.core.changes import NodeChanged
+from quorate.core.model import PreferredTerm, Requirement, SelectorTerm
+from quorate.core.plan.single import Singles
+from quorate.core.profile import KUBE_SCHEDULER
+from tests.unit.core.one_by_one import OneByOne
+from tests.unit.core.terms import pods, spread
+from tests.unit.core.world import World
+
+
+def world() -> World:
+    w = World(scheduler_names=("quorate", "kube"), profiles=(("kube", KUBE_SCHEDULER),))
+    w.scheduler._singles = OneByOne()
+    return w
+
+
+def placed(w: World, name: str, **more) -> str:
+    w.pod(name, scheduler="kube", **more)
+    return w.cycle()[name]
+
+
+def prefers(**weights):
+    terms = (
+        PreferredTerm(weight, SelectorTerm((Requirement("kind", "In", (kind,)),)))
+        for kind, weight in weights.items()
+    )
+    return {"preferred_terms": tuple(terms)}
+
+
+def test_scores_are_relative_to_the_nodes_that_are_left():
+    w = world()
+    w.node("best", cpu=1, labels={"kind": "a"})
+    w.node("busy", cpu=8, labels={"kind": "b"})
+    w.node("idle", cpu=8, labels={"kind": "c"})
+    w.running("company", "busy", cpu=6, shape={"scored": (6000, 0)})
+    shape = prefers(a=100, b=20, c=10) | {"scored": (1000, 0)}
+    assert [placed(w, name, shape=shape) for name in "ab"] == ["best", "busy"]
+
+
+def test_pods_that_came_while_nobody_looked_count_when_somebody_looks_again():
+    w = world()
+    w.node("n0", labels={"zone": "a"})
+    w.node("n1", labels={"zone": "b"})
+    keeps_off = spread(pods(app="web"), skew=1)
+    assert placed(w, "first", shape=keeps_off) == "n0"
+    w.delete("first")
+    w.running("web-0", "n0", labels={"app": "web"}, cpu=0)
+    w.running("web-1", "n0", labels={"app": "web"}, cpu=0)
+    assert placed(w, "second", shape=keeps_off) == "n1"
+
+
+@pytest.mark.parametrize("image", ["", "app:1"])
+def test_images_that_are_pulled_count_at_once(image):
+    w = world()
+    w.node("n0", cpu=8)
+    w.node("n1", cpu=8)
+    assert placed(w, "first", cpu=0, shape={"images": ("app:1",)}) == "n0"
+    w.delete("first")
+    w.nodes["n1"] = pulled(w.nodes["n1"], image)
+    w.observe(NodeChanged(w.nodes["n1"]))
+    assert placed(w, "second", cpu=0, shape={"images": ("app:1",)}) == ("n1" if image else "n0")
+
+
+def pulled(node, image):
+    return replace(node, images=(((image,), 900 << 20),))
+
+
+def test_so_many_classes_are_remembered_and_the_oldest_is_forgotten(monkeypatch):
+    monkeypatch.setattr("quorate.core.plan.single._CELLS_MAX", 4)
+    w = world()
+    w.node("n0", cpu=64)
+    for cpu in range(1, 7):
+        placed(w, f"pod-{cpu}", cpu=cpu)
+    kept: Singles = w.scheduler._singles
+    assert [dict(one.shape.requests)["cpu"] for one in kept._totals] == [3000, 4000, 5000, 6000]
