@@ -381,3 +381,17 @@ def test_a_plan_of_an_attempt_that_is_over_may_not_be_sent():
     w.node("n0", cpu=1)
     w.decide(after_s=60)
     assert not may_seal(w, plan)
+
+
+def test_a_seal_of_an_earlier_plan_that_arrives_marked_starts_its_gang():
+    """It was on its way when another member was refused and min was raised."""
+    w = world(cpu=3)
+    gang = w.gang("job", 2, pods=3)
+    plan = w.decide()
+    first, other, last = binds_of(plan)
+    w.settle(plan_of(plan, first))
+    w.observe(REFUSED(other))
+    w.object("job", 3)
+    w.decide()
+    w.edit(last.name, node=last.node, attempt=plan.gangs[0].attempt, started=True)
+    assert w.cluster.gangs[gang].started

@@ -124,7 +124,9 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         blocker = _blocker(pod_class, named, (count, class_fit), after, cluster)
         mend, never = to_mend(named, cluster), impossible_field(pod_class.shape)
         blocker = msgspec.structs.replace(
-            blocker, to_mend=mend or never, own_rule=own_rule(pod_class, needed, room)
+            blocker,
+            to_mend=mend or never or blocker.to_mend,
+            own_rule=own_rule(pod_class, needed, room),
         )
         blockers.append(blocker)
         if mend or is_broken(one.message for one in blocker.ruled_out):

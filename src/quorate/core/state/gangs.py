@@ -315,7 +315,8 @@ class GangEntry:
             return True
         if attempt is None:
             return False
-        if pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else ""):
+        is_seal = pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else "")
+        if is_seal or (pod.started and pod.attempt == attempt.id):
             return stays >= attempt.min_count or not attempt.refused
         # The mark of a dead leader's bind, which arrived after we had taken its gang up.
         return pod.started and pod.attempt not in {attempt.id, *self.founders}
