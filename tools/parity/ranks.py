@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tools.parity.cases import Choice
+    from tools.parity.choice import Choice
 
     Make = Callable[[Choice, str], dict[str, Any]]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quorate.core.state.encoding import Ints, Resources
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import Resources
 
 
 class Amounts(NamedTuple):

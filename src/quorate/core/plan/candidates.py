@@ -12,7 +12,7 @@ import numpy as np
 
 from quorate.core.model import SelectorTerm
 from quorate.core.model.storage import Volume
-from quorate.core.state.encoding import Ints
+from quorate.core.state.arrays import Ints
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.wants import UnboundWant, fits_claim
 

@@ -26,8 +26,9 @@ from quorate.core.plan.plan import Bind, Give, Preemption, Prepare
 from quorate.core.plan.room import Room
 from quorate.core.plan.single import Singles
 from quorate.core.policy import Policy
+from quorate.core.state.arrays import Ints
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.holds import Hold
 from quorate.core.state.wants import Wants, is_kept_for, unbound_claims, wants_of

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from quorate.core.plan.domains import Cells, Levels
-from quorate.core.state.encoding import Ints
+from quorate.core.state.arrays import Ints
 
 
 class _Count:

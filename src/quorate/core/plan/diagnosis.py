@@ -26,8 +26,9 @@ from quorate.core.plan.to_mend import doubtful, is_broken, to_mend
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.reasons import Blocker, available
+from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from quorate.core.model import SpreadConstraint
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.room import Room
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 
 def domain_codes(topology: str, room: Room) -> Ints:

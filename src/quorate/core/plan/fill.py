@@ -9,7 +9,8 @@ import numpy as np
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import packing as utilisation_of
 from quorate.core.plan.scores import standing_score
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import PodClass
 
 Packing = Literal["most-allocated", "least-allocated"]
 _LEAST = "LeastAllocated"

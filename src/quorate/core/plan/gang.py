@@ -17,7 +17,8 @@ from quorate.core.plan import pack
 from quorate.core.plan.fill import Packing
 from quorate.core.plan.room import Room
 from quorate.core.plan.search import search
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import uses_selectors
 
 _ORDERS_MAX = 24

@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from quorate.core.plan.room import Room
+from quorate.core.state.arrays import Ints
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
 from quorate.core.state.holds import Hold, Holds
 

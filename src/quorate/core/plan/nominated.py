@@ -17,8 +17,9 @@ from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.room import Room
 from quorate.core.plan.trial import Refused, Trial
 from quorate.core.reasons import RuledOut
+from quorate.core.state.arrays import Mask
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import Mask, PodClass
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
 
 Promised = dict[int, list[PodEntry]]

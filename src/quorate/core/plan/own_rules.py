@@ -10,7 +10,8 @@ from quorate.core.model import PodTerm, SpreadConstraint
 from quorate.core.plan.domains import Cells, deal_by_level, fixed_slots, levels_of
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
 from quorate.core.plan.room import Room
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import PodClass
 
 
 def own_rule(pod_class: PodClass, count: int, room: Room) -> str:

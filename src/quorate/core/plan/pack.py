@@ -15,7 +15,8 @@ from quorate.core.plan.fill import Packing, fill
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import standing_score
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import PodClass
 
 
 def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:

@@ -20,9 +20,10 @@ from quorate.core.plan.nominated import Look, Promised, look
 from quorate.core.plan.room import Room
 from quorate.core.plan.trial import BY_LABELS, BY_NODE, Trial
 from quorate.core.reasons import RuledOut, available
+from quorate.core.state.arrays import Ints
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.device_asks import Extended
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry, Where
 
 _UNHELPFUL = "Preemption is not helpful for scheduling"

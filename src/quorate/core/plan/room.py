@@ -13,7 +13,8 @@ from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
 from quorate.core.plan.filters.dynamic_resources import by_nodes
 from quorate.core.plan.volume_room import VolumeRoom
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
 

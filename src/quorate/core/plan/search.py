@@ -23,7 +23,8 @@ from quorate.core.plan.search_facts import Cell, Kind, Outlook
 from quorate.core.plan.search_order import has_order
 from quorate.core.plan.search_state import Move, State
 from quorate.core.plan.ties import Ties
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import PodClass
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from quorate.core.plan.nominated import look, promised_to_others
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import allocation_score, standing_score
 from quorate.core.plan.scores.one_node import allocation_score_on
+from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
 
 _NOWHERE = -1

@@ -17,7 +17,8 @@ from quorate.core.plan.domains import domain_codes
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
 from quorate.core.plan.room import Room
 from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Limit, Meter, Pull, Static
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import Column, Key
 
 

@@ -17,7 +17,8 @@ from quorate.core.model.storage import NO_PROVISIONER, ClaimKey
 from quorate.core.plan.candidates import Candidates, candidates_of
 from quorate.core.plan.filters import node_affinity
 from quorate.core.plan.moved_volumes import MovedVolumes
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.volume_counts import UNLIMITED, VolumeId
 from quorate.core.state.wants import ZONE_LABELS, Topology, UnboundWant, Wants

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from quorate.core.model import DeviceId, Node, ResourceSlice
+from quorate.core.state.arrays import Codes, grown
 from quorate.core.state.devices import Consumed, Devices, in_sum
-from quorate.core.state.encoding import Codes, grown
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.pools import Kind, Pool, PoolKey, Shares, gather
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from quorate.core.model import PodShape, SpreadConstraint
 from quorate.core.profile import GANGS, Profile
+from quorate.core.state.arrays import Codes, grown
 from quorate.core.state.device_asks import Ask
 
 if TYPE_CHECKING:
     from quorate.core.state.wants import Wants
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 _MATCHING_MAX = 16384
@@ -198,11 +194,3 @@ class CodeColumn:
     def grow(self, rows: int) -> None:
         """Make room for ``rows`` rows."""
         self.codes = grown(self.codes, rows, fill=-1)
-
-
-def grown(array: npt.NDArray[np.generic], rows: int, *, fill: int = 0) -> npt.NDArray:  # type: ignore[type-arg]
-    """Return ``array`` with ``rows`` rows, the new ones holding ``fill``; its order is kept."""
-    order = "F" if array.flags.f_contiguous else "C"
-    larger = np.full((rows, *array.shape[1:]), fill, dtype=array.dtype, order=order)  # type: ignore[call-overload]
-    larger[: len(array)] = array
-    return larger  # type: ignore[no-any-return]

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from quorate.core.model import Namespace, PodSelector, PodShape, all_of
-from quorate.core.state.encoding import Ints, PodClass, grown
+from quorate.core.state.arrays import Ints, grown
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.log import Log
 
 _GUESTS_MAX = 256

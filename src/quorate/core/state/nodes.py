@@ -12,14 +12,8 @@ import numpy as np
 from msgspec import structs
 
 from quorate.core.model import HostPort, Node
-from quorate.core.state.encoding import (
-    CodeColumn,
-    Ints,
-    Mask,
-    PodClass,
-    Resources,
-    grown,
-)
+from quorate.core.state.arrays import Ints, Mask, grown
+from quorate.core.state.encoding import CodeColumn, PodClass, Resources
 from quorate.core.state.log import Log
 
 _ROWS_FIRST = 64

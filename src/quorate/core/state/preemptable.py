@@ -10,7 +10,8 @@ from collections import Counter
 
 import numpy as np
 
-from quorate.core.state.encoding import PODS, Ints, Mask, PodClass, grown
+from quorate.core.state.arrays import Ints, Mask, grown
+from quorate.core.state.encoding import PODS, PodClass
 
 
 class Preemptable:

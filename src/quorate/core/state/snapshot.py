@@ -8,9 +8,10 @@ from typing import TypeVar
 import numpy as np
 
 from quorate.core.model import HostPort, Node
+from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
-from quorate.core.state.encoding import CodeColumn, Ints, Mask
+from quorate.core.state.encoding import CodeColumn
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.special_claims import DELEGATED

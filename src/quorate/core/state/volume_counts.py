@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 from quorate.core.model.storage import CSINode
-from quorate.core.state.encoding import Ints, grown
+from quorate.core.state.arrays import Ints, grown
 
 VolumeId = tuple[str, str]
 """Driver and handle. Of a claim that is not bound yet, its own name stands for the handle."""

@@ -15,10 +15,10 @@ from quorate.core.plan.devices.allocator import Found
 from quorate.core.plan.devices.expressions import Broken
 from quorate.core.plan.devices.outcomes import Asked, Outcomes
 from quorate.core.plan.devices.results import allocation, share_id
+from quorate.core.state.arrays import Codes, Ints
 from quorate.core.state.device_asks import Ask, HeldClaim
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import ClaimKey, Consumed, Devices
-from quorate.core.state.encoding import Codes, Ints
 from quorate.core.state.nodes import NodeTable
 
 Given = tuple[tuple[int, Allocation], ...]

@@ -30,7 +30,8 @@ from quorate.core.plan.filters import (
     volume_zone,
 )
 from quorate.core.plan.filters.verdict import Verdict
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room

@@ -15,8 +15,9 @@ from quorate.core.model import SelectorTerm
 from quorate.core.plan.devices.expressions import Broken
 from quorate.core.plan.filters.node_affinity import matches_term
 from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected
+from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.device_asks import Ask
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room

@@ -12,7 +12,8 @@ import numpy as np
 
 from quorate.core.model import PodTerm, all_of
 from quorate.core.plan.filters.verdict import Refusal, Refusals, Verdict
-from quorate.core.state.encoding import Mask, PodClass
+from quorate.core.state.arrays import Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import Column, Key
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import numpy as np
 
 from quorate.core.model import PodShape, Requirement, SelectorTerm
 from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected
-from quorate.core.state.encoding import Mask, PodClass
+from quorate.core.state.arrays import Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:

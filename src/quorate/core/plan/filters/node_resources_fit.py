@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quorate.core.plan.filters.verdict import Refusal, Verdict
-from quorate.core.state.encoding import PODS, Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PODS, PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quorate.core.plan.filters.verdict import Refusal, Verdict
-from quorate.core.state.encoding import Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.wants import LIMITS, Wants
 
 if TYPE_CHECKING:

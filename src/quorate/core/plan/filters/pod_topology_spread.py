@@ -13,7 +13,8 @@ import numpy as np
 from quorate.core.model import SpreadConstraint
 from quorate.core.plan.filters import node_affinity, taint_toleration
 from quorate.core.plan.filters.verdict import Refusal, Verdict
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import Column, Key
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 from quorate.core.model import PodShape, Taint
 from quorate.core.model.taints import tolerates
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
-from quorate.core.state.encoding import Mask, PodClass
+from quorate.core.state.arrays import Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.state.encoding import Mask
+from quorate.core.state.arrays import Mask
 from quorate.core.state.wants import Problem
 
 Refusals = npt.NDArray[np.int8]

@@ -22,7 +22,8 @@ from quorate.core.plan.scores import (
     pod_topology_spread,
     taint_toleration,
 )
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 STANDING: dict[str, ModuleType] = {
     "TaintToleration": taint_toleration,

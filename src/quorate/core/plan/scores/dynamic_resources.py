@@ -8,7 +8,8 @@ import numpy as np
 
 from quorate.core.plan.devices.allocator import Found
 from quorate.core.plan.filters.dynamic_resources import by_nodes, can_reach
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quorate.core.model import PodShape
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room

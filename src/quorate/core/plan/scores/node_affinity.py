@@ -8,7 +8,8 @@ import numpy as np
 
 from quorate.core.model import PreferredTerm
 from quorate.core.plan.filters.node_affinity import matches_term
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.core.plan.amounts import Amounts
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 Fractions = npt.NDArray[np.float64]
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from quorate.core.plan.amounts import Amounts
 from quorate.core.profile import FitStrategy
-from quorate.core.state.encoding import CPU, MEMORY, Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import CPU, MEMORY, PodClass
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 

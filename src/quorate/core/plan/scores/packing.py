@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.state.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Ints, PodClass
+from quorate.core.state.arrays import Ints
+from quorate.core.state.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, PodClass
 
 WEIGHT = 1
 

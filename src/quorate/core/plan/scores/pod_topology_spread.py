@@ -15,7 +15,8 @@ from quorate.core.plan.filters.pod_topology_spread import (
     matching,
     pods_by_domain,
 )
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room

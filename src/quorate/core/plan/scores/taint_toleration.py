@@ -8,7 +8,8 @@ import numpy as np
 
 from quorate.core.model import Taint
 from quorate.core.plan.filters.taint_toleration import untolerated
-from quorate.core.state.encoding import Ints, Mask, PodClass
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room
