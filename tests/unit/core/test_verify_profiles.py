@@ -4,10 +4,18 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.core.changes import ObjectChanged
-from quorate.core.model import HostPort, PodSelector, Requirement, SelectorTerm, SpreadConstraint
+from quorate.core.model import (
+    ClaimUse,
+    HostPort,
+    PodSelector,
+    Requirement,
+    SelectorTerm,
+    SpreadConstraint,
+)
 from quorate.core.model.selects import Service
 from quorate.core.plan.verify import verify_gang
 from quorate.core.profile import KUBE_SCHEDULER
+from tests.unit.core.storage_world import StorageWorld, on
 from tests.unit.core.terms import HOST, apart, labels, pods
 from tests.unit.core.world import TEAM, World
 
@@ -52,6 +60,16 @@ def test_a_resource_that_a_profile_ignores_is_not_verified(ignored):
     w = world(**ignored)
     w.node("n0", cpu=4)
     w.pod("p", scheduler="kube", requests={"example.com/x": 2})
+    assert w.cycle() == {"p": "n0"}
+
+
+def test_volumes_of_pods_whose_profile_does_not_look_at_them_are_not_verified():
+    profiles = (("kube", replace(KUBE_SCHEDULER, disabled=("VolumeBinding",))),)
+    w = StorageWorld(scheduler_names=("quorate", "kube"), profiles=profiles)
+    w.labelled_node("n0", cpu=4)
+    w.volume("v", affinity=on(HOST, "elsewhere"))
+    w.claim("c", volume="v", bound=True)
+    w.pod("p", scheduler="kube", claims=(ClaimUse("c"),))
     assert w.cycle() == {"p": "n0"}
 
 

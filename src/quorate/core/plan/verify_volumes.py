@@ -55,7 +55,7 @@ def _bind_problems(
     entry = cluster.pods.get(bind.uid)
     row = cluster.nodes.rows.get(bind.node)
     node: Node | None = cluster.nodes.nodes[row] if row is not None else None
-    if entry is None or node is None:
+    if entry is None or node is None or "VolumeBinding" in entry.pod_class.profile.disabled:
         return []
     problems = []
     for use in entry.pod.claims:
