@@ -297,3 +297,18 @@ def test_the_object_of_another_api_appears_and_goes():
     w.drop_object(other)
     assert gang in w.decide().touched
     assert w.why(gang).reason is Reason.GANG_OBJECT_MISSING
+
+
+def test_a_member_that_another_scheduler_bound_and_a_kubelet_refused_starts_no_gang():
+    """The answers to our binds overtake the news of its bind, and those of its refusal."""
+    w = world()
+    gang = w.gang("job", 3)
+    plan = w.decide()
+    *ours, stolen = binds_of(plan)
+    for bind in ours:
+        w.observe(PodBound(bind.uid, bind.node))
+    w.observe(BindFailed(stolen.uid, stolen.node, BindFailure.GONE))
+    w.edit(stolen.name, node="elsewhere")
+    w.edit(stolen.name, node="elsewhere", phase="Failed", refusal="OutOfcpu")
+    w.delete(stolen.name)
+    assert not w.cluster.gangs[gang].started

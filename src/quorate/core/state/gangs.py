@@ -127,6 +127,8 @@ class GangEntry:
         self.founders: set[str] = set()
         """Ids of the attempts that made it quorate, while we remember them; several, when kubelets
         refused members one after the other."""
+        self._completed_by = ""
+        """Uid of the member whose bind made it quorate, whoever sent it."""
         self.reopened = False
         """Whether kubelets undid the quorum of its founders: the gang has to meet anew."""
         self.refused_by: list[str] = []
@@ -233,6 +235,7 @@ class GangEntry:
         if said is not None and (where in _UNDECIDED or not self.minima):
             self.label_min = said
         if where is Where.BOUND and not self.once_quorate and self._is_quorate_with(pod):
+            self._completed_by = pod.uid
             self._become_quorate()
 
     def detach(self, entry: PodEntry) -> None:
@@ -273,7 +276,7 @@ class GangEntry:
                 self.evicting += 1
 
     def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
-        """A kubelet refused a member that we bound; its gang may not be quorate any more.
+        """A kubelet refused a member; its gang may not be quorate any more.
 
         One that ``ran`` before (its node was restarted) is a lost member like any other.
         """
@@ -281,7 +284,8 @@ class GangEntry:
         if self.attempt is not None and entry.pod.attempt in ("", self.attempt.id):
             self.attempt.refused = True
         lacks = self.bound - self.evicting < self.min_count
-        if lacks and not ran and self.once_quorate and entry.pod.attempt in self.founders:
+        founded = entry.pod.attempt in self.founders or entry.pod.uid == self._completed_by
+        if lacks and not ran and self.once_quorate and founded:
             self.once_quorate, self.reopened = False, True
 
     def note_prepared(self, change: PrepareFailed | Undone) -> None:

@@ -37,7 +37,7 @@ class Reach:
             self._back = asyncio.Event()
 
     async def wait(self, delay_s: float) -> None:
-        """Wait for ``delay_s`` after a connection has failed, or until the server is back."""
+        """Wait for ``delay_s`` after a failure, or until the server answers somebody."""
         self._waiting += 1
         try:
             with contextlib.suppress(TimeoutError):

@@ -18,6 +18,7 @@ from quorate.shell.kube.errors import (
     NotFound,
     ServerError,
     TooLarge,
+    TooManyRequests,
     Unreachable,
     error_from_event,
 )
@@ -371,10 +372,12 @@ class Reflector:
         self._failures_in_a_row += 1
         delay_s = min(self._pace.backoff_s_max, self._pace.backoff_s_min * 2**doublings)
         delay_s *= 0.5 + 0.5 * self._chance()
-        if isinstance(error, Unreachable):
-            await self._reach.wait(delay_s)
+        asked_s = error.retry_after_s or 0.0
+        await asyncio.sleep(asked_s)
+        if isinstance(error, (TooManyRequests, ServerError, Unreachable)):
+            await self._reach.wait(delay_s - asked_s)
         else:
-            await asyncio.sleep(max(delay_s, error.retry_after_s or 0.0))
+            await asyncio.sleep(delay_s - asked_s)
 
 
 def _decode_page(body: bytes) -> _ListPage:
