@@ -235,10 +235,6 @@ def a_cut_watch_goes_on_too_late(patch):
     patch.setattr(Reflector, "_remember_version", skip)
 
 
-def journal_is_not_asked(patch):
-    patch.setattr(attempts.Attempts, "_had_started", lambda self, gang, attempts, before: False)
-
-
 def journal_says_that_all_was_settled(patch):
     patch.setattr(attempts.Attempts, "_had_started", lambda self, gang, attempts, before: True)
 
@@ -254,13 +250,6 @@ def journal_leaves_out_what_is_open(patch):
 
 def sealing_binds_are_sent_whatever_happened_since(patch):
     patch.setattr(Scheduler, "may_seal", lambda self, gang, uid: True)
-
-
-def min_that_is_edited_undoes_what_was_sealed(patch):
-    def by_min_alone(self, pod):
-        return self.quorum_is_known and self.bound - self.evicting >= self.min_count
-
-    patch.setattr(GangEntry, "_is_quorate_with", by_min_alone)
 
 
 def rules_between_pods_are_not_read(patch):
@@ -302,11 +291,9 @@ MUTATIONS = {
         Mutation(nobody_asks_who_leads, (LEASE,)),
         Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),
         Mutation(a_new_list_forgets_nothing, (FITS, TRUTH, WAITING_ONLY)),
-        Mutation(journal_is_not_asked, (STARTED,)),
         Mutation(journal_says_that_all_was_settled, (PARTIAL,)),
         Mutation(journal_leaves_out_what_is_open, (PARTIAL, MARKED)),
         Mutation(sealing_binds_are_sent_whatever_happened_since, (MARKED, PARTIAL)),
-        Mutation(min_that_is_edited_undoes_what_was_sealed, (STARTED,), first_seed=1500),
         Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL)),
         Mutation(rules_between_pods_are_not_read, (APART,)),
     )

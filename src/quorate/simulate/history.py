@@ -93,6 +93,7 @@ class GangTruth:
     bound: int = 0
     quorate_since: int = NEVER  # revision; NEVER when it has to become quorate yet
     quorate_under: str = ""  # who led then
+    by_edit: bool = False  # because min was lowered, and not by a bind
     is_on_record: bool = False  # whether a leader that knew it has renewed its Lease since
     quorate_before: list[tuple[int, int]] = field(default_factory=list)  # from and until when
     tampered: bool = False  # a rival bound a member, or a kubelet refused one: no rule says what is
@@ -270,7 +271,7 @@ class History:
                 gang.quorate_before.append((gang.quorate_since, revision))
             if gang.tampered:
                 gang.tampered_before = revision
-            gang.quorate_since, gang.tampered = NEVER, False
+            gang.quorate_since, gang.tampered, gang.by_edit = NEVER, False, False
         self._note_quorum(gang, revision)
 
     def _note_quorum(self, gang: GangTruth, revision: int) -> None:
@@ -301,7 +302,11 @@ class History:
                 value = spec["schedulingPolicy"]["gang"]["minCount"]
         if not gang.minima or gang.minima[-1][1] != value:
             gang.minima.append((revision, value))
+        was_quorate = gang.quorate_since != NEVER
         self._note_quorum(gang, revision)
+        gang.by_edit |= not was_quorate and gang.quorate_since != NEVER
+        if gang.by_edit and gang.bound < gang.min_now:
+            gang.tampered = True  # whether it was quorate depends on when which news was heard
 
     def _lease(self, event: Event) -> None:
         holder = event.object["spec"].get("holderIdentity")
