@@ -43,6 +43,11 @@ class ApiWords(NamedTuple):
     member_key: str
 
 
+_MEND_CLAIM = "create or mend that object, or wait for it to be made"
+_START_PODS = "start pods that match spec.affinity.podAffinity, or mend it"
+_MEND_SELECTOR = "mend the selector or the tolerations, or the nodes' labels"
+
+
 class Explainer:
     """Answers for one instant. Reads the cluster, changes nothing."""
 
@@ -280,25 +285,16 @@ class Explainer:
         """Say what room is missing: first as kube-scheduler says it, then what it means here."""
         if found.fits:
             return Reason.STARTING, "there is room; the next cycle places it", ""
-        if found.claim_problem is not None:
-            blocker = found.claim_problem
-            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
-            remedy = "create or mend that object, or wait for it to be made"
-            return Reason.CLAIM_NOT_USABLE, words, remedy
-        if found.impossible is not None:
-            blocker = found.impossible
-            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
-            return Reason.POD_INVALID, words, "mend that pod's template"
-        if found.awaits_pods is not None:
-            blocker = found.awaits_pods
-            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
-            remedy = "start pods that match spec.affinity.podAffinity, or mend it"
-            return Reason.AWAITS_PODS, words, remedy
-        if found.no_node_matches is not None:
-            blocker = found.no_node_matches
-            words = self._words_of(gang, found, blocker, f"no node takes pod {blocker.pod}")
-            remedy = "mend the selector or the tolerations, or the nodes' labels"
-            return Reason.NO_NODE_MATCHES, words, remedy
+        nowhere = (
+            (found.claim_problem, Reason.CLAIM_NOT_USABLE, _MEND_CLAIM),
+            (found.impossible, Reason.POD_INVALID, "mend that pod's template"),
+            (found.awaits_pods, Reason.AWAITS_PODS, _START_PODS),
+            (found.no_node_matches, Reason.NO_NODE_MATCHES, _MEND_SELECTOR),
+        )
+        for one, reason, remedy in nowhere:
+            if one is not None:
+                words = self._words_of(gang, found, one, f"no node takes pod {one.pod}")
+                return reason, words, remedy
         if found.too_large is not None:
             blocker, lack = found.too_large
             words = self._words_of(gang, found, blocker, f"pod {blocker.pod} asks for {lack}")

@@ -163,7 +163,7 @@ class Claims:
 
     async def _write_once(self, give: Give, binds: list[Bind]) -> None:
         if give.special is not None:
-            uid = await make_special(self._client, give, give.special, binds[0])
+            uid = await make_special(self._client, give, give.special, binds[0], self._may_write)
             give = msgspec.structs.replace(give, uid=uid)
         reserved = [{"resource": "pods", "name": bind.name, "uid": bind.uid} for bind in binds]
         metadata: dict[str, object] = {"uid": give.uid}
@@ -186,7 +186,7 @@ class Claims:
         body = {"metadata": metadata, "status": status}
         await self._patch(claim_path(give.namespace, give.claim, "status"), body)
         if give.special is not None:
-            await tell_pod(self._client, give, give.special, binds[0])
+            await tell_pod(self._client, give, give.special, binds[0], self._may_write)
 
     async def _patch(self, path: str, body: object) -> bytes:
         try:
@@ -230,7 +230,7 @@ class Claims:
                 if not self._may_write():
                     return
                 if claim.special:
-                    await delete_special(self._client, claim)
+                    await delete_special(self._client, claim, self._may_write)
                 else:
                     await self._client.patch(path, body, "merge", may_send=self._may_write)
         except (Conflict, NotFound):

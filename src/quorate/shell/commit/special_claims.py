@@ -7,6 +7,8 @@ kube-scheduler 1.36's DynamicResources.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from quorate.core.plan.plan import Bind, Give, SpecialClaim, TakeBack
@@ -16,6 +18,8 @@ from quorate.shell.kube.paths import resource_path
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+MaySend = Callable[[], bool]
+"""Asked when a connection is free: only the holder of the lease writes."""
 
 
 class ClaimError(Exception):
@@ -46,7 +50,9 @@ def claim_path(namespace: str, name: str, sub: str = "") -> str:
     return resource_path("resource.k8s.io", "v1", "resourceclaims", namespace, name, sub or None)
 
 
-async def make_special(client: KubeClient, give: Give, special: SpecialClaim, bind: Bind) -> str:
+async def make_special(
+    client: KubeClient, give: Give, special: SpecialClaim, bind: Bind, may_send: MaySend
+) -> str:
     """Create the claim, if it is not there yet, and return its uid. Raises ``ClaimError``."""
     owner = {
         "apiVersion": "v1",
@@ -79,7 +85,7 @@ async def make_special(client: KubeClient, give: Give, special: SpecialClaim, bi
     }
     path = resource_path("resource.k8s.io", "v1", "resourceclaims", give.namespace)
     try:
-        return _CLAIM.decode(await client.post(path, body)).metadata.uid
+        return _CLAIM.decode(await client.post(path, body, may_send=may_send)).metadata.uid
     except Conflict:
         found = _CLAIM.decode(await client.get(claim_path(give.namespace, give.claim)))
     owners = [one.uid for one in found.metadata.ownerReferences or ()]
@@ -95,7 +101,9 @@ def _names(claim: _Claim) -> list[object]:
     return [one.get("name") for one in devices.get("requests", ())]
 
 
-async def tell_pod(client: KubeClient, give: Give, special: SpecialClaim, bind: Bind) -> None:
+async def tell_pod(
+    client: KubeClient, give: Give, special: SpecialClaim, bind: Bind, may_send: MaySend
+) -> None:
     """Write into the pod's status which claim its containers get their resources by."""
     status = {
         "extendedResourceClaimStatus": {
@@ -112,12 +120,13 @@ async def tell_pod(client: KubeClient, give: Give, special: SpecialClaim, bind: 
     }
     path = resource_path("", "v1", "pods", bind.namespace, bind.name, "status")
     try:
-        await client.patch(path, {"metadata": {"uid": bind.uid}, "status": status}, "merge")
+        body = {"metadata": {"uid": bind.uid}, "status": status}
+        await client.patch(path, body, "merge", may_send=may_send)
     except NotFound as error:
         raise ClaimError(f"pod {bind.name} does not exist any more") from error
 
 
-async def delete_special(client: KubeClient, claim: TakeBack) -> None:
+async def delete_special(client: KubeClient, claim: TakeBack, may_send: MaySend) -> None:
     """Delete a claim that its pod does not use after all, its devices with it."""
     path = claim_path(claim.namespace, claim.claim)
     metadata = {
@@ -125,5 +134,6 @@ async def delete_special(client: KubeClient, claim: TakeBack) -> None:
         "resourceVersion": claim.version,
         "$deleteFromPrimitiveList/finalizers": [FINALIZER],
     }
-    await client.patch(path, {"metadata": metadata}, "strategic")
-    await client.delete(path, {"preconditions": {"uid": claim.uid}})
+    await client.patch(path, {"metadata": metadata}, "strategic", may_send=may_send)
+    options = {"preconditions": {"uid": claim.uid}}
+    await client.delete(path, options, may_send=may_send)
