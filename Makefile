@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak fuzz
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ sim: $(STAMP) ## Replay one seed of the simulation (SEED=1; ARGS=--trace to see 
 soak: $(STAMP) ## Simulate N seeds from SEED on, with faults (N=2000, SEED=1)
 	@$(BIN)/python -m quorate.simulate --soak $(or $(N),2000) --seed $(or $(SEED),1)
 
+fuzz: $(STAMP) ## Play N random worlds of the core (N=20000; SEED=7 for those of a run; ARGS=--help)
+	@$(BIN)/python -m tests.property.worlds --worlds $(or $(N),20000) --processes $$(nproc) \
+	  $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 demo: $(STAMP) ## See what gangs do, in a minute, on an embedded cluster (ARGS=--keep, ARGS=--help)
 	@$(BIN)/python -m tools.demo $(ARGS)
 
@@ -76,8 +80,8 @@ bench: $(STAMP) controlplane ## Compare with the ceiling and with peers on one r
 bench-shapes: $(STAMP) controlplane ## Compare with kube-scheduler on scheduler_perf's shapes (CASE=plain,..., RUNS=3)
 	@$(BIN)/python -m bench --case $(or $(CASE),shapes) --runs $(or $(RUNS),3)
 
-bench-core: $(STAMP) ## Measure the core without I/O
-	@$(BIN)/python -m bench.core_bench
+bench-core: $(STAMP) ## Measure the core without I/O (ARGS='--case NAME')
+	@$(BIN)/python -m bench.core_bench $(ARGS)
 
 bench-embedded: $(STAMP) ## Measure the embedded cluster
 	@$(BIN)/python -m bench.embedded_bench

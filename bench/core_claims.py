@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 
+from bench.core_meter import Case, Meter, Row, freeze
 from quorate.core.changes import GangChanged, NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model import (
     ClaimUse,
@@ -35,25 +37,37 @@ from quorate.core.model.storage import (
     StorageClass,
     Volume,
 )
-from quorate.core.policy import Policy
-from quorate.core.scheduler import Scheduler
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-CASES = ("a static volume of a zone each", "a device each, by ResourceClaim")
+_KINDS = ("a static volume of a zone each", "a device each, by ResourceClaim")
 _SHAPE = PodShape(requests=(("cpu", 1000), ("memory", 2**30)))
 _GPU = ClaimSpec((DeviceRequest("gpu", (DeviceChoice("gpu", "gpu"),)),), ())
 
 
-def world(case: str, nodes: int = 5_000, pods: int = 1_000) -> Scheduler:
-    """Return a core with nodes, what is claimed, and a waiting gang."""
+def cases(quick: bool) -> tuple[Case, ...]:
+    """Return the cases; ``quick`` ones take seconds and mean little."""
+    nodes, pods = (64, 20) if quick else (5_000, 1_000)
+    return (
+        Case(
+            "claims",
+            tuple(Row(f"gang of {pods:,} on {nodes:,} nodes, {kind}", "ms", 50) for kind in _KINDS),
+            partial(_measured, nodes=nodes, pods=pods),
+        ),
+    )
+
+
+def _measured(meter: Meter, *, nodes: int, pods: int) -> Iterator[float]:
+    """Decide on a gang of which each pod has a claim of its own."""
     key = GangKey("default", "x-k8s", "gang")
-    scheduler = Scheduler(Policy())
-    scheduler.observe(NodeChanged(_node(index)) for index in range(nodes))
-    found = _volumes(pods) if case == CASES[0] else _devices(nodes, pods)
-    scheduler.observe(ObjectChanged(one) for one in found)
-    scheduler.observe([GangChanged(GangSpec(key, pods))])
-    scheduler.observe(PodChanged(_pod(case, index, key)) for index in range(pods))
-    return scheduler
+    for kind in _KINDS:
+        core = meter.core()
+        core.observe(NodeChanged(_node(index)) for index in range(nodes))
+        found = _volumes(pods) if kind == _KINDS[0] else _devices(nodes, pods)
+        core.observe(ObjectChanged(one) for one in found)
+        core.observe([GangChanged(GangSpec(key, pods))])
+        core.observe(PodChanged(_pod(kind, index, key)) for index in range(pods))
+        freeze()
+        yield 1e3 * core.place(pods)[1]
 
 
 def _node(index: int) -> Node:
@@ -64,9 +78,9 @@ def _node(index: int) -> Node:
     )
 
 
-def _pod(case: str, index: int, key: GangKey) -> Pod:
+def _pod(kind: str, index: int, key: GangKey) -> Pod:
     name = f"pod-{index}"
-    claims = (ClaimUse(f"claim-{index}"),) if case == CASES[0] else ()
+    claims = (ClaimUse(f"claim-{index}"),) if kind == _KINDS[0] else ()
     device_claims = () if claims else (PodClaim("gpu", f"claim-{index}", own=True),)
     return Pod(
         name,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from bench.core_meter import Case, Meter, Row, freeze
 from quorate.core.changes import GangChanged, NodeChanged, PodChanged
 from quorate.core.model import (
     GangKey,
@@ -18,14 +22,12 @@ from quorate.core.model import (
     Requirement,
     SpreadConstraint,
 )
-from quorate.core.policy import Policy
-from quorate.core.scheduler import Scheduler
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _WEB = PodSelector(("default",), LabelSelector((Requirement("app", "In", ("web",)),)))
 _REQUESTS = (("cpu", 1000), ("memory", 2**30))
 
-CASES: dict[str, dict[str, Any]] = {
+_TIES: dict[str, dict[str, Any]] = {
     "hard spread over zones": {"spread": (SpreadConstraint(1, ZONE, True, _WEB),)},
     "hard spread over hosts": {"spread": (SpreadConstraint(1, HOST, True, _WEB),)},
     "hard spread over zones and hosts": {
@@ -36,21 +38,42 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def world(case: str, nodes: int = 5_000, running: int = 20_000, pods: int = 1_000) -> Scheduler:
-    """Return a core with running pods, eight of them of the gang's own kind, and a waiting gang."""
+_RUNS = 5
+
+
+def cases(quick: bool) -> tuple[Case, ...]:
+    """Return the cases; ``quick`` ones take seconds and mean little."""
+    nodes, running, pods = (64, 100, 20) if quick else (5_000, 20_000, 1_000)
+    return (
+        Case(
+            "neighbours",
+            tuple(Row(f"gang of {pods:,} on {nodes:,} nodes, {tie}", "ms", 50) for tie in _TIES),
+            partial(_measured, nodes=nodes, running=running, pods=pods),
+        ),
+    )
+
+
+def _measured(meter: Meter, *, nodes: int, running: int, pods: int) -> Iterator[float]:
+    for tie in _TIES:
+        yield 1e3 * statistics.median(
+            _decide_s(meter, tie, nodes, running, pods) for _ in range(_RUNS)
+        )
+
+
+def _decide_s(meter: Meter, tie: str, nodes: int, running: int, pods: int) -> float:
+    """Decide on a gang beside running pods, eight of them of the gang's own kind."""
     key = GangKey("default", "x-k8s", "gang")
-    plain, tied = PodShape(requests=_REQUESTS), PodShape(requests=_REQUESTS, **CASES[case])
-    scheduler = Scheduler(Policy())
-    scheduler.observe(NodeChanged(_node(index)) for index in range(nodes))
-    scheduler.observe(
+    plain, tied = PodShape(requests=_REQUESTS), PodShape(requests=_REQUESTS, **_TIES[tie])
+    core = meter.core()
+    core.observe(NodeChanged(_node(index)) for index in range(nodes))
+    core.observe(
         PodChanged(_pod(f"old-{i}", plain, "db", node=f"node-{i % nodes}")) for i in range(running)
     )
-    scheduler.observe(
-        PodChanged(_pod(f"web-{i}", tied, "web", node=f"node-{8 * i}")) for i in range(8)
-    )
-    scheduler.observe([GangChanged(GangSpec(key, pods))])
-    scheduler.observe(PodChanged(_pod(f"new-{i}", tied, "web", member=key)) for i in range(pods))
-    return scheduler
+    core.observe(PodChanged(_pod(f"web-{i}", tied, "web", node=f"node-{8 * i}")) for i in range(8))
+    core.observe([GangChanged(GangSpec(key, pods))])
+    core.observe(PodChanged(_pod(f"new-{i}", tied, "web", member=key)) for i in range(pods))
+    freeze()
+    return core.place(pods)[1]
 
 
 def _node(index: int) -> Node:

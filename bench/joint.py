@@ -15,6 +15,7 @@ from collections.abc import Callable
 from bench.joint_cases import Case, planted_case, random_case
 from quorate.core.plan import gang
 from quorate.core.policy import Policy
+from quorate.core.steps import Steps
 
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case,
@@ -43,7 +44,9 @@ def decide(case: Case) -> tuple[str, float]:
     demand, room = case
     if not demand.need:
         return "empty", 0.0
-    greedy = gang._greedy(gang._largest_first(demand.classes, room), room, "most-allocated")
+    greedy = gang._greedy(
+        gang._largest_first(demand.classes, room), room, "most-allocated", Steps(0)
+    )
     started_s = time.process_time()
     found = gang.place_gang(demand, room, "most-allocated", Policy().search_steps_max)
     took_s = time.process_time() - started_s

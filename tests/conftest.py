@@ -5,7 +5,12 @@ import os
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("quorate", deadline=None)  # no test measures time
+hypothesis.settings.register_profile(
+    "quorate",
+    deadline=None,  # no test measures time
+    derandomize=False,  # in CI too each run draws other examples
+    print_blob=True,
+)
 hypothesis.settings.load_profile("quorate")
 
 

@@ -1,5 +1,7 @@
 """The room of a lost member stays for its replacement: what people see of it, on a real API."""
 
+import json
+
 import pytest
 
 from tests.e2e.world import GANG_LABEL, gang_pods, pod, pod_group, wait_for
@@ -60,13 +62,24 @@ def test_the_replacement_gets_the_room_though_an_older_gang_waits(full):
 
 
 def lose_for_good(world) -> str:
-    """A member goes and nothing makes another: its owner is taken away from all members."""
+    """A member goes and nothing makes another: their owner is one that makes no pods."""
+    orphan(world)
+    get = ("get", "podgroup.scheduling.x-k8s.io", "train", "-o", "jsonpath={.metadata.uid}")
+    owner = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "name": "train"}
+    owner |= {"uid": world.kubectl(*get).strip(), "controller": True}
+    patch = json.dumps({"metadata": {"ownerReferences": [owner]}})
+    for name in names(world):
+        world.kubectl("patch", "pod", name, "--type=merge", "-p", patch)
+    return kill_one(world)
+
+
+def orphan(world):
+    """Take the owner away from all members."""
     world.kubectl("delete", "job", "train", "--cascade=orphan")
     wait_for(
         lambda: not any(p["metadata"].get("ownerReferences") for p in world.pods("gang=train")),
         "the pods are orphans",
     )
-    return kill_one(world)
 
 
 def test_a_held_slot_is_visible_everywhere(full):
@@ -108,6 +121,13 @@ def test_the_hold_ends_with_its_time_and_the_older_gang_is_placed(full):
     world.wait_event("SlotHeld", node)
     assert world.bound("gang=fresh") == 0
     wait_for(lambda: world.where("gang=fresh") == {"fresh-0": node}, "it has the room")
+
+
+def test_nothing_is_held_for_a_member_that_nobody_would_make_again(full):
+    world = full()
+    orphan(world)
+    node = kill_one(world)
+    wait_for(lambda: world.where("gang=fresh") == {"fresh-0": node}, "it has the room at once")
 
 
 def test_nothing_is_held_for_a_gang_that_is_deleted(full):

@@ -1,10 +1,14 @@
 """Held slots in any world: they are right, they end, and they are for the replacement."""
 
+from collections import Counter
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.core.model import Owner
+from quorate.core.policy import Policy
+from quorate.core.scheduler import Scheduler
 from quorate.core.state.gangs import Where
 from tests.unit.core.random_worlds import Play, profile, scripts
 from tests.unit.core.world import World, binds_of, key
@@ -69,6 +73,39 @@ def test_what_is_held_is_free_and_for_gangs_that_go_on_and_not_for_longer_than_i
     assert Watched.held > 50, "these worlds have held slots"
 
 
+class Bounded(Watched):
+    """An operator who allows little."""
+
+    above = 0
+
+    def __init__(self):
+        super().__init__()
+        self.policy = Policy(hold_s_max=100.0, hold_s=90.0, held_slots_per_gang_max=1)
+        self.policy = msgspec.structs.replace(self.policy, held_slots_per_namespace_max=2)
+        self.scheduler, self.twin = Scheduler(self.policy), Scheduler(self.policy)
+
+    def do_decide(self, after_s=0.0):
+        plan = super().do_decide(after_s)
+        holds = self.scheduler.cluster.holds
+        by_gang = Counter(hold.key for hold in holds)
+        by_namespace = Counter(hold.key.namespace for hold in holds)
+        assert max(by_gang.values(), default=0) <= 1
+        assert max(by_namespace.values(), default=0) <= 2
+        Bounded.above += any(holds.not_held(key) for key in self.scheduler.cluster.gangs)
+        return plan
+
+
+def test_no_more_is_held_than_the_operator_allows_in_any_world():
+    @profile(120)
+    @given(scripts())
+    def run(script):
+        Bounded().run(script)
+
+    Bounded.above = 0
+    run()
+    assert Bounded.above > 2, "in these worlds more is lost than may be held"
+
+
 fresh_gangs = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(-1, 0))
 """Size, cpu, priority."""
 
@@ -87,7 +124,7 @@ def test_a_replacement_is_placed_at_once_where_the_lost_one_was(cpu, size, fresh
     w = World()
     for index in range(size):
         w.node(f"n{index}", cpu=cpu)
-    w.gang("a", size, cpu=cpu, created_s=100.0)
+    w.gang("a", size, cpu=cpu, created_s=100.0, owner=OWNER)
     assert len(w.cycle()) == size
     for index, (pods, each, priority) in enumerate(fresh):
         w.gang(f"fresh{index}", pods, cpu=min(each, cpu), priority=priority, created_s=1.0)

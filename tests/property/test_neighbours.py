@@ -2,12 +2,17 @@
 
 from collections import Counter
 
+import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given
 
-from quorate.core.model import all_of
+from quorate.core import policy
+from quorate.core.model import SpreadConstraint, all_of
 from quorate.core.state.neighbours import Column
-from tests.unit.core.random_worlds import Play, profile, scripts
+from tests.property.fresh import fresh
+from tests.property.test_neighbour_counts import held_in
+from tests.unit.core.random_worlds import Play, scripts
 
 
 def selects(selector, pod, namespaces):
@@ -68,17 +73,18 @@ def recounted(play):
 def kept(play):
     cluster = play.scheduler.cluster
     neighbours, nodes = cluster.neighbours, cluster.nodes
-    selectors = {one.id: selector for selector, one in neighbours._selectors.items()}
+    selectors = {neighbours.selector_id(one): one for one in neighbours.selectors()}
     names = {row: name for name, row in nodes.rows.items()}
     counts = {}
-    for key, column in neighbours.columns.items():
+    for key in neighbours.counted():
+        column = neighbours.column(key)
         for row in np.flatnonzero(column).tolist():
             what = key.column, selectors[key.selector], key.topology, names[row]
             counts[what] = int(column[row])
     return counts, set(selectors.values())
 
 
-@profile(100)
+@fresh(100)
 @given(scripts())
 def test_counts_by_change_equal_a_recount_of_plain_pods(script):
     play = Play()
@@ -88,7 +94,7 @@ def test_counts_by_change_equal_a_recount_of_plain_pods(script):
             assert kept(play) == recounted(play)
 
 
-@profile(30)
+@fresh(30)
 @given(scripts())
 def test_nothing_is_left_when_all_pods_are_gone(script):
     play = Play()
@@ -96,31 +102,73 @@ def test_nothing_is_left_when_all_pods_are_gone(script):
     for number in list(play.current):
         play.do_delete(number)
     neighbours = play.scheduler.cluster.neighbours
-    left = {
-        name: value
-        for name, value in vars(neighbours).items()
-        if name not in ("namespaces", "_stirred") and isinstance(value, dict | set) and value
-    }
-    assert left == {}
+    assert not neighbours.counted()
+    assert held_in(neighbours) == 0
 
 
-@profile(60)
-@given(scripts())
-def test_the_ledger_of_verification_says_the_same(script):
+@fresh(60)
+@given(scripts(), st.sampled_from([0, 1, 3, 1_000]), st.sampled_from([0, 2, 6, 10_000]))
+def test_the_ledger_of_verification_says_the_same(script, books, cells):
     """Its books are opened early, so that they are kept by change; they read plain values."""
-    play = Play()
-    ledger = play.scheduler.cluster.ledger
-    for number, move in enumerate(script):
-        play.run([move])
-        if number % 7 == 0 or number == len(script) - 1:
-            counts, used = recounted(play)
-            ledger.refresh()
-            for selector in used:
-                for key in ("zone", "host"):
-                    book = ledger.near(selector, key)
-                    assert +book.pods == domains(play, counts, (Column.PODS, selector, ""), key)
-            carried = {(what[1], what[2]) for what in counts if what[0] is Column.REPELLING}
-            assert {(one.selector, one.topology_key) for one in ledger._carriers} >= carried
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policy, "LEDGER_BOOKS_MAX", books)
+        patch.setattr(policy, "LEDGER_CELLS_MAX", cells)
+        play = Play()
+        ledger = play.scheduler.cluster.ledger
+        for number, move in enumerate(script):
+            play.run([move])
+            if number % 7 == 0 or number == len(script) - 1:
+                ledger.refresh()
+                assert len(ledger._books) <= books
+                assert sum(len(book.pods) for book in ledger._books.values()) <= cells
+                check_books(play, ledger)
+
+
+def check_books(play, ledger):
+    counts, used = recounted(play)
+    for selector in used:
+        for key in ("zone", "host"):
+            book = ledger.near(selector, key)
+            assert dict(book.pods) == domains(play, counts, (Column.PODS, selector, ""), key)
+            check_spread(play, ledger, counts, selector, key)
+    carried = {(what[1], what[2]) for what in counts if what[0] is Column.REPELLING}
+    assert {(one.selector, one.topology_key) for one in ledger._carriers} >= carried
+    for entry in play.scheduler.cluster.pods.values():
+        found = Counter()
+        for book in ledger.repelling(entry.label_set):
+            found.update({(book.topology_key, *pair): 1 for pair in book.pods.items()})
+        assert found == repelled(play, entry.pod)
+
+
+def check_spread(play, ledger, counts, selector, key):
+    constraint = SpreadConstraint(1, key, True, selector, min_domains=2)
+    book = ledger.spread(("all", key), constraint, lambda node: key in dict(node.labels))
+    there = {dict(node.labels).get(key) for node in play.nodes.values()} - {None}
+    pods = domains(play, counts, (Column.STAYING, selector, ""), key)
+    if selector.labels is None or not selector.labels.requirements:
+        pods = Counter()
+    fewest = min((pods[one] for one in there), default=0) if len(there) >= 2 else 0
+    for one in there:
+        for itself in (False, True):
+            assert book.is_skewed(one, itself=itself) is (pods[one] + itself - fewest > 1)
+    assert book.is_skewed(None, itself=True)
+
+
+def repelled(play, pod):
+    """For each term of pods on nodes that means such a pod, its topology and carriers by domain."""
+    terms = {}
+    for uid, other in play.pods.items():
+        node = play.place_of(uid)
+        for term in set(other.shape.anti_affinity) if node and not other.finished else ():
+            if selects(term.selector, pod, play.namespaces):
+                domain = dict(play.nodes[node].labels if node in play.nodes else ()).get(
+                    term.topology_key
+                )
+                terms.setdefault(term, Counter())[domain] += 1
+    found = Counter()
+    for term, by_domain in terms.items():
+        found.update({(term.topology_key, *pair): 1 for pair in by_domain.items() if pair[0]})
+    return found
 
 
 def domains(play, counts, what, key):

@@ -1,6 +1,7 @@
 """Planning against slow and plain references: filters, fit by brute force, and the packing."""
 
 import random
+import re
 from itertools import product
 
 import msgspec
@@ -35,6 +36,8 @@ from tests.unit.core.world import TEAM, key
 packings = st.sampled_from(["most-allocated", "least-allocated"])
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Odd")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+ODD_NUMBERS = ("+1", "-2", "002", "1_0", "\uff11", str(2**63))
+"""Python's ``int`` reads them all; Go's ParseInt the first three."""
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 # The reference: one pod, one node, plain Python, as kube-scheduler 1.36 decides.
@@ -53,10 +56,9 @@ def tolerated(taint, tolerations):
 
 
 def number(text):
-    try:
-        return int(text)
-    except ValueError:
+    if re.fullmatch("[-+]?[0-9]+", text) is None or not -(2**63) <= int(text) < 2**63:
         return None
+    return int(text)
 
 
 def holds(requirement, labels):
@@ -69,7 +71,7 @@ def holds(requirement, labels):
         return has
     if requirement.operator == "DoesNotExist":
         return not has
-    if requirement.operator in ("Gt", "Lt") and has and requirement.values:
+    if requirement.operator in ("Gt", "Lt") and has and len(requirement.values) == 1:
         mine, bound = number(value), number(requirement.values[0])
         if mine is None or bound is None:
             return False
@@ -125,7 +127,7 @@ def allows(shape, node, others):
 
 
 def odd_requirement(chance, names=("zone", "gen", "none")):
-    values = ("a", "b", "1", "2", "x", "")
+    values = ("a", "b", "1", "2", "x", "", *ODD_NUMBERS)
     return Requirement(
         chance.choice(names),
         chance.choice(OPERATORS),
@@ -175,7 +177,7 @@ def odd_shape(chance):
 
 def odd_node(chance, name):
     node = random_node(chance, name)
-    labels = {"zone": chance.choice("ab"), "gen": chance.choice(["1", "2", "x"])}
+    labels = {"zone": chance.choice("ab"), "gen": chance.choice(["1", "2", "x", *ODD_NUMBERS])}
     taints = [
         Taint(
             key=chance.choice("tu"), effect=chance.choice(EFFECTS), value=chance.choice(["", "v"])

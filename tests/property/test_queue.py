@@ -1,15 +1,18 @@
-"""The queue: an order that depends on nothing else, and blocked gangs that are woken exactly."""
+"""The queue: an order that depends on nothing else, and gangs that are in one place each."""
 
 import random
-from itertools import islice
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.core.queue.alarms import Alarms
+from quorate.core.queue.likeness import asleep
 from quorate.core.queue.ordering import order_key
 from quorate.core.queue.queue import Queue
-from quorate.core.queue.requeue import Blocked
+from quorate.core.queue.ready import Ready
+from quorate.core.queue.rounds import Rounds
 from quorate.core.state.gangs import GangEntry
+from tests.property.full_worlds import fresh
 from tests.unit.core.random_worlds import profile, seeds
 from tests.unit.core.world import LABELS, World, key
 
@@ -62,25 +65,25 @@ keys = st.builds(
         max_size=40,
     )
 )
-def test_gangs_that_a_decision_did_not_come_to_keep_their_place_until_something_happens(script):
-    queue, gangs, ready = Queue(), {}, set()
+def test_ready_gangs_come_as_from_a_sorted_list_whatever_happens_to_them(script):
+    ready, gangs, plain = Ready(), {}, set()
     for move, *arguments in script:
         if move == "ready":
             name, age_s = arguments
             gang = gangs.setdefault(key(name), GangEntry(key(name)))
             gang.first_created_s = float(age_s)
-            queue.make_ready([gang.key])
             ready.add(gang.key)
+            plain.add(gang.key)
         elif move == "gone":
             gangs.pop(key(arguments[0]), None)
-            ready.discard(key(arguments[0]))
+            plain.discard(key(arguments[0]))
         else:
-            taken = [gang.key for gang in islice(queue.take_ready(gangs), arguments[0])]
-            in_order = sorted(ready, key=lambda one: order_key(gangs[one]))
-            assert taken == in_order[: arguments[0]]
-            ready.difference_update(taken)
-            assert ready <= queue.ready
-            assert queue.ready.isdisjoint(taken)
+            in_order = sorted(plain, key=lambda one: order_key(gangs[one]))
+            for expected in in_order[: arguments[0]]:
+                assert ready.first(gangs) == order_key(gangs[expected])
+                assert ready.pop() == expected
+                plain.discard(expected)
+        assert plain <= set(ready)
 
 
 @profile(100)
@@ -89,53 +92,76 @@ def test_no_two_gangs_have_the_same_place(found):
     assert len({order_key(GangEntry(k)) for k in found}) == len(found)
 
 
-class PlainBlocked:
-    """What ``Blocked`` must do, slowly."""
-
-    def __init__(self):
-        self.classes = {}
-
-    def add(self, which, class_ids):
-        self.classes.pop(which, None)
-        self.classes[which] = set(class_ids)
-
-    def discard(self, which):
-        self.classes.pop(which, None)
-
-    def woken_by(self, helped):
-        return {which for which, ids in self.classes.items() if ids & helped}
+SIZES = [1, 1, 2, 3, 5]
+"""Cpus of a pod: gangs of several sizes and shapes wait for the same room."""
 
 
-class_ids = st.sets(st.integers(0, 4), max_size=3)
-moves = st.lists(
-    st.one_of(
-        st.tuples(st.just("add"), st.sampled_from(NAMES), class_ids),
-        st.tuples(st.just("discard"), st.sampled_from(NAMES)),
-        st.tuples(st.just("wake"), class_ids),
-    ),
-    max_size=40,
-)
+class OneNode:
+    """One node on which cpu alone decides: what a plain sorted list of gangs would place is known.
+
+    ``waiting`` holds ``(order, name, count, cpu)``.
+    """
+
+    def __init__(self, chance):
+        self.w, self.chance = World(), chance
+        self.cpu, self.made, self.waiting = 60, 0, []
+        self.w.node("n0", cpu=self.cpu, pods=1000)
+        self.held = {}
+        self.hold(self.cpu)
+
+    def hold(self, cpu):
+        """Another scheduler's pods take this much."""
+        for _ in range(cpu):
+            self.made += 1
+            self.held[f"filler-{self.made}"] = None
+            self.w.running(f"filler-{self.made}", "n0", cpu=1, scheduler="other")
+
+    def add(self):
+        chance = self.chance
+        for _ in range(chance.choice([1, 1, 5, 30])):
+            self.made += 1
+            name, priority = f"g{self.made:04}", chance.choice([0, 0, 0, 7])
+            count, cpu = chance.choice([1, 1, 2, 3]), chance.choice(SIZES)
+            created_s = float(chance.randint(1, 5))
+            self.w.gang(
+                name, count, dialect=LABELS, priority=priority, cpu=cpu, created_s=created_s
+            )
+            self.waiting.append(((-priority, created_s, name), name, count, cpu))
+
+    def free(self):
+        for name in list(self.held)[: self.chance.choice([1, 1, 2, 4, 9])]:
+            del self.held[name]
+            self.w.delete(name)
+
+    def end(self):
+        """A gang of ours that runs goes, and with it all its pods."""
+        running = [name for name in self.w.pods if name.startswith("g") and self.w.where(name)]
+        if running:
+            gang = self.chance.choice(running).partition("-")[0]
+            self.w.delete(*[name for name in list(self.w.pods) if name.startswith(f"{gang}-")])
+
+    def expected(self):
+        """Go through the sorted list once, and place whatever fits."""
+        placed = []
+        free = self.cpu - self.w.used("n0") // 1000
+        for one in sorted(self.waiting):
+            if one[2] * one[3] <= free:
+                free -= one[2] * one[3]
+                placed.append(one)
+        self.waiting = [one for one in self.waiting if one not in placed]
+        return [name for _, name, _, _ in placed]
 
 
-@profile(200)
-@given(moves)
-def test_blocked_gangs_are_woken_by_their_classes_and_by_no_other(script):
-    blocked, plain = Blocked(), PlainBlocked()
-    for move, *arguments in script:
-        if move == "add":
-            which, ids = key(arguments[0]), arguments[1]
-            blocked.add(which, sorted(ids))
-            plain.add(which, ids)
-        elif move == "discard":
-            blocked.discard(key(arguments[0]))
-            plain.discard(key(arguments[0]))
-        else:
-            asked = []
-            woken = blocked.woken_by(lambda c, _, h=arguments[0], a=asked: (a.append(c), c in h)[1])
-            assert woken == plain.woken_by(arguments[0])
-            assert len(asked) == len(set(asked)), "one question for each class"
-        assert list(blocked) == list(plain.classes)
-        assert len(blocked) == len(plain.classes)
+def test_gangs_of_many_kinds_are_placed_as_from_a_sorted_list():
+    for chance in fresh(40):
+        world = OneNode(chance)
+        for _ in range(30):
+            for move in chance.choices([world.add, world.free, world.end], k=2):
+                move()
+            expected = world.expected()
+            plan = world.w.decide()
+            assert [gang.key.name for gang in plan.gangs] == expected
+            world.w.settle(plan)
 
 
 @profile(100)
@@ -158,15 +184,57 @@ def test_a_gang_is_in_at_most_one_place(script):
             queue.make_ready([which])
             taken.discard(which)
         elif move == "take":
-            taken |= {gang.key for gang in queue.take_ready(gangs)}
+            while queue.ready.first(gangs) is not None:
+                taken.add(queue.ready.pop())
         elif move == "time":
             queue.time_passed(float(now_s))
-            taken -= queue.ready
+            taken -= set(queue.ready)
         elif which in taken and move == "block":
-            queue.block(which, [1])
+            queue.block(gangs[which], asleep(gangs[which]))
             taken.discard(which)
         elif which in taken and move == "off":
             queue.back_off(which, now_s + 3.0)
             taken.discard(which)
-        places = [queue.ready, set(queue.blocked), set(queue.backing_off), taken]
+        places = [set(queue.ready), set(queue.blocked), set(queue.backing_off), taken]
         assert sum(map(len, places)) == len(set().union(*places))
+
+
+def test_gangs_are_woken_when_their_time_has_come_and_once():
+    for chance in fresh(60):
+        alarms, plain = Alarms(), {}
+        for now_s in range(60):
+            which = key(chance.choice(NAMES))
+            if chance.random() < 0.6:
+                plain[which] = float(now_s + chance.randint(0, 9))
+                alarms.set(which, plain[which])
+            elif chance.random() < 0.5:
+                plain.pop(which, None)
+                alarms.discard(which)
+            assert alarms.next_s() == min(plain.values(), default=None)
+            due = {one for one, due_s in plain.items() if due_s <= now_s}
+            assert set(alarms.take_due(float(now_s))) == due
+            plain = {one: due_s for one, due_s in plain.items() if one not in due}
+            assert set(alarms) == set(plain)
+
+
+def test_a_round_names_each_gang_that_was_there_when_it_began():
+    for chance in fresh(60):
+        rounds, there, owed = Rounds(), set(), set()
+        for _ in range(80):
+            which, move = key(chance.choice(NAMES)), chance.random()
+            if move < 0.3:
+                rounds.add(which)
+                there.add(which)
+                owed.discard(which)  # its words are up to date
+            elif move < 0.5:
+                rounds.discard(which)
+                there.discard(which)
+                owed.discard(which)
+            elif move < 0.6:
+                rounds.begin()
+                owed = set(there)
+            else:
+                named = rounds.take(chance.choice([1, 2, 3]))
+                assert set(named) <= there
+                owed -= set(named)
+            assert rounds.is_under_way or not owed

@@ -29,7 +29,7 @@ class SinglesPlay(Play):
         as_kube = ("quorate", KUBE_SCHEDULER)
         self.policy = Policy(profiles=(as_kube,))
         self.scheduler, self.twin = Scheduler(self.policy), Scheduler(self.policy)
-        self.scheduler._singles = OneByOne()
+        self.scheduler.planner._singles = OneByOne()
         self.tell(ObjectChanged(Service("team", "web", WEB)))
 
     def do_node(self, node):
@@ -67,7 +67,7 @@ amounts = st.integers(0, 2**40)
 @given(st.data(), st.sampled_from(["LeastAllocated", "MostAllocated"]))
 def test_one_node_scores_as_it_does_among_others(data, strategy):
     resources = Resources()
-    gpu = resources.column("gpu")
+    [gpu] = map(resources.columns.get, resources.add(["gpu"]))
     weighed = data.draw(st.sampled_from([CPU_AND_MEMORY, (("cpu", 3), ("gpu", 2))]))
     fit = FitStrategy(strategy, weighed)
     kind = Profile(fit=fit, balanced=data.draw(st.sampled_from([CPU_AND_MEMORY, weighed])))

@@ -26,6 +26,7 @@ from quorate.core.model.storage import (
 )
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.volume_counts import UNLIMITED
+from tests.property.fresh import fresh
 
 NODES, VOLUMES, CLAIMS = ("n0", "n1"), ("v0", "v1"), ("c0", "c1")
 DRIVERS = ("one.csi", "two.csi")
@@ -150,17 +151,27 @@ class Counts(RuleBasedStateMachine):
             expected = Counter(driver for driver, _ in there)
             seen = {driver: int(column[row]) for driver, column in counts.counts.items()}
             assert {d: n for d, n in seen.items() if n} == dict(expected)
+            for volume_id in there | set(storage.sharers):
+                assert counts.is_attached(volume_id, row) == (volume_id in attached[name])
+                assert (row in counts.attached_rows(volume_id)) == (volume_id in attached[name])
             limits = dict(self.objects.get(("CSINode", name), CSINode("")).limits)
             for driver, column in counts.limits.items():
                 assert int(column[row]) == limits.get(driver, UNLIMITED)
+        rows = [self.cluster.nodes.rows[name] for name in self.nodes]
+        assert all(column[rows].any() for column in counts.counts.values())
+        limited = (self.objects.get(("CSINode", name), CSINode("")) for name in self.nodes)
+        assert counts.limits.keys() == {driver for node in limited for driver, _ in node.limits}
         running = [pod for name in self.nodes for pod in self.on(name)]
         uses = Counter(ClaimKey("team", use.name) for pod in running for use in pod.claims)
         assert storage.in_use == uses
         users = Counter(one for pod in self.pods.values() for one in self.ids_of(pod))
-        assert storage.id_users == users
+        assert {one: len(there) for one, there in storage.sharers.items()} == users
         disks = Counter((disk.plugin, disk.id) for pod in running for disk in pod.shape.disks)
-        assert {key: held.total() for key, held in storage.disks.items()} == disks
+        held = {
+            key: sum(one.total() for one in alike.values()) for key, alike in storage.disks.items()
+        }
+        assert held == disks
 
 
-Counts.TestCase.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+Counts.TestCase.settings = settings(fresh(150), stateful_step_count=50)
 TestCounts = Counts.TestCase

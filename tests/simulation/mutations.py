@@ -9,9 +9,13 @@ from typing import NamedTuple
 
 import pytest
 
+from quorate.core import waking
 from quorate.core.changes import BindFailed, BindFailure, PodBound
 from quorate.core.journal import Journal
-from quorate.core.plan import attempts, cycle, plan
+from quorate.core.lifecycle import attempts
+from quorate.core.plan import cycle, plan
+from quorate.core.queue.blocked import Blocked
+from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
 from quorate.core.scheduler import Scheduler
 from quorate.core.state import gangs
@@ -135,6 +139,10 @@ def _count_as_waiting(patch, such):
     patch.setattr("quorate.core.state.cluster.place_of", place_of)
 
 
+def a_quorum_never_lapses(patch):
+    patch.setattr(Cluster, "end_past_life", lambda self, gang: None)
+
+
 def min_is_off_by_one(patch):
     real = GangEntry.min_count.fget
     patch.setattr(GangEntry, "min_count", property(lambda gang: max(1, real(gang) - 1)))
@@ -154,16 +162,16 @@ def room_is_released_before_the_outcome(patch):
 
 def verification_is_left_out_and_a_gang_fills_one_node(patch):
     """The planner forgets what it placed in this cycle, and nobody checks it."""
-    real = cycle.Cycle._assume
+    real = cycle.Cycle._take
 
-    def forgetful(self, gang, *placed, **more):
+    def forgetful(self, one, *placed, **more):
         room = self.room
-        binds = real(self, gang, *placed, **more)
-        node = binds[0].node if binds else ""
+        real(self, one, *placed, **more)
+        node = one.binds[0].node if one.binds else ""
         self.room = room
-        return tuple(plan.Bind(b.uid, b.namespace, b.name, node) for b in binds)
+        one.binds[:] = [plan.Bind(b.uid, b.namespace, b.name, node) for b in one.binds]
 
-    patch.setattr(cycle.Cycle, "_assume", forgetful)
+    patch.setattr(cycle.Cycle, "_take", forgetful)
     patch.setattr("quorate.core.scheduler.verify_plan", lambda gangs, _: [[] for _ in gangs])
 
 
@@ -178,7 +186,40 @@ def foreign_pods_are_not_counted(patch):
 
 
 def wake_up_is_lost(patch):
-    patch.setattr(Queue, "room_grew", lambda self, could_help: None)
+    """No bucket of blocked gangs is ever looked at again."""
+    patch.setattr(Blocked, "with_room", lambda self, totals: [])
+    patch.setattr(Blocked, "opened", lambda self: [])
+    patch.setattr(Blocked, "is_open", False)
+
+
+def watched_class_never_wakes(patch):
+    """Who watches a class that is short is not told that there are slots enough."""
+    patch.setattr(Blocked, "with_room", lambda self, totals: [])
+
+
+def bucket_passes_over(patch):
+    """When one gang of a bucket had its turn, the others are taken for tried."""
+    real = Line._next
+
+    def next_and_the_rest_is_passed_over(self):
+        key = real(self)
+        likes = self._queue.blocked._likes_of
+        for bucket in [one[2] for one in self._woken if one[2].first_likes is not None]:
+            if key is not None and key not in likes and bucket.first is not None:
+                self._queue.blocked.failed(bucket.first_likes, ())
+        return key
+
+    patch.setattr(Line, "_next", next_and_the_rest_is_passed_over)
+
+
+def label_news_wake_nobody(patch):
+    """That nodes are relabelled, tainted, or gone is heard, and nobody is asked."""
+    real = waking.news_of
+
+    def without(labels, stirred, **more):
+        return real((), stirred, **{**more, "taints": False})
+
+    patch.setattr(waking, "news_of", without)
 
 
 def back_off_never_ends(patch):
@@ -194,11 +235,11 @@ def back_off_never_ends(patch):
 def hold_for_a_finished_gang(patch):
     real = Holds.settle
 
-    def settle(self, which, gang, now_s, default_s):
+    def settle(self, which, gang, now_s, policy):
         if gang is not None and gang.started:
-            real(self, which, gang, now_s, default_s)
+            real(self, which, gang, now_s, policy)
         for hold in self.of(which):
-            hold.until_s = hold.until_s or now_s + default_s
+            hold.until_s = hold.until_s or now_s + policy.hold_s
 
     patch.setattr(Holds, "settle", settle)
 
@@ -242,8 +283,9 @@ def journal_says_that_all_was_settled(patch):
 def journal_leaves_out_what_is_open(patch):
     real = attempts.Attempts.journal
 
-    def journal(self):
-        return Journal(real(self).by, real(self).made)
+    def journal(self, gangs):
+        found = real(self, gangs)
+        return Journal(found.by, found.made)
 
     patch.setattr(attempts.Attempts, "journal", journal)
 
@@ -285,6 +327,8 @@ MUTATIONS = {
         Mutation(verification_is_left_out_and_a_gang_fills_one_node, (ROOM,)),
         Mutation(foreign_pods_are_not_counted, (ROOM, TRUTH)),
         Mutation(wake_up_is_lost, (FITS,)),
+        Mutation(watched_class_never_wakes, (FITS,)),
+        Mutation(bucket_passes_over, (FITS,)),
         Mutation(back_off_never_ends, (FITS, PARTIAL)),
         Mutation(hold_for_a_finished_gang, (HELD, LOGGED)),
         Mutation(leader_binds_after_its_lease, (LEASE,)),

@@ -116,7 +116,8 @@ class Replay:
         """Take the recorded state over, at the beginning or after a difference."""
         if not self.decisions and not self.changes:
             self.decision = record.decisions
-        elif self._in_step:
+        elif self._in_step and self.scheduler is not None:
+            self.scheduler.forget_answers()
             return
         self.scheduler = _new(begin)
         try:

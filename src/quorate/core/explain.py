@@ -8,16 +8,18 @@ line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 from quorate.core.model import GangKey, Owner
-from quorate.core.plan.cycle import members_of
 from quorate.core.plan.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
+from quorate.core.plan.members import members_of
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.nominated import beside, promised_to_others
+from quorate.core.plan.nominated import beside
+from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
-from quorate.core.pod_words import disagreement, single_words
+from quorate.core.pod_words import disagreement, priority_words, single_words, task_words
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
@@ -58,8 +60,11 @@ class Explainer:
         room: Room,
         apis: dict[str, ApiWords],
         now_s: float,
+        note_defect: Callable[[GangKey, Exception], str],
     ) -> None:
         self._cluster = cluster
+        self._promises = Promises.of(cluster)
+        self._note_defect = note_defect
         self._policy = policy
         self._room = room
         self._apis = apis
@@ -67,10 +72,28 @@ class Explainer:
         self._diagnoses = Diagnoses(cluster, policy)
 
     def explain(self, key: GangKey) -> Explanation | None:
-        """Return why the gang stands where it stands; None when there is no such gang."""
+        """Return why the gang stands where it stands; None when there is no such gang.
+
+        A defect that is met here costs this gang its explanation, and nobody else.
+        """
         gang = self._cluster.gangs.get(key)
         if gang is None:
             return None
+        try:
+            return self._explain(gang)
+        except Exception as error:
+            sentence, remedy = internal_error(self._note_defect(key, error))
+            return Explanation(
+                key=key,
+                state=GangState.WAITING,
+                reason=Reason.INTERNAL_ERROR,
+                sentence=sentence,
+                remedy=remedy,
+                members=Members(needed=0),
+            )
+
+    def _explain(self, gang: GangEntry) -> Explanation:
+        key = gang.key
         reason = held_by(gang, self._cluster, self._now_s)
         sentence, remedy = "", ""
         diagnosis: Diagnosis | None = None
@@ -104,7 +127,7 @@ class Explainer:
             nodes=self._room.snapshot.nodes_alive,
             blockers=diagnosis.blockers if diagnosis else (),
             warnings=_warnings(gang),
-            held=held_for(self._cluster.holds.of(key)),
+            held=held_for(self._cluster.holds.of(key), self._cluster.holds.not_held(key)),
         )
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:
@@ -155,7 +178,7 @@ class Explainer:
         found, plain = self._diagnoses.of(gang, room, self._room)
         if not plain or found.fits:
             return Reason.BACKING_OFF, sentence, None
-        failure = gang.last_failure or sentence
+        failure = gang.memory.last_failure or sentence
         return self._room_words(gang, found)[0], _with_detail(plain, failure), found
 
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
@@ -164,7 +187,7 @@ class Explainer:
     def _room_for(self, gang: GangEntry) -> tuple[Room, list[Hold]]:
         """Return the room that the gang may use, and what is withheld from it."""
         holds, room = self._cluster.holds, self._room
-        promised = promised_to_others(gang.priority, self._cluster, gang)
+        promised = self._promises.to_others(gang.priority, gang)
         if promised:
             room = beside(room, promised, list(members_of(gang, self._cluster)), self._cluster)
         if not holds:
@@ -216,8 +239,10 @@ class Explainer:
                 return f"{api.kind} {gang.key.name} cannot be used: {defect}", "mend that field"
             case Reason.MEMBERS_DISAGREE:
                 return disagreement(gang)
+            case Reason.INTERNAL_ERROR:
+                return internal_error(gang.memory.incident)
             case Reason.BACKING_OFF:
-                failure = gang.last_failure or "the attempt's time was over"
+                failure = gang.memory.last_failure or "the attempt's time was over"
                 return f"the last attempt failed ({failure}); another follows shortly", ""
             case _:
                 return self._invalid_pod_words(gang)
@@ -233,15 +258,18 @@ class Explainer:
         counts, need = gang.counts, gang.min_count
         if gang.key.is_single:
             return single_words(next(iter(gang.members.values()))), ""
-        parts = [f"{gang.exist} of {need} members exist"]
+        of_tasks, remedy = task_words(gang)
+        parts = [f"{gang.exist} of {need} members exist", *of_tasks]
         if counts[Where.GATED]:
             verb = "is" if counts[Where.GATED] == 1 else "are"
             parts.append(f"{counts[Where.GATED]} more {verb} scheduling-gated")
-        if counts[Where.TERMINATING] or gang.evicting:
-            count = counts[Where.TERMINATING] + gang.evicting
+        if counts[Where.TERMINATING] or gang.lifecycle.evicting:
+            count = counts[Where.TERMINATING] + gang.lifecycle.evicting
             parts.append(f"{count} more {'is' if count == 1 else 'are'} terminating")
         if reason is Reason.MEMBERS_GATED:
             return "; ".join(parts), "the gates' owner has to remove them"
+        if remedy and gang.exist >= need:
+            return "; ".join(parts), remedy
         owner = self._owner(gang)
         makes = owners_make(gang, self._cluster)
         if owner is None:
@@ -332,6 +360,15 @@ class Explainer:
         return f"{gang.need} members must start together and {found.fit} fit"
 
 
+def internal_error(incident: str) -> tuple[str, str]:
+    """Return sentence and remedy for a gang with which a defect of ours was met."""
+    return (
+        f"InternalError {incident}: a defect of quorate's own was met with this gang; it is set "
+        "aside and tried again, and other gangs go on",
+        f"report the log line and the recording of {incident}",
+    )
+
+
 def _rule_remedy(rule: str) -> str:
     if rule.startswith("Spread"):
         return "free or add room in the emptiest domains, or raise maxSkew"
@@ -362,7 +399,7 @@ def _members(gang: GangEntry) -> Members:
         assumed=gang.assumed,
         waiting=gang.waits,
         gated=counts[Where.GATED],
-        terminating=counts[Where.TERMINATING] + gang.evicting,
+        terminating=counts[Where.TERMINATING] + gang.lifecycle.evicting,
         invalid=counts[Where.INVALID],
         running=phases["Running"],
         succeeded=phases["Succeeded"],
@@ -379,4 +416,5 @@ def _warnings(gang: GangEntry) -> tuple[str, ...]:
         for entry in gang.members.values()
         if entry.where is Where.REFUSED
     )
-    return (*of_object, *said, *refused)
+    of_priority = (words,) if (words := priority_words(gang)) else ()
+    return (*of_object, *of_priority, *said, *refused)

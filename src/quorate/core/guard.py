@@ -118,14 +118,13 @@ def _free(
     were let through since. ``own`` is what the cluster counts of the pod itself.
     """
     table = cluster.nodes
-    table.widen()
     node = table.nodes[row]
     assert node is not None, f"row {row} holds no node"
     free = {}
     for name, amount in node.allocatable:
         if not amount and name in cluster.devices.backed:
             continue  # devices are given instead
-        column = table.resources.column(name)
+        column = table.resources.columns[name]
         free[column] = int(table.free[row, column])
     for pod_class in others:
         for column, amount in pod_class.demands:

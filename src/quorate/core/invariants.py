@@ -20,6 +20,7 @@ from quorate.core.reasons import Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
+from quorate.core.state.pods import UNDECIDED
 
 OVERCOMMIT_TOLERATED_S = 15.0
 """Another scheduler may take room in the moment in which we bind; a kubelet then refuses a pod."""
@@ -239,7 +240,7 @@ def _miscounted(gang: GangEntry, members_max: int | None) -> str:
             return f"{gang.counts[where]} are counted as {where.name}, and {places[where]} are"
     facts = (
         ("ours", gang.ours, sum(entry.ours for entry in entries)),
-        ("being evicted", gang.evicting, sum(entry.evicting for entry in entries)),
+        ("being evicted", gang.lifecycle.evicting, sum(entry.evicting for entry in entries)),
     )
     for what, counted, found in facts:
         if counted != found:
@@ -249,7 +250,7 @@ def _miscounted(gang: GangEntry, members_max: int | None) -> str:
 
 def _misheard(gang: GangEntry) -> str:
     """Recount what the members that have no node yet say of their gang."""
-    decided = (Where.ASSUMED, Where.BOUND, Where.ENDED, Where.TERMINATING, Where.REFUSED)
+    decided = frozenset(Where) - UNDECIDED - {Where.FOREIGN}
     undecided = [
         entry.pod
         for entry in gang.members.values()
@@ -307,7 +308,7 @@ def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Vi
 
 
 def _misqueued(scheduler: Scheduler, gang: GangEntry, now_s: float) -> str:
-    key, queue = gang.key, scheduler._queue
+    key, queue = gang.key, scheduler.queue
     if key in scheduler.cluster.touched:
         return ""
     places = [
@@ -316,6 +317,7 @@ def _misqueued(scheduler: Scheduler, gang: GangEntry, now_s: float) -> str:
             ("ready", queue.ready),
             ("blocked", queue.blocked),
             ("backing off", queue.backing_off),
+            ("searched for", queue.searching),
         )
         if key in keys
     ]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorate.core.model import Pod
-from quorate.core.state.gangs import GangEntry, PodEntry, Where
+from quorate.core.state.gangs import EXISTING, GangEntry, PodEntry, Where
+from quorate.core.state.tasks import lacking
 
 _GATES_MAX = 5
 """How many names a sentence lists; a pod may have as many gates as fit into an object."""
+_TASKS_MAX = 5
+_NAME_CHARS_MAX = 60
 
 
 def single_words(entry: PodEntry) -> str:
@@ -42,3 +45,33 @@ def disagreement(gang: GangEntry) -> tuple[str, str]:
                     f"give all members of the gang the same {field}",
                 )
     return "members disagree", ""
+
+
+def task_words(gang: GangEntry) -> tuple[list[str], str]:
+    """Say which tasks have too few members, and the remedy; nothing when all have enough."""
+    missing = lacking(gang.spec, gang.members.values(), EXISTING)
+    least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
+    parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
+    more = len(parts) - _TASKS_MAX
+    wanted = " and ".join(f"{n} of task {_shown(t)}" for t, n in list(missing.items())[:_TASKS_MAX])
+    words = parts[:_TASKS_MAX] + ([f"so have {more} more tasks"] if more > 0 else [])
+    return words, f"create {wanted}, or lower spec.minTaskMember" if missing else ""
+
+
+def priority_words(gang: GangEntry) -> str:
+    """Warn of an object's priority class that a member does not have: it orders nothing then."""
+    wanted = gang.spec.priority_class if gang.spec is not None else ""
+    pods = [entry.pod for entry in gang.members.values()] if wanted else []
+    others = [pod for pod in pods if pod.priority_class != wanted]
+    if not others:
+        return ""
+    pod = min(others, key=lambda pod: pod.name)
+    has = f'has "{_shown(pod.priority_class)}"' if pod.priority_class else "has none"
+    return (
+        f'spec.priorityClassName is "{_shown(wanted)}" and pod {pod.name} {has}: the priority of '
+        "the pods counts; give them that priorityClassName"
+    )
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _NAME_CHARS_MAX else f"{name[:_NAME_CHARS_MAX]}..."

@@ -42,6 +42,8 @@ class Reason(StrEnum):
     ROOM_HELD = "RoomHeld"
     """There would be room, but it is held for replacements in other gangs."""
     BACKING_OFF = "BackingOff"
+    INTERNAL_ERROR = "InternalError"
+    """A defect of quorate's own: the gang is set aside for a while, and the others go on."""
 
     @property
     def nodes_would_help(self) -> bool:

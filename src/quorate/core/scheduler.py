@@ -3,49 +3,41 @@
 In: changes, the time, a prefix for attempt ids. Out: a ``Plan``, and explanations when asked for.
 Called by ``shell.app`` (and by the command line and the simulation in its place). Nothing here
 waits, calls out, or reads a clock: the same calls give the same plans.
+
+``decide`` is three steps: what news and time do to attempts (``_advance``), what to do now
+(``plan``, which changes nothing), and making that true (``apply``). A defect of ours costs the gang
+or object that met it: what failed is set aside (``quarantine``), and where the state may be
+damaged, it is built again from the objects in memory (``rebuilding``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import msgspec
-import numpy as np
 
+from quorate.core import policy as bounds
+from quorate.core.applying import Applier
 from quorate.core.changes import BindFailed, BindFailure, Change, PreemptionFailed
 from quorate.core.explain import ApiWords, Explainer
+from quorate.core.forking import fork
 from quorate.core.journal import Journal
+from quorate.core.lifecycle.advancing import Advance, Due
+from quorate.core.lifecycle.attempts import Attempts
+from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
-from quorate.core.plan.attempts import Attempts
-from quorate.core.plan.clearing import preempts
-from quorate.core.plan.cycle import Cycle, members_of
-from quorate.core.plan.devices.giving import take_backs
-from quorate.core.plan.filters import AttributeMasks, fits_alone, node_resources_fit
-from quorate.core.plan.held_room import end_taken, end_unusable
-from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, TakeBack, Undo
-from quorate.core.plan.preparing import Preparations, stale
-from quorate.core.plan.room import Room
-from quorate.core.plan.single import Singles
+from quorate.core.objects import Objects
+from quorate.core.plan.held_room import end_taken
+from quorate.core.plan.plan import GangBinds, Plan, Preemption
+from quorate.core.plan.tried import Decision, Failed
 from quorate.core.plan.verify import verify_plan
 from quorate.core.plan.verify_preemption import verify_preemption
+from quorate.core.planning import Planner
 from quorate.core.policy import Policy
-from quorate.core.queue.gate import held_by
+from quorate.core.quarantine import Incident, Quarantine
 from quorate.core.queue.queue import Queue
-from quorate.core.reasons import Reason
+from quorate.core.rebuilding import rebuilt
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.gangs import GangEntry
-
-
-@dataclass(slots=True)
-class _Draft:
-    """Parts of a ``Plan`` that is being made."""
-
-    gangs: list[GangBinds]
-    undo: list[Undo]
-    preparing: list[GangBinds] = field(default_factory=list)
 
 
 class Scheduler:
@@ -56,142 +48,181 @@ class Scheduler:
     ) -> None:
         self.policy = policy
         self.cluster = Cluster(policy.scheduler_names, dict(policy.profiles))
-        self._queue = Queue()
-        self._masks = AttributeMasks()
-        self._singles = Singles()
+        self._objects = Objects()
+        self._quarantine = Quarantine(identity)
         self._attempts = Attempts(policy, identity)
         self._preparations = Preparations()
         self._apis = apis or {}
-        self._held_on_version = -1
-        """Version of the nodes' attributes by which it was last asked if holds can be used."""
+        self._advance = Advance(self._attempts, self._preparations)
+        self.planner = self._new_planner()
+        self._defects = 0
+        """Decisions in a row that failed as a whole."""
+        self._places: dict[tuple[GangKey, str], int] = {}
+        """In which order the gangs of the newest plan were placed: one may rely on another."""
+        self._due = Due()
+        """What the newest step of time and news asks for: part of the next plan."""
+
+    @property
+    def queue(self) -> Queue:
+        """Who waits for what: to be read, for checks."""
+        return self.planner.queue
+
+    # News
 
     def observe(self, changes: Iterable[Change]) -> None:
-        """Take news in. Nothing is decided yet."""
+        """Take news in. Nothing is decided yet. A change that meets a defect is set aside."""
         for change in changes:
-            self.cluster.apply(change)
+            what = self._objects.note(change)
+            told: Change | None = change
+            if self._quarantine.holds(what):
+                told = self._quarantine.replace(what, change)
+            try:
+                if told is not None:
+                    self.cluster.apply(told)
+            except Exception as error:
+                self._quarantine.hold(what, change, error)
+                self._rebuild()
+
+    def _retry_held(self, now_s: float) -> None:
+        """Try again what was set aside, when it is time."""
+        for what, change in self._quarantine.due(now_s):
+            try:
+                self.cluster.apply(change)
+                self._quarantine.release(what)
+            except Exception as error:
+                self._quarantine.hold(what, change, error)
+                self._rebuild()
+
+    def _rebuild(self) -> None:
+        """Build the state again from the objects in memory: what it was may be damaged."""
+        plans = self._preparations.plans()
+        self.cluster = rebuilt(self.cluster, self._objects, self._quarantine, self.policy, plans)
+        self.planner = self._new_planner()
+
+    def _new_planner(self) -> Planner:
+        return Planner(self.cluster, self.policy, self._attempts, self._preparations)
+
+    # Decisions
 
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
-        cluster, queue = self.cluster, self._queue
-        cluster.devices.pass_time(now_s)
-        gangs, undo = self._preparations.step(cluster, now_s)
-        draft = _Draft(gangs, undo)
-        touched, evictions = self._take_news(now_s)
-        idle: list[TakeBack] = []
-        preemptions: list[Preemption] = []
-        binds_left = self.policy.binds_per_plan_max
-        singles_left = self.policy.singles_per_plan_max
-        cycle: Cycle | None = None
-        for gang in queue.take_ready(cluster.gangs):
-            touched.add(gang.key)
-            reason = held_by(gang, cluster, now_s)
-            if reason is Reason.BACKING_OFF:
-                queue.back_off(gang.key, gang.not_before_s)
-            if reason is not Reason.NONE or not gang.waits:
-                idle += take_backs(gang, cluster) if reason is not Reason.BACKING_OFF else []
-                continue
-            cycle = cycle or Cycle(cluster, self.policy, self._masks, self._room(), self._singles)
-            gang.avoid = {node: end_s for node, end_s in gang.avoid.items() if end_s > now_s}
-            if not self._preparations.holds(gang):
-                binds = self._place(gang, cycle, draft, now_s)
-                binds_left -= binds
-                singles_left -= binds if gang.key.is_single else 0
-            if gang.waits:
-                idle += take_backs(gang, cluster)
-                self._make_room(gang, cycle, preemptions)
-            if binds_left <= 0 or singles_left <= 0:
-                break
-        if cycle is not None:
-            queue.make_ready(cycle.clearings.displaced)
-        now_touched, freed, _ = cluster.take_news()
-        touched |= now_touched | cluster.holds.take_changed()
-        touched -= queue.ready  # nothing can be said of them yet, and their turn comes at once
-        cluster.grown |= freed
-        again = queue.ready or cluster.holds.ended_on or freed
-        return Plan(
-            gangs=tuple(draft.gangs),
-            preparing=tuple(draft.preparing),
-            undo=tuple(draft.undo),
-            evictions=tuple(evictions),
-            take_backs=tuple(idle),
-            preemptions=tuple(preemptions),
+        self._retry_held(now_s)
+        try:
+            if self._take_step(now_s):
+                return self.apply(self.planner.plan(self._due, now_s))
+        except Exception as error:
+            self._quarantine.note("decide", "a decision", error)
+            self._rebuild()
+        self._defects += 1
+        return Plan(wake_at_s=now_s + bounds.back_off_s(self._defects))
+
+    def _take_step(self, now_s: float) -> bool:
+        """Bring life-cycles up to date with news and time; return whether that could be done."""
+        try:
+            queue, room = self.queue, self.planner.room()
+            due = self._advance.step(self.cluster, queue, room, self.policy, now_s)
+        except Exception as error:
+            self._quarantine.note("decide", "news and time", error)
+            self._rebuild()
+            return False
+        self._due.add(due)
+        for failed in due.failed:
+            self._set_aside(failed, "decide", now_s)
+        if due.failed:
+            self._rebuild()
+        return True
+
+    def plan(self, now_s: float) -> Decision:
+        """Return what the next decision would come to. Changes nothing: asked twice, it is equal.
+
+        It is worked out on a copy of the state; see ``whatif`` for how long that takes.
+        """
+        other = fork(self)
+        if not other._take_step(now_s):
+            return Decision(Plan(), now_s)
+        return other.planner.plan(other._due, now_s)
+
+    def apply(self, decision: Decision) -> Plan:
+        """Make true what a turn decided; return what is to be sent."""
+        plan, now_s = decision.plan, decision.now_s
+        dropped: set[GangKey] = set()
+        for one in decision.tried:
+            try:
+                self._applier().apply(one, now_s)
+            except Exception as error:
+                self._set_aside(Failed(one.key, error), "apply", now_s)
+                dropped.add(one.key)
+                self._rebuild()
+        if decision.failed is not None:
+            self._set_aside(decision.failed, "decide", now_s)
+        self.cluster.precedence.next_start = decision.next_start
+        queue = self.queue
+        queue.make_ready(key for key in decision.displaced if key in self.cluster.gangs)
+        if dropped:
+            plan = _without(plan, dropped)
+        touched = {*plan.touched, *(one.key for one in decision.tried)}
+        touched, again = self._settle(touched, now_s)
+        placed = (*self._due.gangs, *(one.binds for one in decision.tried if one.binds))
+        self._places = {(one.key, one.attempt): place for place, one in enumerate(placed)}
+        self._due, self._defects = Due(), 0
+        return msgspec.structs.replace(
+            plan,
             touched=tuple(sorted(touched)),
-            wake_at_s=now_s if again else self._wake_at_s(),
+            wake_at_s=now_s if again or decision.is_more else self._wake_at_s(now_s),
         )
 
-    def _make_room(self, gang: GangEntry, cycle: Cycle, made: list[Preemption]) -> None:
-        """Preempt for what still waits, where that is done; block it until room grows."""
-        queue = self._queue
-        if preempts(gang) and len(made) >= self.policy.preemptions_per_plan_max:
-            queue.ready.add(gang.key)
-            return
-        preemption = cycle.preempt(gang)
-        if preemption is not None:
-            made.append(preemption)
-        priority = gang.priority if preempts(gang) else None
-        queue.block(gang.key, members_of(gang, self.cluster), priority)
-        if gang.avoid:
-            queue.alarms[gang.key] = min(gang.avoid.values())
+    def _applier(self) -> Applier:
+        return Applier(self.cluster, self._attempts, self._preparations)
 
-    def _place(self, gang: GangEntry, cycle: Cycle, draft: _Draft, now_s: float) -> int:
-        """Place one gang, or let go what an earlier attempt left; return how many binds it takes.
+    def _settle(self, touched: set[GangKey], now_s: float) -> tuple[set[GangKey], bool]:
+        """Return the gangs of which something else may be said, and whether to go on at once."""
+        cluster, queue = self.cluster, self.queue
+        if cluster.holds:
+            end_taken(cluster.holds, self.planner.room())
+        now_touched, freed, _ = cluster.take_news()
+        touched |= now_touched | cluster.holds.take_changed()
+        touched.update(queue.rounds.take(bounds.EXPLAINED_PER_TURN_MAX))
+        # Of those nothing can be said yet, and their turn comes at once.
+        touched = {key for key in touched if key not in queue.ready}
+        cluster.grown |= freed
+        return touched, bool(queue.ready or cluster.holds.ended_on or freed)
 
-        A plan with claims to be bound first is sent in two parts.
+    def _set_aside(self, failed: Failed, stage: str, now_s: float) -> None:
+        """Leave a gang alone for a while: a defect of ours was met with it."""
+        incident = self._quarantine.note(stage, str(failed.key), failed.error)
+        gang = self.cluster.gangs.get(failed.key)
+        if gang is not None:
+            until_s = now_s + bounds.back_off_s(gang.memory.defects + 1)
+            gang.memory.set_aside(incident.id, until_s)
+            self.queue.forget(gang.key)
+            self.queue.back_off(gang.key, until_s)
+
+    def incidents(self) -> list[Incident]:
+        """Return and forget the defects of ours that were met and contained since last asked."""
+        return self._quarantine.take_incidents()
+
+    def whatif(self, changes: Sequence[Change], now_s: float, policy: Policy | None = None) -> Plan:
+        """Return what would be decided if these changes came now. Changes nothing.
+
+        A gang, a node or a setting may be hypothetical. It runs a whole decision on a copy of the
+        state, which takes as long as copying all pods: about a second for 100,000.
         """
-        first = max(0, gang.need - 1)
-        binds = cycle.place(gang)
-        if not binds:
-            left = stale(gang, self.cluster)
-            draft.undo += [left] if left is not None else []
-            return 0
-        plan = self._attempts.begin(gang, binds, first, now_s)
-        if any(bind.prepare for bind in binds):
-            draft.preparing.append(plan)
-            self._preparations.begin(gang, plan)
-        else:
-            draft.gangs.append(plan)
-        return len(binds)
+        other = fork(self)
+        if policy is not None:
+            other.configure(policy)
+        other.observe(changes)
+        return other.decide(now_s)
 
-    def _take_news(self, now_s: float) -> tuple[set[GangKey], list[Eviction]]:
-        """Wake whom the news can help; return who differs, and evictions of attempts that ended."""
-        cluster, queue = self.cluster, self._queue
-        touched, grown, nodes_differ = cluster.take_news()
-        grown |= self._settle_holds(touched, now_s)
-        touched |= cluster.holds.take_changed()
-        changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
-        self._note_refusals(changed, now_s)
-        for gang in changed:
-            self._attempts.resume(gang, cluster.found, now_s)
-        ended, evictions = self._attempts.end_due(now_s)
-        self._attempts.note_failures([*changed, *ended], now_s)
-        touched.update(gang.key for gang in ended)
-        for gang in ended:
-            cluster.precedence.may_go(gang)
-        queue.make_ready(touched)
-        queue.time_passed(now_s)
-        stirred = cluster.neighbours.take_stirred()
-        devices, classes = cluster.devices.take_stirred()
-        if grown or stirred or devices:
-            self._wake(sorted(grown), stirred, devices=devices, classes=classes)
-        if grown:
-            touched.update(cluster.not_admitted())
-        if nodes_differ:
-            touched.update(queue.blocked)
-        return touched, evictions
+    def forget_answers(self) -> None:
+        """Forget what follows from the rest: a state that is written down begins without it."""
+        self.planner.forget_answers()
 
-    def _settle_holds(self, touched: set[GangKey], now_s: float) -> set[int]:
-        """Give new holds their time and end what is over; return rows that are held no more."""
-        cluster, holds = self.cluster, self.cluster.holds
-        for key in touched:
-            holds.settle(key, cluster.gangs.get(key), now_s, self.policy.hold_s)
-        if holds:
-            holds.end_due(now_s)
-            end_taken(cluster)
-            if holds.changed or self._held_on_version != cluster.nodes.attributes_version:
-                self._held_on_version = cluster.nodes.attributes_version
-                end_unusable(cluster, self._room())
-        rows = cluster.nodes.rows
-        return {rows[node] for node in holds.take_ended_on() if node in rows}
+    def configure(self, policy: Policy) -> None:
+        """Take another policy; the state is built again for it."""
+        self.policy = self._attempts.policy = policy
+        self._rebuild()
+
+    # Checks
 
     def verified(self, plan: Plan) -> tuple[Plan, list[str]]:
         """Return the plan without the gangs that fail verification, and what was wrong with them.
@@ -200,8 +231,12 @@ class Scheduler:
         """
         problems: list[str] = []
         bad: set[tuple[GangKey, str]] = set()
-        gangs = (*plan.preparing, *plan.gangs)
-        for gang, wrong in zip(gangs, verify_plan(gangs, self.cluster), strict=True):
+        places, last = self._places, len(self._places)
+        gangs = sorted(
+            (*plan.preparing, *plan.gangs),
+            key=lambda gang: places.get((gang.key, gang.attempt), last),
+        )
+        for gang, wrong in zip(gangs, self._verify(gangs), strict=True):
             if wrong:
                 problems += wrong
                 bad.add((gang.key, gang.attempt))
@@ -218,11 +253,33 @@ class Scheduler:
         left = {"gangs": gangs_left, "preparing": preparing, "preemptions": sound}
         return msgspec.structs.replace(plan, **left), problems
 
+    def _verify(self, gangs: Sequence[GangBinds]) -> list[list[str]]:
+        """Return what is wrong with each gang's binds. One that cannot be checked is not sent."""
+        try:
+            return verify_plan(gangs, self.cluster)
+        except Exception as error:
+            self._quarantine.note("verify", "a plan", error)
+            self._rebuild()
+        found: list[list[str]] = []
+        for gang in gangs:
+            try:
+                found += verify_plan((gang,), self.cluster)
+            except Exception as error:
+                incident = self._quarantine.note("verify", str(gang.key), error)
+                found.append([f"InternalError {incident.id}: the plan could not be checked"])
+                self._rebuild()
+        return found
+
     def _verified_preemptions(self, plan: Plan, problems: list[str]) -> tuple[Preemption, ...]:
         """Return the preemptions without those that fail verification; add what is wrong."""
         sound = []
         for one in plan.preemptions:
-            if wrong := verify_preemption(one, self.cluster):
+            try:
+                wrong = verify_preemption(one, self.cluster)
+            except Exception as error:
+                incident = self._quarantine.note("verify", str(one.key), error)
+                wrong = [f"InternalError {incident.id}: a preemption could not be checked"]
+            if wrong:
                 problems += wrong
                 uids = tuple(victim.uid for victim in one.victims)
                 self.observe([PreemptionFailed(one.uid, uids, wrong[0])])
@@ -240,65 +297,35 @@ class Scheduler:
 
     def journal(self) -> Journal:
         """Return which attempts are open, for whoever leads after us. Changes nothing."""
-        return self._attempts.journal()
+        return self._attempts.journal(self.cluster.gangs)
 
     def explainer(self, now_s: float) -> Explainer:
         """Return what answers why gangs stand where they stand, as of now."""
-        return Explainer(self.cluster, self.policy, self._room(), self._apis, now_s)
+        room = self.planner.room()
+        return Explainer(self.cluster, self.policy, room, self._apis, now_s, self._note_unexplained)
 
-    def _room(self) -> Room:
-        return Room(self.cluster.snapshot(), self._masks)
+    def _note_unexplained(self, key: GangKey, error: Exception) -> str:
+        return self._quarantine.note("explain", str(key), error).id
 
-    def _wake(self, rows: list[int], stirred: set[int], *, devices: bool, classes: bool) -> None:
-        """Wake the blocked gangs of which one more pod fits on one of the rows.
-
-        Those whose rules look at pods that came or went may fit anywhere; ``stirred`` are the
-        selectors of such pods. ``devices`` says that some are free or new, ``classes`` that
-        device classes are different.
-        """
-        if not self._queue.blocked:
-            return
-        room = self._room()
-        free = room.free[rows]
-        bound = self.cluster.precedence.bound
-
-        def could_help(pod_class: PodClass, priority: int | None) -> bool:
-            left = free
-            if priority is not None and bound is not None:
-                left = free + bound.below(priority, np.array(rows), free.shape[1])
-            slots = node_resources_fit.slots(pod_class, left)
-            if np.any((slots > 0) & room.mask(pod_class)[rows]):
-                return True
-            if devices and (pod_class.ask is not None or pod_class.shape.extended):
-                return classes or bool(room.slots(pod_class).any())
-            concerns = self.cluster.neighbours.concerns(pod_class) if stirred else frozenset()
-            if stirred.isdisjoint(concerns) or not fits_alone(pod_class, room).any():
-                return False
-            return bool(room.slots(pod_class).any())
-
-        self._queue.room_grew(could_help)
-        # The gate adds up the room of all nodes: also of those that take no pod of the gang.
-        self._queue.make_ready(
-            gang.key
-            for gang in self.cluster.held_by_min_resources()
-            if not shortage(gang, room, self.cluster.resources)
+    def _wake_at_s(self, now_s: float) -> float | None:
+        queue, cluster = self.queue, self.cluster
+        due = (
+            queue.next_s(),
+            self._attempts.wake_at_s(cluster.gangs),
+            cluster.holds.wake_at_s(),
+            cluster.devices.due_s(),
+            self._quarantine.due_s(),
+            now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
+        return min((due_s for due_s in due if due_s is not None), default=None)
 
-    def _note_refusals(self, gangs: list[GangEntry], now_s: float) -> None:
-        """Remember the nodes whose kubelets refused a member."""
-        until_s = now_s + self.policy.avoid_s
-        for gang in gangs:
-            for node in gang.refused_by:
-                gang.avoid[node] = until_s
-            gang.refused_by.clear()
 
-    def _wake_at_s(self) -> float | None:
-        due = [*self._queue.backing_off.values(), *self._queue.alarms.values()]
-        of = (
-            self._attempts.wake_at_s(),
-            self.cluster.holds.wake_at_s(),
-            self.cluster.devices.due_s(),
-        )
-        for soon_s in of:
-            due += [] if soon_s is None else [soon_s]
-        return min(due, default=None)
+def _without(plan: Plan, gangs: set[GangKey]) -> Plan:
+    """Return the plan without what was decided for these gangs: it could not be made true."""
+    return msgspec.structs.replace(
+        plan,
+        gangs=tuple(one for one in plan.gangs if one.key not in gangs),
+        preparing=tuple(one for one in plan.preparing if one.key not in gangs),
+        undo=tuple(one for one in plan.undo if one.key not in gangs),
+        preemptions=tuple(one for one in plan.preemptions if one.key not in gangs),
+    )

@@ -13,6 +13,7 @@ from typing import cast
 
 import msgspec
 
+from quorate.core import policy
 from quorate.core.model import GangKey, GangSpec, Owner
 from quorate.core.quantity import QuantityError, is_node_resource, parse_amount
 from quorate.dialects.base import INT32_MAX, Malformed
@@ -112,6 +113,8 @@ def resources(where: JsonObject, key: str, path: str) -> tuple[tuple[str, int], 
         counted = name == "pods" or is_node_resource(name)
         if amount and counted and not name.startswith(_QUOTA_PREFIXES):
             amounts.append((name, amount))
+    if len(amounts) > (most := policy.RESOURCES_PER_POD_MAX):
+        raise FieldError(f"{path}: {len(amounts)} resources are too many; write {most} at most")
     return tuple(amounts)
 
 

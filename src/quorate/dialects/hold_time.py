@@ -16,6 +16,9 @@ from quorate.dialects.fields import UNREADABLE
 
 HOLD_SECONDS = "quorate.dev/hold-seconds"
 HOLD_S_MAX = 86_400.0
+FOR_NOBODY = (
+    f"annotation {HOLD_SECONDS} holds nothing for a pod without a controller: nobody makes another"
+)
 
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -54,4 +57,5 @@ def with_hold_time(spec: GangSpec, raw: bytes) -> GangSpec:
     except UNREADABLE:
         return spec  # the annotations are not what they have to be, and the rest is usable
     hold_s, warning = read(annotations)
-    return msgspec.structs.replace(spec, hold_s=hold_s, warning=warning)
+    both = "; ".join(said for said in (spec.warning, warning) if said)
+    return msgspec.structs.replace(spec, hold_s=hold_s, warning=both)

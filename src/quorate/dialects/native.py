@@ -33,6 +33,7 @@ def decode(raw: bytes) -> GangSpec:
     meta, whole = fields.read_object(raw)
     try:
         spec = fields.mapping(whole, "spec", "spec")
+        _refuse_topology(spec)
         return GangSpec(
             key=GangKey(meta.namespace, NAME, meta.name),
             min_count=_min_count(spec),
@@ -42,6 +43,15 @@ def decode(raw: bytes) -> GangSpec:
         )
     except fields.FieldError as error:
         return fields.invalid_gang(NAME, meta, str(error))
+
+
+def _refuse_topology(spec: fields.JsonObject) -> None:
+    path = "spec.schedulingConstraints"
+    if fields.mapping(spec, "schedulingConstraints", path).get("topology"):
+        raise fields.FieldError(
+            f"{path}.topology: it cannot be kept, topologies are not supported yet; make the "
+            "PodGroup without it, and give the pods affinity to one another by that label"
+        )
 
 
 def _min_count(spec: fields.JsonObject) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from quorate.core import policy
 from quorate.core.model import GangKey, GangSpec, Membership
 from quorate.core.reasons import GangState, GangView, Reason
 from quorate.dialects import conditions, fields
@@ -17,6 +18,8 @@ NAME = "volcano"
 RESOURCE: Resource | None = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 ANNOTATION = "scheduling.k8s.io/group-name"
 NAMED_BY = f"annotation {ANNOTATION}"
+TASK = "volcano.sh/task-spec"
+"""The annotation, or else the label, that names a pod's task, as ``spec.minTaskMember`` does."""
 
 _TRANSITION_ID = "quorate"
 """Volcano writes its session's uid here; a stable text keeps the status free of churn."""
@@ -26,7 +29,10 @@ _TOO_FEW_PODS = (Reason.NOT_ENOUGH_MEMBERS, Reason.OWNER_MAKES_TOO_FEW, Reason.M
 def membership(facts: PodFacts) -> Membership | None:
     """Return the gang named by the annotation, the only key that Volcano's scheduler reads."""
     name = facts.annotations.get(ANNOTATION)
-    return Membership(GangKey(facts.namespace, NAME, name)) if name else None
+    if not name:
+        return None
+    task = facts.annotations.get(TASK) or facts.labels.get(TASK, "")
+    return Membership(GangKey(facts.namespace, NAME, name), task=task)
 
 
 def decode(raw: bytes) -> GangSpec:
@@ -34,20 +40,83 @@ def decode(raw: bytes) -> GangSpec:
     meta, whole = fields.read_object(raw)
     try:
         spec = fields.mapping(whole, "spec", "spec")
-        queue = spec.get("queue")
-        if queue is not None and not isinstance(queue, str):
-            raise fields.FieldError(f"spec.queue: {fields.shown(queue)} is not a name; write one")
+        queue = _name(spec, "queue")
+        min_count = fields.whole_number(spec, "minMember", "spec.minMember", least=0) or 0
+        _refuse_subgroups(spec)
+        by_task, of_tasks = _min_by_task(spec, min_count)
         return GangSpec(
             key=GangKey(meta.namespace, NAME, meta.name),
-            min_count=fields.whole_number(spec, "minMember", "spec.minMember", least=0) or 0,
+            min_count=min_count,
             uid=meta.uid,
             created_s=meta.created_s,
             min_resources=fields.resources(spec, "minResources", "spec.minResources"),
-            queue=queue or "",
+            queue=queue,
             owner=meta.owner,
+            warning="; ".join(said for said in (_of_topology(spec), of_tasks) if said),
+            min_by_task=by_task,
+            priority_class=_name(spec, "priorityClassName"),
         )
     except fields.FieldError as error:
         return fields.invalid_gang(NAME, meta, str(error))
+
+
+def _name(spec: fields.JsonObject, field: str) -> str:
+    value = spec.get(field)
+    if value is not None and not isinstance(value, str):
+        raise fields.FieldError(f"spec.{field}: {fields.shown(value)} is not a name; write one")
+    return value or ""
+
+
+def _min_by_task(
+    spec: fields.JsonObject, min_count: int
+) -> tuple[tuple[tuple[str, int], ...], str]:
+    """Return the minimum of each task, and a warning where they do not count.
+
+    By Volcano's rule (CheckTaskValid and CheckTaskReady of its job_info.go) they count only where
+    minMember is no less than their sum. Its controller writes all replicas of each task for a Job
+    whose minAvailable is smaller.
+    """
+    path = "spec.minTaskMember"
+    written = fields.mapping(spec, "minTaskMember", path)
+    if len(written) > policy.TASKS_PER_GANG_MAX:
+        most = policy.TASKS_PER_GANG_MAX
+        raise fields.FieldError(f"{path}: {len(written)} tasks are too many; write {most} at most")
+    least = {
+        task: fields.whole_number(written, task, f"{path}.{task[:100]}", least=0) or 0
+        for task in sorted(written)
+    }
+    total = sum(least.values())
+    if total > min_count:
+        return (), (
+            f"{path} adds up to {total}, which is more than spec.minMember {min_count}: "
+            "as in Volcano, minMember alone counts then"
+        )
+    return tuple((task, count) for task, count in least.items() if count), ""
+
+
+def _of_topology(spec: fields.JsonObject) -> str:
+    """Return a warning about a soft topology. Raises ``FieldError`` for a hard one."""
+    path = "spec.networkTopology"
+    if spec.get("networkTopology") is None:
+        return ""
+    mode = fields.mapping(spec, "networkTopology", path).get("mode") or "hard"  # the default
+    if mode == "soft":
+        return f"{path} is soft and not looked at: members go to any nodes that have room"
+    if mode != "hard":
+        said = fields.shown(mode)
+        raise fields.FieldError(f"{path}.mode: {said} is neither hard nor soft; write soft")
+    raise fields.FieldError(
+        f"{path}.mode: hard cannot be kept, topologies are not supported yet; write soft, or "
+        f"remove {path} and give the pods affinity to one another by a label of the nodes"
+    )
+
+
+def _refuse_subgroups(spec: fields.JsonObject) -> None:
+    if spec.get("subGroupPolicy"):
+        raise fields.FieldError(
+            "spec.subGroupPolicy: it cannot be kept, subgroups are not supported yet; "
+            "remove it, or make a PodGroup for each subgroup"
+        )
 
 
 def status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:

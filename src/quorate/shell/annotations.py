@@ -6,6 +6,8 @@ another; that of the Lease is written by ``shell.leader`` and read by ``shell.ha
 
 ATTEMPT = "quorate.dev/attempt"
 ATTEMPT_SIZE = "quorate.dev/attempt-size"
+GANG = "quorate.dev/gang"
+"""The gang that a Binding was of, as the journal names it: a label may name another one later."""
 HELD_FOR, HELD_UNTIL = "quorate.dev/held-for", "quorate.dev/held-until"
 """On Events about held slots: the gang as ``dialect/name``, and the end of the last hold."""
 STARTED = "quorate.dev/started"

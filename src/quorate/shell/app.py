@@ -37,6 +37,7 @@ from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leader import Elector, LeaseTimes
+from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.outcomes import tell
 from quorate.shell.report.owners import OwnerLookup
@@ -87,6 +88,7 @@ class App:
         self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
         self.recorder = Recorder(self.scheduler, api_words(), attempts_by, recorded_bytes)
+        self.incidents = Incidents(self.metrics, clock)
         self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._feed = Feed(
@@ -322,6 +324,7 @@ class App:
             plan, problems = self.scheduler.verified(plan)
             self.recorder.verified(plan, problems)
         self.metrics.cycles.inc()
+        self.incidents.tell(self.scheduler.incidents())
         for problem in problems:
             self.metrics.unverified.inc()
             log.error("a plan failed verification and was not sent", problem=problem)
@@ -396,5 +399,6 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
     app = App(config, connect, SystemClock(), identity)
     expected = LeaseLostError, ServeError
-    async with written_when_asked(app.recorder, config.recorder.path, expected):
+    async with written_when_asked(app.recorder, config.recorder.path, expected) as record:
+        app.incidents.record = record
         await app.run(stop)

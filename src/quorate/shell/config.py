@@ -168,6 +168,13 @@ def _check_together(config: Config, reader: Reader) -> None:
         "Raise backoffMaxSeconds or lower backoffSeconds.",
     )
     reader.expect(
+        policy.hold_s <= policy.hold_s_max,
+        ("holdSlotSeconds", "holdSlotMaxSeconds"),
+        f"slots would be held for {policy.hold_s:g} s where nobody asks for a length, and"
+        f" {policy.hold_s_max:g} s are the most that may be asked for",
+        "Lower holdSlotSeconds or raise holdSlotMaxSeconds.",
+    )
+    reader.expect(
         not config.guard.enabled or bool(config.guard.cert_file and config.guard.key_file),
         ("guard.enabled", "guard.certFile", "guard.keyFile"),
         "the guard serves HTTPS and has no certificate with a key",
@@ -239,6 +246,7 @@ _HEAD_REMEDY = f"Start it with:\napiVersion: {API_VERSION}\nkind: {KIND}"
 _DAY_S = 86_400.0
 _ATTEMPT_TIMEOUT_S_MAX = Policy().attempt_timeout_s_max
 _BIND_CONCURRENCY_MAX = 1024
+_HELD_SLOTS_MAX = 100_000
 
 _ELECTION = {
     "enabled": Field("enabled", boolean),
@@ -273,6 +281,11 @@ _TOP = {
     "profiles": Field("profiles", profiles(_dns_name)),
     "attemptTimeoutSeconds": Field("attempt_timeout_s", number(1, _ATTEMPT_TIMEOUT_S_MAX)),
     "holdSlotSeconds": Field("hold_s", number(0, HOLD_S_MAX)),
+    "holdSlotMaxSeconds": Field("hold_s_max", number(0, HOLD_S_MAX)),
+    "heldSlotsMaxPerGang": Field("held_slots_per_gang_max", whole_number(0, _HELD_SLOTS_MAX)),
+    "heldSlotsMaxPerNamespace": Field(
+        "held_slots_per_namespace_max", whole_number(0, _HELD_SLOTS_MAX)
+    ),
     "backoffSeconds": Field("backoff_s", number(0.01, _DAY_S)),
     "backoffMaxSeconds": Field("backoff_s_max", number(0.01, _DAY_S)),
     "leaderElection": Field("leader_election", section(_ELECTION)),

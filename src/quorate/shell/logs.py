@@ -14,6 +14,8 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 def set_up(level: str, style: Literal["json", "text"]) -> None:
     """Send all logs to standard error; those of libraries only when they warn."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    # It warns of each device for which a selector is broken; reasons of pods say so once.
+    logging.getLogger("cel").setLevel(logging.ERROR)
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if style == "json"

@@ -22,7 +22,7 @@ from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
 from quorate.shell.kube.paths import pod_path
-from quorate.shell.report.held import HELD, RELEASED
+from quorate.shell.report.held import HELD, NOT_HELD, RELEASED
 
 _EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events?{}"
 _NAMESPACES_ASKED_MAX = 20
@@ -81,9 +81,9 @@ async def with_told(
 async def _held_in(
     client: KubeClient, namespace: str, gangs: Iterable[GangKey], now_s: float
 ) -> dict[GangKey, str]:
-    """Return the newest note of each gang of which it says that something is held now."""
+    """Return the newest note of each gang, if it says what is held now or is not."""
     events: list[_Event] = []
-    for reason in (HELD, RELEASED):
+    for reason in (HELD, NOT_HELD, RELEASED):
         query = urlencode({"fieldSelector": f"reason={reason}"})
         try:
             raw = await client.get(_EVENTS.format(namespace, query))
@@ -101,7 +101,7 @@ async def _held_in(
 
 def _is_held(event: _Event, now_s: float) -> bool:
     until_s = parse_time((event.metadata.annotations or {}).get(HELD_UNTIL, ""))
-    return event.reason == HELD and until_s is not None and until_s > now_s
+    return event.reason != RELEASED and until_s is not None and until_s > now_s
 
 
 async def _as_told(client: KubeClient, scheduler: Scheduler, one: Explanation) -> Explanation:

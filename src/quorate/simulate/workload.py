@@ -27,6 +27,8 @@ _GROUPS = {
 }
 _NAME_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 _FINALIZER = "simulation/tally"
+_OWNER_API = "simulation.quorate.dev/v1"
+"""Of the controllers, which cannot say how many pods they make."""
 _LOOK_S = 0.5
 _TTL_S = 2.0
 _RULES = 0.3
@@ -188,7 +190,13 @@ class Workload:
         if job.gated_s and job.made <= job.size:
             spec["schedulingGates"] = [{"name": "simulation/gate"}]
         annotations = {"quorate.dev/complete-after": f"{job.runs_s:.1f}s"} if job.runs_s else {}
-        metadata: Object = {"name": name, "labels": labels, "annotations": annotations}
+        owner = {"apiVersion": _OWNER_API, "kind": "Job", "name": job.name, "uid": job.name}
+        metadata: Object = {
+            "name": name,
+            "labels": labels,
+            "annotations": annotations,
+            "ownerReferences": [{**owner, "controller": True}],
+        }
         if job.lingers_s:
             metadata["finalizers"] = [_FINALIZER]
         with contextlib.suppress(ApiError):  # an earlier one of that name is still going

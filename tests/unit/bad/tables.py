@@ -116,6 +116,13 @@ UNREADABLE_PODS = {
         INVALID,
         "spec.containers[0].resources.requests.cpu: '-1' is negative",
     ),
+    "a selector above all bounds": Case(
+        near(
+            labelSelector={"matchExpressions": [wants(f"k{i}", "In", "v") for i in range(257)]},
+        ),
+        INVALID,
+        "podAntiAffinity: 257 expressions are too many, 256 are the most",
+    ),
     "request: 1e99": Case(
         container(resources={"requests": {"memory": "1e99"}}),
         INVALID,
@@ -215,7 +222,7 @@ IMPOSSIBLE_PODS = {
         near(
             labelSelector={
                 "matchExpressions": [
-                    wants(f"k{i}", "In", *(f"v{j}" for j in range(50))) for i in range(500)
+                    wants(f"k{i}", "In", *(f"v{j}" for j in range(16))) for i in range(256)
                 ]
             }
         ),

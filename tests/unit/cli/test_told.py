@@ -64,6 +64,8 @@ RELEASED = event("SlotReleased", 2, until="", note="no room is held for replacem
         ([event("SlotHeld", 1)], NOTE),
         ([event("SlotHeld", 1), RELEASED], ""),
         ([event("SlotHeld", 3), RELEASED], NOTE),
+        ([event("SlotNotHeld", 1)], NOTE),
+        ([event("SlotNotHeld", 1, until=PAST)], ""),
         ([event("SlotHeld", 1, until=PAST)], ""),
         ([event("SlotHeld", 1, until="soon")], ""),
         ([event("SlotHeld", 1, gang="x-k8s/another")], ""),

@@ -7,7 +7,6 @@ always hold. Its accounts are plain dictionaries that share nothing with the cor
 import random
 
 import msgspec
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from quorate.core.changes import (
@@ -38,21 +37,11 @@ from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.gangs import Where
+from tests.property.fresh import fresh
 from tests.unit.core.random_terms import NAMESPACES, random_terms
 from tests.unit.core.world import GPU, LABELS, TEAM, key
 
-
-def profile(examples: int) -> settings:
-    """Return settings under which each run is the same and a failure prints its blob."""
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        print_blob=True,
-        deadline=None,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
-    )
-
+profile = fresh
 
 NODES = ("n0", "n1", "n2", "n3")
 PORTS = (HostPort("TCP", "0.0.0.0", 80), HostPort("TCP", "10.0.0.1", 80), HostPort("UDP", "::", 9))
@@ -330,7 +319,7 @@ class Play:
         if not before and not gang.key.is_single:
             assert len(gang.binds) >= where.min_count
         if not where.started:
-            assert where.bound - where.evicting + where.assumed >= where.min_count
+            assert where.bound - where.lifecycle.evicting + where.assumed >= where.min_count
 
     def check_nodes(self, names, plan):
         """No node is over its allocatable in what the new binds ask for."""
@@ -354,7 +343,7 @@ class Play:
 
     def evict(self, eviction):
         gang = self.scheduler.cluster.gangs[eviction.key]
-        assert not gang.once_quorate, "a gang that was quorate is not torn down"
+        assert not gang.lifecycle.once_quorate, "a gang that was quorate is not torn down"
         assert self.pods[eviction.uid].node
         del self.pods[eviction.uid]
         self.current = {n: u for n, u in self.current.items() if u != eviction.uid}

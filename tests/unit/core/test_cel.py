@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from quorate.core import policy
 from quorate.core.model.devices import Capacity, DeviceTraits
-from quorate.core.plan.devices.cel_text import names_only
-from quorate.core.plan.devices.expressions import Broken, Expressions
+from quorate.core.plan.devices import cel_cost
+from quorate.core.plan.devices.cel_names import names_only
+from quorate.core.plan.devices.cel_programs import Broken, Library, Program
+from quorate.core.plan.devices.cel_text import rewrite
+from quorate.core.plan.devices.expressions import Expressions
+from quorate.core.state.pools import SharedTraits
 from tests.unit.core.devices import attribute
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +33,7 @@ C = 'device.capacity["dra.example.com"]'
 
 
 def ask(expression: str) -> bool | Broken:
-    return Expressions().matches(expression, 0, TRAITS)
+    return Expressions().matches(expression, SharedTraits(TRAITS))
 
 
 @pytest.mark.parametrize(
@@ -86,12 +91,12 @@ def test_what_is_wrong_is_said(expression, said):
 
 def test_an_attribute_of_a_kind_that_is_not_known_is_said():
     strange = DeviceTraits("d", (attribute("a", 1)._replace(kind=""),))
-    assert "unsupported attribute value" in Expressions().matches("true", 0, strange)
+    assert "unsupported attribute value" in Expressions().matches("true", SharedTraits(strange))
 
 
 def test_a_version_that_is_none_is_said():
     strange = DeviceTraits("d", (attribute("v", "1.2"),))
-    assert "'1.2' is not a semantic version" in Expressions().matches("true", 0, strange)
+    assert "'1.2' is not a semantic version" in Expressions().matches("true", SharedTraits(strange))
 
 
 @pytest.mark.parametrize(
@@ -122,18 +127,145 @@ def nested(depth: int, within: str = TEN) -> str:
     return f"{opened}true{')' * depth}"
 
 
-def test_what_takes_too_long_is_refused_before_it_is_tried():
-    assert ask(nested(4)) is True
-    refused = ask(nested(8))
-    assert isinstance(refused, Broken)
-    assert refused == "CEL compile error: it may take more than 1000000 steps"
-    assert ask(f"{nested(3)} && {nested(3)} && {nested(3)}") is True, "one after the other adds up"
+def doubled(times: int) -> str:
+    """Return what names a text, twice that text, four times it, and so on."""
+    values = ['"aaaa"', *(f"a{i} + a{i}" for i in range(times))]
+    opened = "".join(f"cel.bind(a{i}, {value}, " for i, value in enumerate(values))
+    return f"{opened}a{times}.size() > 0{')' * len(values)}"
 
 
-def test_a_list_of_unknown_length_counts_as_a_long_one():
-    refused = ask(nested(4, '"a,b".split(",")'))
-    assert isinstance(refused, Broken)
-    assert "1000000 steps" in refused
+COSTS = "CEL compile error: it may cost more than 500000 tenths of a microsecond to evaluate"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        nested(8),
+        " && ".join([nested(4)] * 10),
+        nested(4, '"a,b".split(",")'),
+        f"[1, 2, 3].all(x, [1, 2, 3].all(y, {TEN}.all(z, {TEN}.all(u, {A}.uuid != 'a'))))",
+        doubled(25),
+        '["a"]'
+        + "".join(f".map(x{i}, x{i} + x{i} + x{i} + x{i})" for i in range(12))
+        + "[0] == ''",
+        "lists.range(1000).map(x, x).size() > 0",
+        "lists.range(1000).distinct().size() > 0",
+        '"aaaaaaaaaa".replace("a", "' + "b" * 900 + '").replace("b", "' + "c" * 900 + '") == ""',
+        f'{A}.kind.matches(r"\\w{{250}}")',
+        f'{A}.kind.matches("((.{{100}}){{100}}){{9}}")',
+        f'{A}.kind.matches(r"[]\\w]{{250}}")',
+    ],
+)
+def test_what_takes_too_long_is_refused_before_it_is_tried(expression):
+    assert ask(expression) == COSTS
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        nested(4),
+        f"{nested(3)} && {nested(3)} && {nested(3)}",
+        doubled(12),
+        "device.attributes.exists(d, device.attributes[d].exists(k, k == 'kind'))",
+        "lists.range(300).all(x, x >= 0)",
+        f"{TEN}.map(x, {TEN}.map(y, x + y)).size() == 10",
+        f'{A}.kind.matches("^[x]{{1}}$") && !{A}.kind.matches("^[0-9a-f]{{8}}-[0-9a-f]{{12}}$")',
+        f"!({A}.uuid in [{', '.join(repr(f'GPU-{i:036}') for i in range(220))}])",
+    ],
+)
+def test_what_people_may_write_is_cheap_enough(expression):
+    assert ask(expression) is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (f'{A}.kind.matches("x" + "y")', "the pattern of matches has to be written out"),
+        (f"{A}.kind.matches({A}.kind)", "the pattern of matches has to be written out"),
+        (f'{A}.kind.matches(r"(?x)\\w {{250}}")', "with the flag x is not supported"),
+        (f'{A}.kind.matches("\\x5c")', "one text without escapes"),
+    ],
+)
+def test_a_pattern_whose_cost_cannot_be_told_is_refused(expression, said):
+    found = ask(expression)
+    assert isinstance(found, Broken)
+    assert found.startswith("CEL compile error: ")
+    assert said in found
+
+
+def of_length(characters: int) -> str:
+    return f'"{"a" * (characters - 7)}" != ""'
+
+
+@pytest.mark.parametrize(
+    ("bound", "make", "said"),
+    [
+        ("CEL_TEXT_MAX", lambda n: of_length(n - 1), "it has 10241 characters"),
+        ("CEL_TOKENS_MAX", lambda n: "0 < 1" + " + 0" * ((n - 3) // 2) + "!"[: (n - 3) % 2], ""),
+        ("CEL_DEPTH_MAX", lambda n: "(" * (n - 1) + "true" + ")" * (n - 1), "nested too deeply"),
+        ("CEL_LIST_MAX", lambda n: f"lists.range({n}).size() > 0", "lists.range makes at most"),
+    ],
+)
+def test_bounds_hold_below_at_and_above(bound, make, said):
+    most = getattr(policy, bound)
+    for size in (most - 1, most):
+        found = ask(make(size))
+        assert found is True or bound == "CEL_TOKENS_MAX", (size, found)
+        assert "names, numbers, texts and signs" not in str(found)
+    above = ask(make(most + 1))
+    assert isinstance(above, Broken)
+    assert (said or "it has more than 2000 names, numbers, texts and signs") in above
+
+
+def test_the_cost_of_an_expression_is_bounded_exactly(monkeypatch):
+    cost = rewrite(nested(2)).cost  # it looks nothing up
+    for most, fits in ((cost + 1, True), (cost, True), (cost - 1, False)):
+        monkeypatch.setattr(policy, "CEL_COST_MAX", most)
+        assert (ask(nested(2)) is True) is fits
+
+
+def test_an_evaluation_counts_what_the_device_has():
+    library, few = Library(), DeviceTraits("d", (attribute("a", 1),))
+    many = DeviceTraits("d", tuple(attribute(f"a{i}", 1) for i in range(32)))
+    plain = Program('device.driver == "d"', library)
+    looks = Program('device.attributes["d"].a == 1', library)
+    assert looks.steps(few) < looks.steps(many) < 2 + cel_cost.LOOKUP_MAX
+    assert plain.steps(few) >= 1
+    often = Program(f'{TEN}.all(x, device.attributes["d"].a1 == x)', library)
+    assert often.steps(many) > 9 * (looks.steps(many) - 1)
+    assert Program("1 +", library).steps(many) == 1
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["[1][5] == 1", "[][0] == 1", '{"a": 1}["b"] == 1', "[1].slice(0, 9) == [1]", '"" == "a"[0]'],
+)
+def test_whatever_the_library_raises_is_broken(expression):
+    assert isinstance(ask(expression), Broken)
+
+
+class PanicError(BaseException):
+    """As the library's own panics, which are no ``Exception``."""
+
+
+@pytest.mark.parametrize("error", [PanicError("oh"), MemoryError(), RecursionError("deep")])
+def test_a_panic_of_the_library_is_broken_too(monkeypatch, error):
+    def raises(*_):
+        raise error
+
+    monkeypatch.setattr(Library, "run", raises)
+    assert ask("true") == f"CEL runtime error: {str(error) or 'MemoryError'}"
+    monkeypatch.setattr(Library, "compile", raises)
+    assert ask("true") == f"CEL compile error: {str(error) or 'MemoryError'}"
+
+
+def test_who_wants_the_process_to_end_is_not_kept_from_it(monkeypatch):
+    def raises(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Library, "run", raises)
+    with pytest.raises(KeyboardInterrupt):
+        ask("true")
 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch):

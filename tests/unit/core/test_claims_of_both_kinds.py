@@ -93,7 +93,7 @@ def test_a_gang_that_avoids_a_node_gets_the_devices_that_were_chosen_elsewhere(w
     gpu_node(world, "n0", 2)
     gpu_node(world, "n1", 2)
     which = job(world, "g", 2)
-    world.cluster.gangs[which].avoid = {"n0": world.now_s + 60.0}
+    world.cluster.gangs[which].memory.avoid = {"n0": world.now_s + 60.0}
     first = world.decide()
     assert set(planned(first).values()) == {"n1"}
     world.bound(first)

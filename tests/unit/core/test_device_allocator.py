@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from quorate.core.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model import Node, Pod, PodShape, Taint, Toleration
 from quorate.core.model.devices import Capacity, Nodes, PodClaim
-from quorate.core.plan.devices.expressions import Broken
+from quorate.core.plan.devices.cel_programs import Broken
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
@@ -139,6 +139,11 @@ TABLE = {
         ],
         [spec(request(name="r0"), request(name="r1"), distinct=[MODEL])],
         [["d0", "d2"]],
+    ),
+    "what was tried before changes what a constraint of different values admits": (
+        [on("n0", *(device(f"d{i}", attributes={"model": one}) for i, one in enumerate("abaa")))],
+        [spec(request(MODEL_A)), spec(request(count=3), distinct=[MODEL])],
+        [["d2"], ["d0", "d1", "d3"]],
     ),
     "a taint keeps it away": (
         [on("n0", device("d0", **TAINTED), device("d1"))],

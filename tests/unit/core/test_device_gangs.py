@@ -1,5 +1,6 @@
 """Gangs with claims: whole or not at all, and devices are neither given twice nor kept."""
 
+import numpy as np
 from msgspec.structs import replace
 
 from quorate.core.changes import (
@@ -11,13 +12,25 @@ from quorate.core.changes import (
     PodChanged,
 )
 from quorate.core.model import Allocation, DeviceId
-from quorate.core.model.devices import GivenDevice, PodClaim
+from quorate.core.model.devices import Capacity, GivenDevice, PodClaim
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.plan.room import Room
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
 from quorate.core.profile import KUBE_SCHEDULER
 from quorate.core.scheduler import Scheduler
 from quorate.shell.report.checkpoint import capture, restore
-from tests.unit.core.devices import claim, device, gpu_class, on, request, spec, zone
+from tests.unit.core.devices import (
+    choice,
+    claim,
+    device,
+    first_of,
+    gpu_class,
+    on,
+    request,
+    spec,
+    zone,
+)
 from tests.unit.core.world import World, binds_of, key
 
 
@@ -239,6 +252,30 @@ def test_a_checkpoint_holds_what_devices_are_and_who_has_them():
     assert found.gangs == expected.gangs
 
 
+def test_a_checkpoint_holds_shares_of_devices_and_when_they_are_due():
+    w = World()
+    w.node("n0")
+    part = Capacity("memory", "40Gi", default="15Gi")
+    w.observe(ObjectChanged(gpu_class()))
+    w.observe(ObjectChanged(on("n0", device("d0", shareable=True, memory=part))))
+    gang(w, "a", 2)
+    written(w, w.decide())
+    late = claim("late", binding_pending=True, binding_due_s=w.now_s + 5)
+    w.observe(ObjectChanged(late))
+    again = Scheduler(w.scheduler.policy)
+    restore(again, capture(w.scheduler))
+    known, found = w.cluster.devices, again.cluster.devices
+    shared = DeviceId("gpu.example.com", "n0", "d0")
+    assert found.consumed(shared) == known.consumed(shared) == (("memory", 30 * 2**30),)
+    assert sorted(found.share_ids(shared)) == sorted(known.share_ids(shared))
+    assert found.due_s() == known.due_s() == w.now_s + 5
+    assert found.spec_number(("team", "late")) == known.spec_number(("team", "late"))
+    found.remove_claim(("team", "a-0-gpu"))
+    assert found.consumed(shared) == (("memory", 15 * 2**30),)
+    found.remove_claim(("team", "a-1-gpu"))
+    assert found.consumed(shared) is None
+
+
 def held_by_one(w: World, **binding):
     """A claim whose device needs a condition, as an earlier leader left it."""
     w.object("g", 1)
@@ -270,3 +307,68 @@ def test_the_core_asks_to_be_woken_when_a_device_has_to_be_ready():
     w = gpu_world(1)
     held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
     assert w.decide().wake_at_s <= w.now_s + 600
+
+
+def class_with(w: World, *claims: str, own: str = ""):
+    """The class of a pod that uses these claims, of which ``own`` is its alone."""
+    name = "-".join(claims)
+    w.pod(name, device_claims=tuple(PodClaim(c, c, own=c == own) for c in claims))
+    pod = w.cluster.pods[f"uid-{name}"].pod
+    base = w.cluster.classes.of(pod.shape)
+    return w.cluster.classes.matching(base, frozenset(), ask=w.cluster.asks.of(pod))
+
+
+def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_is_assumed():
+    """Nothing is told to the cluster here: what the first one got shows in the room alone."""
+    w = gpu_world(2, 2)
+    lists = spec(first_of(choice(name="nine", count=9), choice(name="one")))
+    w.observe(ObjectChanged(claim("shared", lists)))
+    w.observe(ObjectChanged(claim("mine", owner="uid-shared-mine")))
+    first, second = class_with(w, "shared"), class_with(w, "shared", "mine", own="mine")
+    room = Room(w.cluster.snapshot(), AttributeMasks())
+    key = "team", "shared"
+    assert room.taking.allocation(key) is None
+    trial = room.copy()
+    trial.take(first, np.array([1, 0]))
+    assert (room.taking.allocation(key), room.taking.is_settled(first.ask)) == (None, False)
+    room.take(first, np.array([0, 1]))
+    taking = room.taking
+    given = taking.allocation(key)
+    [(_, handed)] = taking.hand_out(first.id, 1)
+    assert handed == given
+    assert str(given.devices[0].device) == "gpu.example.com/n1/d0"
+    assert taking.is_settled(first.ask)
+    assert not taking.is_settled(second.ask)
+    assert [(one.nodes, one.score) for one in taking.held(second.ask)] == [(given.nodes, 7)]
+    assert room.slots(second).tolist() == [0, 1], "it goes where the claim is, and one is left"
+    assert not taking.couples(second.ask)
+    room.take(second, np.array([0, 1]))
+    [(place, own)] = room.taking.hand_out(second.id, 1)
+    assert (place, str(own.devices[0].device)) == (1, "gpu.example.com/n1/d1")
+    assert room.taking.allocation(key) == given, "it is given once"
+    assert room.copy().taking.allocation(key) == given
+    assert w.cluster.devices.allocation(key) is None
+
+
+def test_what_a_claim_has_in_the_cluster_is_its_allocation_in_the_room_too():
+    w = gpu_world(1)
+    allocation = Allocation((GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0")),))
+    w.observe(ObjectChanged(claim("theirs", allocation=allocation)))
+    room = Room(w.cluster.snapshot(), AttributeMasks())
+    assert room.taking.allocation(("team", "theirs")) == allocation
+    assert room.taking.allocation(("team", "nobody's")) is None
+
+
+def test_two_gangs_that_share_a_claim_are_placed_in_one_cycle_on_its_node():
+    w = gpu_world(1, 1)
+    w.node("n1", cpu=8)
+    w.observe(ObjectChanged(claim("shared")))
+    for name in ("a", "b"):
+        which = w.object(name, 2)
+        for index in range(2):
+            pod = f"{name}-{index}"
+            w.pod(pod, which, device_claims=(PodClaim("gpu", "shared", own=False),))
+    plan = w.decide()
+    assert len(plan.gangs) == 2
+    assert len({bind.node for bind in binds_of(plan)}) == 1
+    assert len(set(given(plan))) == 1

@@ -35,6 +35,11 @@ def orphan(w, *dialects):
     w.pod("a", key("job"))
 
 
+def set_aside(w):
+    w.gang("job", 2)
+    w.cluster.gangs[key("job")].memory.set_aside("q-d1", w.now_s + 60.0)
+
+
 def backing_off(w):
     w.gang("job", 2)
     for _ in range(2):
@@ -179,7 +184,7 @@ PODS = {
 
 def held_room(w):
     """A started gang has lost one of its two members."""
-    w.gang("a", 2, cpu=3)
+    w.gang("a", 2, cpu=3, owner=Owner("example.com/v1", "Thing", "a"))
     w.cycle()
     w.delete("a-1")
     w.gang("job", 1, cpu=4)
@@ -274,6 +279,13 @@ ROOM = {
         Reason.MIN_RESOURCES_SHORT,
         f"minResources ask for 12 cpu (8 free) and 2 {GPU} (0 free)",
         "free or add that room, or lower spec.minResources",
+    ),
+    "a defect of ours": Case(
+        set_aside,
+        Reason.INTERNAL_ERROR,
+        "InternalError q-d1: a defect of quorate's own was met with this gang; it is set aside and "
+        "tried again, and other gangs go on",
+        "report the log line and the recording of q-d1",
     ),
     "backing off": Case(
         backing_off,

@@ -3,9 +3,9 @@
 import pytest
 
 from quorate.core.changes import BindFailure, OwnerChanged
-from quorate.core.model import Owner
+from quorate.core.model import Membership, Owner
 from quorate.core.reasons import GangState, Reason
-from tests.unit.core.world import LABELS, VOLCANO, X_K8S, World, binds_of, fail, key
+from tests.unit.core.world import LABELS, VOLCANO, X_K8S, World, accept, binds_of, fail, key
 
 
 def world(cpu=8, nodes=1, **policy):
@@ -77,14 +77,129 @@ def test_a_gang_starts_when_its_last_gate_is_removed():
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
-def test_bound_members_count_whatever_their_phase_until_deleted(phase):
+def test_bound_members_count_whatever_their_phase_while_one_of_them_is_alive(phase):
     w = world(cpu=8)
-    gang = w.object("job", 3)
+    gang = w.object("job", 4)
+    w.pod("runs", gang, node="n0", phase="Running")
     w.pod("done", gang, node="n0", phase=phase)
     w.pod("a", gang)
     assert w.cycle() == {}
     w.pod("b", gang)
     assert set(w.cycle()) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "ends", [{"phase": "Succeeded"}, {"phase": "Failed"}, {"terminating": True}]
+)
+def test_who_comes_when_no_member_is_alive_is_a_new_gang_with_a_new_quorum(ends):
+    w = world(cpu=8)
+    gang = w.gang("job", 2)
+    w.cycle()
+    for name in ("job-0", "job-1"):
+        w.edit(name, **ends)
+    w.pod("again-0", gang)
+    assert w.cycle() == {}
+    assert w.why(gang).sentence.startswith("1 of 2 members exist")
+    w.pod("again-1", gang)
+    assert set(w.cycle()) == {"again-0", "again-1"}
+
+
+def test_two_jobs_that_restart_as_a_whole_on_room_for_one_do_not_halve_it():
+    w = World(hold_s=0.0)
+    for index in range(8):
+        w.node(f"n{index}", cpu=1)
+    gangs = [w.gang(name, 4, cpu=1) for name in "ab"]
+    assert len(w.cycle()) == 8
+    for index in range(4):
+        w.lose_node(f"n{index}")
+    for name in list(w.pods):
+        w.edit(name, phase="Failed")
+    for index in range(4):
+        for which in gangs:
+            w.pod(f"{which.name}-again-{index}", which)
+            w.cycle(after_s=1.0)
+    running = {name.split("-")[0] for name, pod in w.pods.items() if "again" in name and pod.node}
+    assert len(running) == 1
+    assert sum(1 for name, pod in w.pods.items() if "again" in name and pod.node) == 4
+
+
+def test_finished_members_of_an_earlier_life_do_not_count_for_a_successor_either():
+    w = world(cpu=8)
+    gang = w.object("job", 2)
+    for index in range(2):
+        w.pod(f"old-{index}", gang, node="n0", phase="Failed", attempt="a-1", started=True)
+    w.pod("new-0", gang)
+    assert w.cycle() == {}
+    w.pod("new-1", gang)
+    assert set(w.cycle()) == {"new-0", "new-1"}
+
+
+def started_gang_beside_another(w):
+    """Gang a of 3 runs, with the marks of our Bindings; gang b of 4 has one waiting member."""
+    w.gang("a", 3)
+    plan = w.decide()
+    (binds,) = plan.gangs
+    w.settle(plan)
+    for index, bind in enumerate(binds.binds):
+        marks = {"attempt": binds.attempt, "attempt_size": 3, "started": index >= binds.first}
+        w.edit(bind.name, node=bind.node, phase="Running", **marks)
+    other = w.object("b", 4)
+    w.pod("b-0", other)
+    w.decide(after_s=1.0)
+    return other, [bind.name for bind in binds.binds]
+
+
+@pytest.mark.parametrize("which", [0, 2])
+def test_a_bound_pod_that_is_relabelled_into_another_gang_starts_nothing_and_stays(which):
+    w = world(cpu=16)
+    other, names = started_gang_beside_another(w)
+    w.edit(names[which], membership=Membership(other))
+    for after_s in (0.0, 1.0, 2.0, 5.0, 60.0):
+        plan = w.decide(after_s)
+        assert not plan.evictions
+        assert not plan.gangs
+    assert w.why(other).state is GangState.WAITING
+    assert w.why(other).members.bound == 0  # it is nobody's but its node's
+
+
+def test_a_successor_knows_by_the_binding_that_a_pod_was_bound_for_another_gang():
+    w = world(cpu=16)
+    other = w.object("b", 4)
+    marks = {"attempt": "a-1", "started": True, "bound_for": "x-k8s/team/a"}
+    w.pod("moved", other, node="n0", phase="Running", **marks)
+    w.pod("b-0", other)
+    for after_s in (0.0, 1.0, 60.0):
+        plan = w.decide(after_s)
+        assert not plan.evictions
+        assert not plan.gangs
+    assert w.why(other).state is GangState.WAITING
+
+
+@pytest.mark.parametrize("min_count", [0, 1])
+def test_min_that_is_lowered_while_binds_are_under_way_evicts_nobody(min_count):
+    w = world(cpu=8)
+    gang = w.gang("job", 2)
+    plan = w.decide()
+    first, second = plan.gangs[0].binds
+    w.observe(accept(first))
+    w.object("job", min_count)
+    w.observe(fail(BindFailure.REFUSED)(second))
+    for after_s in (1.0, 60.0, 300.0):
+        assert not w.decide(after_s).evictions
+    assert w.why(gang).members.bound >= 1
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_min_resources_hold_a_gang_whatever_nodes_it_avoids(refused):
+    w = World()
+    for index in range(2):
+        w.node(f"n{index}", cpu=4)
+    gang = w.object("job", 1, min_resources=(("cpu", 9000),))
+    w.pod("job-0", gang)
+    if refused:
+        w.cluster.gangs[gang].memory.avoid = {"n0": w.now_s + 300.0}
+    assert w.cycle() == {}
+    assert w.why(gang).reason is Reason.MIN_RESOURCES_SHORT
 
 
 def test_a_deleted_bound_member_counts_no_more():

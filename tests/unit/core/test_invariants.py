@@ -67,7 +67,7 @@ def set_used(w, node, column, amount):
 
 
 def drop_from_queue(w):
-    w.scheduler._queue.blocked.discard(BLOCKED)
+    w.scheduler.queue.blocked.discard(BLOCKED)
 
 
 def swap_waiting(w):
@@ -91,7 +91,7 @@ def hold_for(w, which, node="n0", until_s=1e9):
 
 
 def wait_for_a_waiting_pod(w):
-    attempt = gang(w, BLOCKED).attempt = Attempt("q-9", w.now_s + 60.0, 1)
+    attempt = gang(w, BLOCKED).lifecycle.attempt = Attempt("q-9", w.now_s + 60.0, 1)
     attempt.open.add("uid-large-0")
 
 
@@ -161,7 +161,7 @@ BROKEN = {
         {(Invariant.HELD_SLOTS, "team/done")},
     ),
     "a gang is in two queues": (
-        lambda w: w.scheduler._queue.ready.add(BLOCKED),
+        lambda w: w.scheduler.queue.ready.add(BLOCKED),
         {(Invariant.POD_IN_ONE_PLACE, "team/large")},
     ),
     "another one waits in a pod's place": (
@@ -191,7 +191,7 @@ BROKEN = {
         {(Invariant.ASSUMED_HAS_ATTEMPT, "team/starts-0")},
     ),
     "an attempt was closed too early": (
-        lambda w: setattr(gang(w, UNDER_WAY), "attempt", None),
+        lambda w: setattr(gang(w, UNDER_WAY).lifecycle, "attempt", None),
         {
             (Invariant.ASSUMED_HAS_ATTEMPT, "team/starts-0"),
             (Invariant.ASSUMED_HAS_ATTEMPT, "team/starts-1"),
@@ -273,7 +273,7 @@ def test_a_gang_is_in_part_only_after_its_attempts_time(part):
 
 def test_a_gang_in_part_without_an_attempt_is_found_at_once(part):
     half = gang(part, key("half"))
-    half.attempt = None
+    half.lifecycle.attempt = None
     found_now = list(check_gang(part.scheduler, half, part.now_s))
     assert (Invariant.GANG_NOT_IN_PART, "team/half") in names(found_now)
 

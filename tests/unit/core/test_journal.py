@@ -145,7 +145,8 @@ def test_what_is_taken_up_from_a_dead_leader_is_open_again():
 
 def test_members_that_go_already_when_a_leader_takes_over_are_open_until_they_are_gone():
     w = world(cpu=3)
-    left_behind(w, 2, terminating=True)
+    left_behind(w, 3)
+    w.edit("job-0", terminating=True)
     w.decide()
     assert open_in(w) == (JOB,)
 

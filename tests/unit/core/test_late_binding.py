@@ -128,7 +128,10 @@ def test_claims_that_are_not_bound_in_time_are_let_go(world):
     assert world.decide(59).undo == ()
     plan = world.decide(2)
     assert len(plan.undo[0].prepared) == 2
-    assert "claim team/data-db-0 was not bound in time" in world.cluster.gangs[which].last_failure
+    assert (
+        "claim team/data-db-0 was not bound in time"
+        in world.cluster.gangs[which].memory.last_failure
+    )
 
 
 def test_after_a_restart_the_node_of_a_claim_is_kept(world):

@@ -31,7 +31,7 @@ def refused(w, rule, **pod):
     pod_class = w.cluster.classes.matching(
         entry.pod_class, w.cluster.neighbours.matched(entry.label_set)
     )
-    verdict = rule.judge(pod_class, Room(w.cluster.snapshot(), w.scheduler._masks))
+    verdict = rule.judge(pod_class, Room(w.cluster.snapshot(), w.scheduler.planner._masks))
     if verdict is None:
         return None
     rows = w.cluster.nodes.rows

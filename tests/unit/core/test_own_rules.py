@@ -2,6 +2,7 @@
 
 import pytest
 
+from quorate.core import policy
 from quorate.core.reasons import Reason
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import World
@@ -79,12 +80,13 @@ def test_affinity_to_pods_that_run_counts_the_room_beside_them():
 
 
 def test_a_gang_too_large_to_be_searched_for_is_told_so_beside_what_is_in_the_way():
-    w = world("aab")
-    gang = w.object("job", 211)
-    for number in range(210):
+    w = world("aaaabb")
+    size = policy.SEARCHED_PODS_MAX + 10
+    gang = w.object("job", size + 1)
+    for number in range(size):
         w.pod(f"web-{number}", gang, labels=WEB, shape=apart(ME), cpu=0)
     w.pod("db", gang, cpu=1)
     assert w.cycle() == {}
     sentence = w.why(gang).sentence
-    assert "needs 210 nodes, and 3 have room" in sentence
+    assert f"needs {size} nodes, and 6 have room" in sentence
     assert sentence.endswith("(the search for a joint placement was cut short)")

@@ -28,6 +28,7 @@ WOULD_NOT = {
     Reason.CLAIM_NOT_USABLE: "the claim has to be mended, or made",
     Reason.AWAITS_PODS: "other pods have to be placed first",
     Reason.BACKING_OFF: "a write was refused, and is tried again",
+    Reason.INTERNAL_ERROR: "a defect of quorate's own has to be mended",
 }
 
 
@@ -61,5 +62,6 @@ def test_what_somebody_has_to_mend_is_counted_as_misconfigured_and_nothing_that_
         Reason.NOT_ENOUGH_ROOM,
         Reason.ROOM_HELD,
         Reason.BACKING_OFF,
+        Reason.INTERNAL_ERROR,
     }
     assert {one for one in Reason if not one.is_misconfiguration} == mends_itself

@@ -17,7 +17,7 @@ from tests.unit.core.world import World
 
 def world() -> World:
     w = World(scheduler_names=("quorate", "kube"), profiles=(("kube", KUBE_SCHEDULER),))
-    w.scheduler._singles = OneByOne()
+    w.scheduler.planner._singles = OneByOne()
     return w
 
 
@@ -78,5 +78,5 @@ def test_so_many_classes_are_remembered_and_the_oldest_is_forgotten(monkeypatch)
     w.node("n0", cpu=64)
     for cpu in range(1, 7):
         placed(w, f"pod-{cpu}", cpu=cpu)
-    kept: Singles = w.scheduler._singles
+    kept: Singles = w.scheduler.planner._singles
     assert [dict(one.shape.requests)["cpu"] for one in kept._totals] == [3000, 4000, 5000, 6000]

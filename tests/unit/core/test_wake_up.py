@@ -117,10 +117,10 @@ def tried(w, which, change):
     """
     w.gang("after", 2, cpu=1, shape={"node_selector": (("zone", "nowhere"),)})
     w.decide()
-    assert list(w.scheduler._queue.blocked) == [which, key("after")]
+    assert list(w.scheduler.queue.blocked) == [which, key("after")]
     change(w)
     w.decide()
-    return list(w.scheduler._queue.blocked) != [which, key("after")]
+    return list(w.scheduler.queue.blocked) != [which, key("after")]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,10 @@ def tried(w, which, change):
         (lambda w: w.node("n1", cpu=9, labels=ZONE_A, cordoned=True), False),
         (lambda w: w.lose_node("n0"), False),
         (lambda w: w.lose_node("other"), False),
-        (lambda w: w.node("n1", cpu=3, labels=ZONE_A), True),
+        (lambda w: w.node("n1", cpu=3, labels=ZONE_A), False),
+        (lambda w: w.node("n1", cpu=4, labels=ZONE_A), True),
     ],
-    ids=["too small", "wrong zone", "cordoned", "lost", "other lost", "one fits"],
+    ids=["too small", "wrong zone", "cordoned", "lost", "other lost", "one fits", "both fit"],
 )
 def test_a_node_that_comes_or_goes_wakes_only_whom_it_could_help(change, is_tried):
     assert tried(blocked_world(), key("job"), change) is is_tried
@@ -193,4 +194,4 @@ def test_a_gang_of_two_classes_is_woken_by_room_for_either():
 def test_nothing_wakes_by_time_when_nothing_is_due():
     w = blocked_world()
     assert w.decide().wake_at_s is None
-    assert key("job", X_K8S) in w.scheduler._queue.blocked
+    assert key("job", X_K8S) in w.scheduler.queue.blocked

@@ -144,6 +144,11 @@ def test_a_bad_field_makes_a_gang_with_a_defect_that_names_it(dialect, spec, nam
         ("native", {"schedulingPolicy": {"gang": {"minCount": 0}}}, "too small; write 1"),
         ("native", {"schedulingPolicy": {"gang": {"minCount": None}}}, "minCount: null"),
         ("native", {"schedulingPolicy": "gang"}, "spec.schedulingPolicy"),
+        (
+            "native",
+            {"schedulingPolicy": {"basic": {}}, "schedulingConstraints": {"topology": [{}]}},
+            "spec.schedulingConstraints.topology: it cannot be kept",
+        ),
     ],
 )
 def test_what_one_api_refuses_is_a_defect(dialect, spec, named):

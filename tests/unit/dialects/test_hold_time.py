@@ -6,7 +6,7 @@ import pytest
 
 from quorate.dialects import resolve
 from quorate.dialects.base import PodFacts
-from quorate.dialects.hold_time import HOLD_SECONDS
+from quorate.dialects.hold_time import FOR_NOBODY, HOLD_SECONDS
 from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.pods import PodDecoder
 
@@ -68,3 +68,22 @@ def test_the_pod_that_the_core_sees_has_it():
     }
     pod = PodDecoder(frozenset({"quorate"})).decode(json.dumps(raw).encode()).pod
     assert pod.hold_s == 30.0
+
+
+@pytest.mark.parametrize(
+    ("written", "controller", "warns"),
+    [("30", False, True), ("30", True, False), ("0", False, False), (None, False, False)],
+)
+def test_a_length_on_a_pod_that_nobody_would_make_again_is_warned_of(written, controller, warns):
+    owner = {"apiVersion": "v1", "kind": "Thing", "name": "o", "controller": controller}
+    metadata = {
+        "namespace": "n",
+        "name": "p",
+        "uid": "u",
+        "labels": {"scheduling.x-k8s.io/pod-group": "g"},
+        "annotations": {HOLD_SECONDS: written} if written is not None else {},
+        "ownerReferences": [owner],
+    }
+    raw = json.dumps({"metadata": metadata, "spec": {"schedulerName": "q", "containers": []}})
+    pod = PodDecoder(frozenset({"q"})).decode(raw.encode()).pod
+    assert pod.warning == (FOR_NOBODY if warns else "")

@@ -26,6 +26,7 @@ from tests.unit.lint.world import (
 
 GOOD = [group(2), job(2)]
 VOLCANO_NAME = {ANNOTATION: "g"}
+TASK = VOLCANO_NAME | {"volcano.sh/task-spec": "worker"}
 LONG = "a" * 64
 
 # rule: (severity, what it finds fault with, what it does not)
@@ -72,6 +73,28 @@ CASES = {
         "warning",
         [group(2, scheduleTimeoutSeconds=901), job(2)],
         [group(2, scheduleTimeoutSeconds=900), job(2)],
+    ),
+    "podgroup-field-ignored": (
+        "warning",
+        [
+            group(2, api=VOLCANO, networkTopology={"mode": "soft"}, priorityClassName="high"),
+            job(2, labels={}, annotations=VOLCANO_NAME),
+        ],
+        [
+            group(2, api=VOLCANO, priorityClassName="high"),
+            job(2, labels={}, annotations=VOLCANO_NAME, priorityClassName="high"),
+        ],
+    ),
+    "min-task-above-replicas": (
+        "error",
+        [
+            group(2, api=VOLCANO, minTaskMember={"worker": 1, "master": 1}),
+            job(2, labels={}, annotations=TASK),
+        ],
+        [
+            group(2, api=VOLCANO, minTaskMember={"worker": 2}),
+            job(2, labels={}, annotations=TASK),
+        ],
     ),
     "podgroup-without-pods": ("warning", [group(2, "other"), *GOOD], GOOD),
     "label-era-mixed": ("error", [group(2, api=SIGS), job(2)], GOOD),

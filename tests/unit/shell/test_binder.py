@@ -74,6 +74,7 @@ async def test_a_binding_carries_the_uid_and_the_attempt():
     assert body["metadata"]["annotations"] == {
         "quorate.dev/attempt": "a-1",
         "quorate.dev/attempt-size": "1",
+        "quorate.dev/gang": "x-k8s/team/job",
         "quorate.dev/started": "true",
     }
 

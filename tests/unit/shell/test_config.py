@@ -37,6 +37,9 @@ def test_every_field_is_read():
         "packing: leastAllocated\n"
         "attemptTimeoutSeconds: 30.5\n"
         "holdSlotSeconds: 0\n"
+        "holdSlotMaxSeconds: 60\n"
+        "heldSlotsMaxPerGang: 7\n"
+        "heldSlotsMaxPerNamespace: 9\n"
         "backoffSeconds: 2\n"
         "backoffMaxSeconds: 20\n"
         "leaderElection:\n"
@@ -64,6 +67,9 @@ def test_every_field_is_read():
             packing="least-allocated",
             attempt_timeout_s=30.5,
             hold_s=0,
+            hold_s_max=60,
+            held_slots_per_gang_max=7,
+            held_slots_per_namespace_max=9,
             backoff_s=2,
             backoff_s_max=20,
         ),
@@ -113,6 +119,15 @@ def test_anchors_are_followed():
         ("attemptTimeoutSeconds: 0", 3, "attemptTimeoutSeconds", "out of range"),
         ("attemptTimeoutSeconds: 1:30", 3, "attemptTimeoutSeconds", "not a plain number"),
         ("holdSlotSeconds: -1", 3, "holdSlotSeconds", "out of range|0 to 86400"),
+        ("holdSlotMaxSeconds: 86401", 3, "holdSlotMaxSeconds", "out of range|0 to 86400"),
+        ("heldSlotsMaxPerGang: 1.5", 3, "heldSlotsMaxPerGang", "not a whole number"),
+        ("heldSlotsMaxPerNamespace: -1", 3, "heldSlotsMaxPerNamespace", "out of range"),
+        (
+            "holdSlotMaxSeconds: 200",
+            3,
+            "holdSlotMaxSeconds",
+            "held for 300 s where nobody asks|200 s are the most|raise holdSlotMaxSeconds",
+        ),
         ("holdSlotSeconds: 5m", 3, "holdSlotSeconds", '"5m"|without a unit'),
         ("backoffSeconds: .nan", 3, "backoffSeconds", "not a plain number"),
         ("backoffSeconds: 010", 3, "backoffSeconds", "not a plain number"),

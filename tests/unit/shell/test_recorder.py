@@ -122,9 +122,9 @@ def test_no_secret_of_a_pod_is_recorded_but_labels_are(path):
     }
     raw = {"metadata": metadata, "spec": spec, "status": {"message": SECRET, "phase": "Pending"}}
     decoded = PodDecoder(frozenset({"quorate"})).decode(json.dumps(raw).encode())
-    told = Told(bytes_max=8000)
+    told = Told(bytes_max=16000)
     told.observe(decoded)
-    for number in range(40):
+    for number in range(80):
         told.decide()
         told.observe(node(cpu=number))
     assert any(isinstance(one, Checkpoint) for one in told.records(path))
@@ -155,13 +155,13 @@ def test_only_the_owner_may_read_the_file_and_it_replaces_no_links_target(tmp_pa
 
 
 def test_the_ring_stays_within_its_bytes_and_begins_with_a_state(path):
-    told = Told(bytes_max=30_000)
+    told = Told(bytes_max=40_000)
     told.observe(node())
     for number in range(2000):
         told.observe(pod(f"p{number}"))
         told.decide()
         told.observe(PodGone(f"uid-p{number}"))
-        assert told.recorder.size_bytes <= 30_000
+        assert told.recorder.size_bytes <= 40_000
     assert told.recorder.size_bytes > 10_000
     records = told.records(path)
     assert isinstance(records[0], Begin)

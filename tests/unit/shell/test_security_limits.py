@@ -80,12 +80,15 @@ def said_of(*changes):
             {"schedulingGates": [{"name": f"example.com/gate-{i}"} for i in range(100_000)]},
             "and 99995 more",
         ),
-        ({"nodeSelector": {f"key-{i}": "x" * 63 for i in range(10_000)}}, "0/1 nodes"),
+        ({"nodeSelector": {f"key-{i}": "x" * 63 for i in range(10_000)}}, "10000 expressions are"),
         (
             {"tolerations": [{"key": f"k{i}", "operator": "Exists"} for i in range(10_000)]},
-            "0/1 nodes",
+            "10000 tolerations are too many",
         ),
-        ({"containers": [{"name": f"c{i}"} for i in range(10_000)], "nodeName": ""}, ""),
+        (
+            {"containers": [{"name": f"c{i}"} for i in range(10_000)]},
+            "10000 containers are too many",
+        ),
         ({"priority": 2**80}, "priority"),
         ({"schedulerName": "quorate", "nodeSelector": {"k" * 2**20: "v"}}, "0/1 nodes"),
     ],

@@ -141,10 +141,14 @@ class Owner(NamedTuple):
 
 
 class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a pod names its gang. ``min_count`` is set where the pod itself carries it (labels)."""
+    """How a pod names its gang. ``min_count`` is set where the pod itself carries it (labels).
+
+    ``task`` is the pod's part in the gang, as ``GangSpec.min_by_task`` names it.
+    """
 
     key: GangKey
     min_count: int | None = None
+    task: str = ""
 
 
 class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -155,11 +159,13 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``claims`` (of volumes) and ``device_claims`` are no part of the shape: alike pods of a
     StatefulSet have each a claim of their own.
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
+    ``bound_for`` names the gang that the Binding was of, as the journal does.
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
     ``hold_s`` is how long room is held for its replacement; None means its gang's or the default.
     ``nominated`` is the node on which it was promised room; ``start_time`` is the API's own text
     (UTC, so that it sorts). ``preempted`` says that it terminates because a scheduler preempted it.
+    ``priority_class`` is the name of its PriorityClass, of members of gangs alone.
     """
 
     uid: str
@@ -183,6 +189,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     warning: str = ""
     attempt: str = ""
     attempt_size: int = 0
+    bound_for: str = ""
     started: bool = False
     refusal: str = ""
     hold_s: float | None = None
@@ -190,6 +197,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     start_time: str = ""
     preempted: bool = False
     never_preempts: bool = False
+    priority_class: str = ""
 
     @property
     def finished(self) -> bool:
@@ -224,6 +232,9 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``timeout_s`` bounds one attempt; None means the default. ``defect`` says why the object cannot
     be used as it is, ``warning`` what is odd about it. ``hold_s`` is as in ``Pod``.
+    ``min_by_task`` is how many members of each task (``Membership.task``) must be able to start,
+    each at least 1, sorted by name; they are part of ``min_count``, and sum up to no more.
+    ``priority_class`` is the PriorityClass that the object names, which its members should have.
     """
 
     key: GangKey
@@ -237,3 +248,5 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     defect: str = ""
     hold_s: float | None = None
     warning: str = ""
+    min_by_task: tuple[tuple[str, int], ...] = ()
+    priority_class: str = ""

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import msgspec
+
+_INT64_MAX = 2**63 - 1
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
+
+
+def parse_int64(text: str) -> int | None:
+    """Return what Go's ``strconv.ParseInt(text, 10, 64)`` returns; None where that is an error.
+
+    A sign and ASCII digits, and nothing else: Python's ``int`` would also take ``1_6``, spaces and
+    the digits of other scripts, and numbers of any size.
+    """
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        return None
+    value = -int(match[2]) if match[1] == "-" else int(match[2])
+    return value if -_INT64_MAX - 1 <= value <= _INT64_MAX else None
 
 
 class Requirement(msgspec.Struct, frozen=True):
@@ -29,14 +46,22 @@ class Requirement(msgspec.Struct, frozen=True):
 
     def holds_for_node(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels satisfy it, by the six operators of core/v1 NodeSelector."""
-        if self.operator not in ("Gt", "Lt"):
-            known = self.operator in ("In", "NotIn", "Exists", "DoesNotExist")
-            return known and self.holds(labels)
-        try:
-            value, bound = int(labels[self.key]), int(self.values[0])
-        except (KeyError, ValueError, IndexError):
-            return False
-        return value > bound if self.operator == "Gt" else value < bound
+        if self.operator in ("Gt", "Lt"):
+            return self.key in labels and self.beyond((labels[self.key],))[0]
+        known = self.operator in ("In", "NotIn", "Exists", "DoesNotExist")
+        return known and self.holds(labels)
+
+    def beyond(self, values: Iterable[str]) -> list[bool]:
+        """For each value of the label: whether it is more (Gt) or less (Lt) than the bound.
+
+        Both are integers of 64 bits, and there is exactly one bound; anything else is False.
+        """
+        bound = parse_int64(self.values[0]) if len(self.values) == 1 else None
+        if bound is None:
+            return [False for _ in values]
+        is_more = self.operator == "Gt"
+        numbers = map(parse_int64, values)
+        return [n is not None and (n > bound if is_more else n < bound) for n in numbers]
 
 
 class SelectorTerm(msgspec.Struct, frozen=True, omit_defaults=True):

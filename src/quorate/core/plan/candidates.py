@@ -1,41 +1,53 @@
 """Which volume an unbound claim would get on each node: the smallest one that does, free still.
 
-Called by ``plan.volume_room``. Volumes with the same node affinity are one group: on each node only
-the smallest free ones of a group matter. Source: FindMatchingVolume of k8s.io/component-helpers.
+Called by ``plan.claim_choices``. Volumes with the same node affinity are one group: on each node
+only the smallest free ones of a group matter. Source: FindMatchingVolume of component-helpers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from quorate.core.model import SelectorTerm
 from quorate.core.model.storage import Volume
-from quorate.core.state.arrays import Ints
-from quorate.core.state.snapshot import Snapshot
+from quorate.core.plan.reach import Reach
+from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.wants import UnboundWant, fits_claim
+
+Group = tuple[list[int], Ints]
+"""Numbers of volumes, the smallest first, and the sorted rows of the nodes that reach them."""
+Starts = dict[tuple[int, int], int]
+"""How many volumes of a group are known to be given away, by ``Candidates`` and group."""
 
 _FLAT_MAX = 1_000_000
 """So many pairs of volume and node are looked at all at once; of more, group by group."""
 _FLAT_PER_ROW_MAX = 4
-"""Nor where groups have more volumes than this: most of them do not matter to one claim."""
+"""And not where groups have more volumes than this: most of them do not matter to one claim."""
+_PAIRS_PER_STEP = 1_500
 
 
 class Candidates:
-    """Volumes for one kind of claim, smallest first, as numbers, in groups with their rows."""
+    """Volumes for one kind of claim, as numbers. ``order`` is their rank, the smallest first."""
 
-    def __init__(self, groups: list[tuple[list[int], Ints]], order: dict[int, int]) -> None:
+    def __init__(self, groups: list[Group], order: dict[int, int]) -> None:
         self._groups = groups
         self._order = order
         self._flat = self._flatten(groups)
-        self.exist = bool(groups)
-        self.one_each = all(len(numbers) == len(rows) == 1 for numbers, rows in groups) and len(
-            {int(rows[0]) for _, rows in groups}
-        ) == len(groups)
-        """Whether each node has at most one of them, and each of them one node."""
+        self.numbers = frozenset(number for numbers, _ in groups for number in numbers)
+        self.is_local = all(len(rows) == 1 for _, rows in groups)
+        """Whether each of them is for one node: then pods on other nodes do not take it away."""
+        self.steps = len(order) // 10 + sum(len(rows) for _, rows in groups) // _PAIRS_PER_STEP
+        """What one look at all nodes costs, in steps."""
+        self._at_row: dict[int, list[int]] = {}
+        self._wide = [index for index, (_, rows) in enumerate(groups) if len(rows) > 1]
+        for index, (_, rows) in enumerate(groups):
+            if len(rows) == 1:
+                self._at_row.setdefault(int(rows[0]), []).append(index)
+        self._reaching: dict[int, list[int]] = {}
 
-    def _flatten(self, groups: list[tuple[list[int], Ints]]) -> tuple[Ints, Ints] | None:
+    def _flatten(self, groups: list[Group]) -> tuple[Ints, Ints] | None:
         pairs_all = sum(len(numbers) * len(rows) for numbers, rows in groups)
         if pairs_all > min(_FLAT_MAX, _FLAT_PER_ROW_MAX * sum(len(rows) for _, rows in groups)):
             return None
@@ -58,11 +70,11 @@ class Candidates:
         ``taken`` are given away; ``before`` is what the pod's smaller claims get on each node.
         """
         choice = np.full(n, -1, np.int64)
-        if not self.exist:
+        if not self._groups:
             return choice
         if self._flat is not None:
             numbers, rows = self._flat
-            free = ~np.isin(numbers, list(taken)) if taken else np.ones(len(numbers), np.bool_)
+            free = _are_free(numbers, taken)
         else:
             numbers, rows = self._joined(self._smallest_free(taken, len(before) + 1))
             free = np.ones(len(numbers), np.bool_)
@@ -78,15 +90,58 @@ class Candidates:
             pairs += [(number, rows) for number, _ in zip(free, range(count), strict=False)]
         return pairs
 
+    def pick_at(
+        self, row: int, taken: Collection[int], before: Collection[int], starts: Starts
+    ) -> int:
+        """Return the number that ``pick`` returns for one row.
 
-def candidates_of(
-    want: UnboundWant,
-    snapshot: Snapshot,
-    rows_of: Callable[[tuple[SelectorTerm, ...] | None], Ints],
-    numbers: dict[str, int],
-) -> Candidates:
+        ``starts`` is kept from call to call, while ``taken`` only grows.
+        """
+        best, rank = -1, len(self._order)
+        for index in self._groups_at(row):
+            numbers = self._groups[index][0]
+            first = starts.get((id(self), index), 0)
+            while first < len(numbers) and numbers[first] in taken:
+                first += 1
+            starts[id(self), index] = first
+            while first < len(numbers) and (numbers[first] in before or numbers[first] in taken):
+                first += 1
+            if first < len(numbers) and self._order[numbers[first]] < rank:
+                best, rank = numbers[first], self._order[numbers[first]]
+        return best
+
+    def _groups_at(self, row: int) -> list[int]:
+        found = self._reaching.get(row)
+        if found is None:
+            found = list(self._at_row.get(row, ()))
+            for index in self._wide:
+                reached = self._groups[index][1]
+                place = int(np.searchsorted(reached, row))
+                if place < len(reached) and reached[place] == row:
+                    found.append(index)
+            self._reaching[row] = found
+        return found
+
+    def free_at(self, n: int, taken: Collection[int]) -> Ints:
+        """Return int64[n]: how many volumes that are not given away the node reaches."""
+        if self._flat is not None:
+            flat, rows = self._flat
+            return np.bincount(rows[_are_free(flat, taken)], minlength=n).astype(np.int64)
+        found = np.zeros(n, np.int64)
+        for numbers, rows in self._groups:
+            found[rows] += sum(number not in taken for number in numbers)
+        return found
+
+
+def _are_free(numbers: Ints, taken: Collection[int]) -> Mask:
+    if not taken:
+        return np.ones(len(numbers), np.bool_)
+    return ~np.isin(numbers, list(taken))
+
+
+def candidates_of(want: UnboundWant, reach: Reach, numbers: dict[str, int]) -> Candidates:
     """Return the volumes that do for the claim; new ones get a number in ``numbers``."""
-    storage = snapshot.storage
+    storage = reach.snapshot.storage
     if want.kept:
         fitting = [storage.volumes[want.kept]] if want.kept in storage.volumes else []
     else:
@@ -102,7 +157,7 @@ def candidates_of(
         groups.setdefault(volume.affinity, []).append(number)
     found = []
     for terms, alike in groups.items():
-        rows = rows_of(terms)
+        rows = reach.rows_of(terms)
         if len(rows):
             found.append((alike, rows))
     return Candidates(found, order)

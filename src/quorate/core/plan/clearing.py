@@ -1,7 +1,7 @@
 """Decide preemptions in one cycle: who gets room promised, and which pods are deleted for it.
 
-In: a pod that fits nowhere and the room. Out: a ``Preemption``, already noted in the cluster, so
-that later pods of the cycle see the promise. Called by ``plan.cycle``.
+In: a pod that fits nowhere and the room. Out: a ``Preemption``, noted in the cycle's ``Promises``,
+so that later pods of the cycle see it. Called by ``plan.cycle``.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from quorate.core.model import GangKey
-from quorate.core.plan.nominated import promised_to_others
 from quorate.core.plan.plan import Preemption, Victim
 from quorate.core.plan.preemption import Candidate, Known, preempt
+from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
+from quorate.core.state.nominations import Nominations
 
 
 def preempts(gang: GangEntry) -> bool:
@@ -31,13 +32,22 @@ def _only_member(gang: GangEntry) -> PodEntry:
     return next(iter(gang.members.values()))
 
 
+class Cleared(NamedTuple):
+    """What was found for one pod: what to do, if anything, and why no more can be done."""
+
+    preemption: Preemption | None = None
+    said: str = ""
+
+
 @dataclass(slots=True)
 class Clearings:
     """What one cycle has tried: what failed for one pod fails for its likes."""
 
-    cluster: Cluster
+    promises: Promises
     start: int
     """With which nodes each pod begins: in one cycle the same, since of these most is known."""
+    next_start: int
+    """With which nodes the next cycle begins."""
     displaced: set[GangKey] = field(default_factory=set)
     """Pods whose promises were taken back for others: they have to look elsewhere."""
     _failed: dict[tuple[PodClass, int], tuple[str, int]] = field(default_factory=dict)
@@ -55,68 +65,66 @@ class Clearings:
 
     def clear_for(
         self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
-    ) -> Preemption | None:
-        """Return what to do for the pod. What could not be done is noted on its gang.
+    ) -> Cleared:
+        """Return what to do for the pod, and what could not be done.
 
         ``avoided`` are rows on which it must not go.
         """
-        entry, cluster = _only_member(gang), self.cluster
+        entry, promises = _only_member(gang), self.promises
+        nominated = promises.nominated.node_of(entry.pod.uid)
         known = (pod_class, entry.pod.priority)
         said, until = self._failed.get(known, ("", -1))
-        log = cluster.neighbours.log
+        position = self._position(room)
         depends = pod_class.shape.affinity or pod_class.spread  # on pods placed meanwhile
-        is_known = until >= 0 and (not depends or until == log.position)
-        if is_known and not entry.nominated and not entry.pod.never_preempts:
-            gang.preemption_said = said
-            return None
-        promised = promised_to_others(entry.pod.priority, cluster, entry)
-        learnt = None if entry.nominated else self._learnt(pod_class, entry.pod.priority)
-        found = preempt(entry, pod_class, room, cluster, promised, self.start, avoided, learnt)
-        gang.preemption_said = found.said
+        is_known = until >= 0 and (not depends or until == position)
+        if is_known and not nominated and not entry.pod.never_preempts:
+            return Cleared(said=said)
+        promised = promises.to_others(entry.pod.priority, entry)
+        learnt = None if nominated else self._learnt(pod_class, entry.pod.priority, room)
+        found = preempt(entry, pod_class, room, promises, promised, self.start, avoided, learnt)
         if found.chosen is not None:
-            cluster.precedence.next_start = self.start + len(found.candidates)
-            return self._clear(entry, gang.key, found.chosen, room)
-        if not (entry.pod.never_preempts or avoided):
-            self._failed[known] = found.said, log.position
-        if not entry.nominated or found.keeps_nomination:
-            return None
-        self._note_promise(entry.nominated)
-        cluster.precedence.nominate(entry, "")
-        return _preemption(entry, gang.key, "")
+            self.next_start = self.start + len(found.candidates)
+            return Cleared(self._clear(entry, gang.key, found.chosen, room), found.said)
+        if not (entry.pod.never_preempts or avoided or nominated):
+            self._failed[known] = found.said, position
+        if not nominated or found.keeps_nomination:
+            return Cleared(said=found.said)
+        self._note_promise(nominated)
+        promises.nominated.discard(entry)
+        return Cleared(_preemption(entry, gang.key, ""), found.said)
 
-    def _learnt(self, pod_class: PodClass, priority: int) -> Known:
+    @staticmethod
+    def _position(room: Room) -> int:
+        """Return what grows whenever the counts of pods differ, in the cluster or in the room."""
+        return room.snapshot.neighbours.log.position + len(room.stirred)
+
+    def _learnt(self, pod_class: PodClass, priority: int, room: Room) -> Known:
         """Return what is known of rows, unless pods have come that the class looks at."""
-        neighbours = self.cluster.neighbours
-        learnt, since = self._known.get((pod_class, priority), ({}, neighbours.log.position))
-        stirred = neighbours.log.since(since)
-        if stirred is None or not neighbours.concerns(pod_class).isdisjoint(stirred):
+        neighbours = room.snapshot.neighbours
+        learnt, since = self._known.get((pod_class, priority), ({}, len(room.stirred)))
+        stirred = {key.selector for key in room.stirred[since:]}
+        if stirred and not neighbours.concerns(pod_class).isdisjoint(stirred):
             learnt = {}
-        self._known[pod_class, priority] = learnt, neighbours.log.position
+        self._known[pod_class, priority] = learnt, len(room.stirred)
         return learnt
 
     def _clear(
         self, entry: PodEntry, key: GangKey, chosen: Candidate, room: Room
     ) -> Preemption | None:
-        cluster, node = self.cluster, room.snapshot.node(chosen.row).name
-        self._note_promise(entry.nominated)
+        promises, node = self.promises, room.snapshot.node(chosen.row).name
+        nominated = promises.nominated.node_of(entry.pod.uid)
+        self._note_promise(nominated)
         self._note_promise(node)
-        displaced = [
-            other
-            for other in cluster.precedence.nominated.on(node)
-            if other.pod.priority < entry.pod.priority
-        ]
+        displaced = displaced_by(entry, node, promises.nominated)
         for other in displaced:
-            cluster.precedence.nominate(other, "")
+            promises.nominated.discard(other)
             if other.gang is not None:
                 self.displaced.add(other.gang.key)
-        victims = [one for one in chosen.victims if not (one.pod.terminating or one.preempting)]
+        victims = [one for one in chosen.victims if not _goes_already(one, promises)]
         hits = Counter(one.gang.key for one in victims if one.gang is not None)
-        for one in victims:
-            one.preempting = True
-        is_promised = entry.nominated == node
-        if not is_promised:
-            cluster.precedence.nominate(entry, node)
-        if is_promised and not victims and not displaced:
+        promises.going.update(one.pod.uid for one in victims)
+        promises.nominated.add(entry, node)
+        if nominated == node and not victims and not displaced:
             return None
         return _preemption(
             entry,
@@ -127,8 +135,18 @@ class Clearings:
         )
 
     def _note_promise(self, node: str) -> None:
-        if node in self.cluster.nodes.rows:
-            self.changed([self.cluster.nodes.rows[node]])
+        rows = self.promises.cluster.nodes.rows
+        if node in rows:
+            self.changed([rows[node]])
+
+
+def displaced_by(entry: PodEntry, node: str, nominated: Nominations) -> list[PodEntry]:
+    """Return the nominated pods of lower priority that lose their promise on the node."""
+    return [other for other in nominated.on(node) if other.pod.priority < entry.pod.priority]
+
+
+def _goes_already(entry: PodEntry, promises: Promises) -> bool:
+    return entry.pod.terminating or promises.is_going(entry)
 
 
 def _preemption(
@@ -156,6 +174,6 @@ def _victim(entry: PodEntry, hits: Counter[GangKey]) -> Victim:
     pod, gang = entry.pod, entry.gang
     hit = ""
     if gang is not None and not gang.key.is_single:
-        left = gang.bound - gang.evicting - hits[gang.key]
+        left = gang.stays - hits[gang.key]
         hit = f"gang {gang.key} keeps {left} of {gang.bound} bound members (min {gang.min_count})"
     return Victim(pod.uid, pod.namespace, pod.name, hit)

@@ -1,7 +1,8 @@
 """One cycle: place the gangs that are ready, one after the other, each whole or not at all.
 
-In: gangs in queue order, the cluster, the room. Out: for each gang its binds, or that it does not
-fit. Called by ``scheduler.decide``; what is placed is assumed in the cluster at once.
+In: gangs in queue order, the cluster, the time. Out: for each gang what came of it. Called by
+``planning``. What is placed is in the cycle's own room, holds and promises: the cluster is
+only read, so the same cycle may be run twice, or for a question.
 """
 
 from __future__ import annotations
@@ -11,86 +12,67 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from quorate.core.model import SpreadConstraint
 from quorate.core.model.storage import ClaimKey
 from quorate.core.plan.clearing import Clearings, preempts
-from quorate.core.plan.devices.giving import assume_devices
+from quorate.core.plan.devices.giving import hand_out, take_backs
 from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.gang import Demand, DoesNotFit, place_gang
+from quorate.core.plan.gang import (
+    Demand,
+    DoesNotFit,
+    Placement,
+    Unfinished,
+    place_gang_in_turn,
+)
 from quorate.core.plan.held_room import end_taken, pods_of, withheld_from, without
+from quorate.core.plan.members import Members, demand_of, members_of
 from quorate.core.plan.min_resources import shortage
-from quorate.core.plan.nominated import beside, promised_to_others
+from quorate.core.plan.nominated import beside
 from quorate.core.plan.pack import constrain_one_another
-from quorate.core.plan.plan import Bind, Give, Preemption, Prepare
+from quorate.core.plan.plan import Bind, GangBinds, Give, Prepare, attempt_id
+from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
+from quorate.core.plan.searches import Searches
 from quorate.core.plan.single import Singles
+from quorate.core.plan.stale_claims import stale
+from quorate.core.plan.tasks import least_of, quorum_first
+from quorate.core.plan.tried import Next, Tried
 from quorate.core.policy import Policy
 from quorate.core.state.arrays import Ints
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
-from quorate.core.state.holds import Hold
-from quorate.core.state.wants import Wants, is_kept_for, unbound_claims, wants_of
+from quorate.core.state.holds import Hold, Holds
+from quorate.core.state.wants import is_kept_for, unbound_claims
+from quorate.core.steps import Steps
 
-Members = dict[PodClass, list[PodEntry]]
-
-
-def members_of(gang: GangEntry, cluster: Cluster) -> Members:
-    """Return the gang's waiting members by class: by shape, labels, and claims of both kinds."""
-    neighbours, storage = cluster.neighbours, cluster.storage
-    members: Members = {}
-    with_problems: list[tuple[PodEntry, Wants]] = []
-    for class_id, entries in gang.waiting.items():
-        base = cluster.classes.by_id[class_id]
-        defaults = _defaults(base, next(iter(entries.values())), cluster)
-        may_ask = base.shape.extended and cluster.devices.backed
-        asks_nothing = cluster.devices.has_no_users and not may_ask
-        if neighbours.is_idle and not storage.users and asks_nothing:
-            members[base] = list(entries.values())
-            continue
-        for entry in entries.values():
-            wants = wants_of(entry.pod, storage)
-            if wants is not None and wants.problems:
-                with_problems.append((entry, wants))
-                continue
-            matched = neighbours.matched(entry.label_set)
-            ask = cluster.asks.of(entry.pod)
-            pod_class = cluster.classes.matching(base, matched, defaults, wants, ask)
-            members.setdefault(pod_class, []).append(entry)
-    _add_with_problems(members, with_problems, cluster)
-    return members
+_NODES_OF_A_STEP = 500
+"""So many nodes are looked at for victims in one step."""
 
 
-def _add_with_problems(
-    members: Members, found: list[tuple[PodEntry, Wants]], cluster: Cluster
-) -> None:
-    """Put pods that no node can take for a like problem into one class, named after the first."""
-    first: dict[tuple[object, ...], Wants] = {}
-    for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
-        base = entry.pod_class
-        matched = cluster.neighbours.matched(entry.label_set)
-        ask = cluster.asks.of(entry.pod)
-        kind = base.id, matched, ask, *((one.rule, one.kind) for one in wants.problems)
-        named = first.setdefault(kind, wants)
-        pod_class = cluster.classes.matching(base, matched, wants=named, ask=ask)
-        members.setdefault(pod_class, []).append(entry)
+@dataclass(slots=True)
+class _Try:
+    """One gang while it is tried: what this cycle has placed of it."""
 
+    gang: GangEntry
+    avoid: frozenset[str]
+    shun: frozenset[str]
+    searches: bool
+    binds: list[Bind] = field(default_factory=list)
+    placed: set[str] = field(default_factory=set)
+    """Uids of the members that are placed."""
+    is_unfinished: bool = False
+    """Whether the search for a joint placement has to go on in a later turn."""
 
-def _defaults(base: PodClass, entry: PodEntry, cluster: Cluster) -> tuple[SpreadConstraint, ...]:
-    """Return the default spread constraints; pods of a gang and shape have the same owner."""
-    if base.profile.packs_gangs or base.shape.spread:
-        return ()
-    defaults = cluster.spread_defaults.constraints(entry.pod, base.profile)
-    for one in defaults:
-        cluster.neighbours.host(one.selector)
-    return defaults
+    @property
+    def waits(self) -> int:
+        """How many members could be placed still."""
+        return self.gang.waits - len(self.placed)
 
-
-def demand_of(gang: GangEntry, members: Members) -> Demand:
-    """Return what the waiting members ask for."""
-    classes = tuple((pod_class, len(entries)) for pod_class, entries in members.items())
-    return Demand(classes, gang.need)
+    @property
+    def need(self) -> int:
+        """How many members have to be placed at once; see ``GangEntry.need``."""
+        return max(0, self.gang.need - len(self.placed))
 
 
 @dataclass(slots=True)
@@ -109,46 +91,105 @@ class Cycle:
     masks: AttributeMasks
     room: Room
     singles: Singles
+    now_s: float
+    attempts: AttemptNumbers
+    steps: Steps
+    searches: Searches
     hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
+    holds: Holds = field(init=False)
+    promises: Promises = field(init=False)
     clearings: Clearings = field(init=False)
     _rooms: dict[int, Room] = field(default_factory=dict)
     """The room without what is withheld, by its number of holds; for gangs without own holds."""
 
     def __post_init__(self) -> None:
-        """Begin with no preemption."""
-        self.clearings = Clearings(self.cluster, self.cluster.precedence.next_start)
+        """Begin with what is held and promised in the cluster."""
+        precedence = self.cluster.precedence
+        self.holds = self.cluster.holds.copy()
+        self.promises = Promises.of(self.cluster)
+        self.clearings = Clearings(self.promises, precedence.next_start, precedence.next_start)
 
-    def preempt(self, gang: GangEntry) -> Preemption | None:
-        """Promise a pod that did not fit room that others have to leave; see ``Clearings``."""
-        if not preempts(gang):
-            return None
-        ((pod_class, _),) = members_of(gang, self.cluster).items()
-        holds = self.cluster.holds
-        room = without(self.room, withheld_from(gang, holds)[-1]) if holds else self.room
-        rows = self.cluster.nodes.rows
-        avoided = [rows[node] for node in gang.avoid if node in rows]
-        return self.clearings.clear_for(gang, pod_class, room, avoided)
+    def leave(self, gang: GangEntry) -> Tried:
+        """Return what comes of a gang that cannot have room, and is not tried."""
+        undo, backs = stale(gang, self.cluster), tuple(take_backs(gang, self.cluster))
+        return Tried(gang.key, is_planned=True, undo=undo, take_backs=backs)
 
-    def place(self, gang: GangEntry) -> tuple[Bind, ...]:
-        """Place the gang and assume it; no binds when it does not fit whole."""
-        holds = self.cluster.holds
-        if not holds:
-            return self._place(gang, ())
-        binds = self._place_on_held(gang)
-        for withheld in withheld_from(gang, holds):
-            if gang.waits:
-                binds += self._place(gang, withheld)
-        return binds
+    def try_gang(self, gang: GangEntry, *, preempts_more: bool, searches: bool) -> Tried:
+        """Place what waits of a gang, or find out what it waits for.
 
-    def _place_on_held(self, gang: GangEntry) -> tuple[Bind, ...]:
+        ``preempts_more`` is false when enough pods were promised room in this turn; ``searches``
+        says whether a joint search may begin or go on.
+        """
+        one = _Try(gang, gang.memory.avoided(self.now_s), gang.memory.shun, searches)
+        self._place_gang(one)
+        tried = Tried(gang.key, is_planned=True)
+        tried.shun_ends = one.shun != gang.memory.shun
+        if one.binds:
+            tried.binds = self.attempts.plan(gang, tuple(one.binds), self.now_s)
+            self.promises.placed.add(gang.key)
+        else:
+            tried.undo = stale(gang, self.cluster)
+        if not self._has_ended(one):
+            tried.next = Next.SEARCHED
+        elif one.waits:
+            if not one.binds:
+                tried.take_backs = tuple(take_backs(gang, self.cluster))
+            self._wait(one, tried, preempts_more=preempts_more)
+        return tried
+
+    def _wait(self, one: _Try, tried: Tried, *, preempts_more: bool) -> None:
+        """Preempt for what still waits, where that is done; say what it waits for."""
+        gang = one.gang
+        does_preempt = preempts(gang)
+        if does_preempt and not preempts_more:
+            tried.next = Next.READY
+            return
+        members = members_of(gang, self.cluster, one.placed)
+        if does_preempt:
+            ((pod_class, _),) = members.items()
+            held = withheld_from(gang, self.holds)[-1] if self.holds else []
+            rows = self.cluster.nodes.rows
+            avoided = [rows[node] for node in one.avoid if node in rows]
+            room = without(self.room, held)
+            self.steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
+            found = self.clearings.clear_for(gang, pod_class, room, avoided)
+            tried.preemption, tried.said = found
+        tried.next = Next.BLOCKED
+        tried.waits_for = {pod_class: len(entries) for pod_class, entries in members.items()}
+        tried.need = one.need
+
+    def _place_gang(self, one: _Try) -> None:
+        """Place the gang in this cycle's room; nothing of it when it does not fit whole."""
+        if not self.holds:
+            self._place(one, ())
+            return
+        self._place_on_held(one)
+        for withheld in withheld_from(one.gang, self.holds):
+            if one.waits and not one.is_unfinished:
+                self._place(one, withheld)
+
+    def _has_ended(self, one: _Try) -> bool:
+        """Whether all searches for the gang are over: they say nothing of room that is new since.
+
+        What comes of one part of them is kept until all are over.
+        """
+        key = one.gang.key
+        if one.is_unfinished and not one.binds:
+            return False
+        is_outdated = not one.binds and self.searches.are_outdated(key)
+        self.searches.end(key)
+        return not is_outdated
+
+    def _place_on_held(self, one: _Try) -> None:
         """Place replacements where room is held for their likes."""
-        own = [hold for hold in self.cluster.holds.of(gang.key) if hold.node not in gang.avoid]
+        gang = one.gang
+        own = [hold for hold in self.holds.of(gang.key) if hold.node not in one.avoid]
         if not own:
-            return ()
-        others = withheld_from(gang, self.cluster.holds)[0]
-        room = without(self.room, others).copy()  # the tally of this call: ``_assume`` takes too
+            return
+        others = withheld_from(gang, self.holds)[0]
+        room = without(self.room, others).copy()  # the tally of this call: ``_take`` takes too
         held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
-        members = members_of(gang, self.cluster)
+        members = members_of(gang, self.cluster, one.placed)
         placed = []
         for pod_class, entries in members.items():
             if pod_class.base not in held:
@@ -160,40 +201,77 @@ class Cycle:
             room.take(pod_class, pods)
             held[pod_class.base] = held[pod_class.base] - pods
             placed.append((pod_class, pods))
-        return self._assume(members, placed, room, is_whole=False)
+        self._take(one, members, placed, room, is_whole=False)
 
-    def _place(self, gang: GangEntry, withheld: Sequence[Hold]) -> tuple[Bind, ...]:
-        members = members_of(gang, self.cluster)
-        demand = demand_of(gang, members)
-        has_own = bool(self.cluster.holds.of(gang.key))
-        nominated = self.cluster.precedence.nominated
-        promised = promised_to_others(gang.priority, self.cluster, gang) if nominated else {}
+    def _place(self, one: _Try, withheld: Sequence[Hold]) -> None:
+        gang, nominated = one.gang, self.promises.nominated
+        if self._lacks_resources(one, withheld):
+            return
+        members = members_of(gang, self.cluster, one.placed)
+        demand = demand_of(members, one.need, least_of(gang))
+        has_own = bool(self.holds.of(gang.key))
+        promised = self.promises.to_others(gang.priority, gang)
         priority = gang.priority if nominated else None
         is_common = not has_own and not (nominated and nominated.has(gang))
         if is_common and (demand, len(withheld), priority) in self.hopeless:
-            return ()
+            return
+        elsewhere = one.avoid or one.shun
+        if self._is_placed_singly(gang, demand) and not withheld and not elsewhere:
+            self._place_single(one, members, demand, priority, is_common=is_common)
+            return
         room = self._without(withheld, is_common=not has_own)
-        if gang.avoid:
-            room = self._without_nodes(room, gang.avoid)
-        elif gang.shun:
-            room = self._without_nodes(room, gang.shun)
-        elif gang.key.is_single and not withheld and not demand.classes[0][0].profile.packs_gangs:
-            return self._place_single(members, demand, priority, is_common=is_common)
-        else:
-            gang.is_short = not gang.started and bool(shortage(gang, room, self.cluster.resources))
-            if gang.is_short:
-                return ()
+        if elsewhere:
+            room = self._without_nodes(room, elsewhere)
         room = beside(room, promised, list(members), self.cluster)
-        found = place_gang(demand, room, self.policy.packing, self.policy.search_steps_max)
+        found = self._find(one, demand, room, len(withheld))
+        if isinstance(found, Unfinished):
+            return
         if isinstance(found, DoesNotFit):
-            if gang.shun:  # rather there than nowhere
-                gang.shun = frozenset()
-                return self._place(gang, withheld)
-            if is_common and not gang.avoid:
+            if one.shun and not one.avoid:  # rather there than nowhere
+                one.shun = frozenset()
+                self._place(one, withheld)
+            elif is_common and not one.avoid:
                 self._give_up(demand, withheld, priority)
-            return ()
-        gang.shun = frozenset()
-        return self._assume(members, found.pods, found.room, is_whole=room is self.room)
+            return
+        one.shun = frozenset()
+        before = len(one.binds)
+        self._take(one, members, found.pods, found.room, is_whole=room is self.room)
+        new = tuple(one.binds[before:])
+        one.binds[before:] = quorum_first(new, demand.least, gang, self.cluster)
+
+    def _lacks_resources(self, one: _Try, withheld: Sequence[Hold]) -> bool:
+        """Ask whether minResources hold the gang back: before any pod, whatever nodes it avoids."""
+        gang = one.gang
+        if gang.spec is None or not gang.spec.min_resources:
+            return False
+        room = self._without(withheld, is_common=not self.holds.of(gang.key))
+        return not gang.started and bool(shortage(gang, room, self.cluster.resources))
+
+    def _find(
+        self, one: _Try, demand: Demand, room: Room, withheld: int
+    ) -> Placement | DoesNotFit | Unfinished:
+        """Look for places for all that is needed, as far as the steps go."""
+        key, searches = one.gang.key, self.searches
+        part = withheld, bool(one.avoid or one.shun)
+        found = place_gang_in_turn(
+            demand,
+            room,
+            self.policy.packing,
+            self.policy.search_steps_max,
+            self.steps,
+            searches.of(key, part),
+            searches=one.searches or not len(searches),
+        )
+        if isinstance(found, Unfinished):
+            one.is_unfinished = True
+            if found.search is not None:
+                searches.keep(key, part, found.search)
+        return found
+
+    @staticmethod
+    def _is_placed_singly(gang: GangEntry, demand: Demand) -> bool:
+        """Whether it is a pod of no gang, which goes where kube-scheduler would put it."""
+        return gang.key.is_single and not demand.classes[0][0].profile.packs_gangs
 
     def _give_up(self, demand: Demand, withheld: Sequence[Hold], priority: int | None) -> None:
         """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
@@ -201,23 +279,26 @@ class Cycle:
             self.hopeless.add((demand, len(withheld), priority))
 
     def _place_single(
-        self, members: Members, demand: Demand, priority: int | None, *, is_common: bool
-    ) -> tuple[Bind, ...]:
+        self,
+        one: _Try,
+        members: Members,
+        demand: Demand,
+        priority: int | None,
+        *,
+        is_common: bool,
+    ) -> None:
         """Place a pod of no gang where kube-scheduler would."""
         ((pod_class, (entry,)),) = members.items()
-        row = self.singles.best(entry, pod_class, self.room, self.cluster)
+        self.steps.take()
+        row = self.singles.best(entry, pod_class, self.room, self.promises)
         if row is None:
             if is_common:
                 self._give_up(demand, (), priority)
-            return ()
-        rows = np.array([row])
-        self.room.take_at(pod_class, rows, np.ones(1, np.int64), assumes=True)
-        self.cluster.assume([entry], [row])
-        [given] = assume_devices(pod_class, [entry], [row], self.room, self.cluster)
-        self.room.settle()
+            return
+        self.room.take_at(pod_class, np.array([row]), np.ones(1, np.int64))
+        self._note_placed(one, pod_class, [entry], [row], set())
         self._rooms.clear()
-        self.clearings.changed(rows.tolist())
-        return (self._bind(entry, pod_class, row, set(), given),)
+        self.clearings.changed([row])
 
     def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
         if not is_common:
@@ -230,20 +311,20 @@ class Cycle:
     def _without_nodes(self, room: Room, nodes: Iterable[str]) -> Room:
         """Return the room of other nodes than those where the gang failed before."""
         rows = self.cluster.nodes.rows
-        avoided = [rows[node] for node in nodes if node in rows]
         room = room.copy()
-        room.free[avoided] = -1  # no slot for any pod, as each takes at least one of ``pods``
+        room.close([rows[node] for node in nodes if node in rows])
         return room
 
-    def _assume(
+    def _take(
         self,
+        one: _Try,
         members: Members,
         placed: Sequence[tuple[PodClass, Ints]],
         after: Room,
         *,
         is_whole: bool,
-    ) -> tuple[Bind, ...]:
-        """Assume that pods are placed. ``after`` is what they leave of the room that was looked at.
+    ) -> None:
+        """Take the room of placed pods. ``after`` is what they leave of the room looked at.
 
         That is all of the room, or ``is_whole`` is false: then only what was chosen for claims is
         taken from it.
@@ -256,28 +337,42 @@ class Cycle:
             after = left
         self.room = after
         self._rooms.clear()
-        binds: list[Bind] = []
-        held_before = len(self.cluster.holds)
+        self.clearings.changed(None)  # other pods of the gang are no victims for a while
+        held_before = len(self.holds)
         prepared: set[ClaimKey] = set()
         for pod_class, pods in placed:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
-            entries = members[pod_class][: len(rows)]
-            self.cluster.assume(entries, rows)
-            gives = assume_devices(pod_class, entries, rows, self.room, self.cluster)
-            self.clearings.changed(None)  # other pods of the gang are no victims for a while
-            for entry, row, given in zip(entries, rows, gives, strict=True):
-                binds.append(self._bind(entry, pod_class, row, prepared, given))
-        self.room.settle()
-        if held_before and (end_taken(self.cluster) or len(self.cluster.holds) < held_before):
+            self._note_placed(one, pod_class, members[pod_class][: len(rows)], rows, prepared)
+        if held_before and (end_taken(self.holds, self.room) or len(self.holds) < held_before):
             self.hopeless.clear()
-        return tuple(binds)
+
+    def _note_placed(
+        self,
+        one: _Try,
+        pod_class: PodClass,
+        entries: Sequence[PodEntry],
+        rows: Sequence[int],
+        prepared: set[ClaimKey],
+    ) -> None:
+        """Note the binds of placed pods, and what this cycle has to know of them."""
+        nodes = [self.room.snapshot.node(row).name for row in rows]
+        gives = hand_out(pod_class, entries, rows, self.room, self.cluster)
+        for entry, row, node, given in zip(entries, rows, nodes, gives, strict=True):
+            one.binds.append(self._bind(entry, pod_class, row, node, prepared, given))
+            one.placed.add(entry.pod.uid)
+            if self.promises.nominated:
+                self.promises.nominated.discard(entry)
+        if entries and self.holds:
+            uids = [entry.pod.uid for entry in entries]
+            self.holds.note_assumed(one.gang.key, uids, nodes, entries[0].pod_class)
 
     def _bind(
         self,
         entry: PodEntry,
         pod_class: PodClass,
         row: int,
+        node: str,
         prepared: set[ClaimKey],
         given: tuple[Give, ...],
     ) -> Bind:
@@ -285,11 +380,11 @@ class Cycle:
         prepare: tuple[Prepare, ...] = ()
         if pod_class.wants is not None and pod_class.wants.unbound:
             chosen = self.room.volumes.take_chosen(pod_class, row)
-            prepare = self._prepare(entry, chosen, prepared)
-        return Bind(pod.uid, pod.namespace, pod.name, entry.node, prepare, given)
+            prepare = self._prepare(entry, node, chosen, prepared)
+        return Bind(pod.uid, pod.namespace, pod.name, node, prepare, given)
 
     def _prepare(
-        self, entry: PodEntry, chosen: tuple[str, ...], prepared: set[ClaimKey]
+        self, entry: PodEntry, node: str, chosen: tuple[str, ...], prepared: set[ClaimKey]
     ) -> tuple[Prepare, ...]:
         """Return what binds the pod's claims to the chosen volumes, or has these made (``""``)."""
         storage = self.cluster.storage
@@ -304,14 +399,45 @@ class Cycle:
                     claim.namespace,
                     claim.name,
                     claim.uid,
-                    entry.node,
+                    node,
                     name,
                     version=volume.version if volume else "",
                     marks=volume is not None and volume.claim is None,
                     written=is_kept_for(volume.claim, claim)
                     if volume
-                    else claim.selected_node == entry.node,
+                    else claim.selected_node == node,
                 )
             )
-        storage.assume(entry.pod.uid, [(one.key, one.volume, one.node) for one in found])
         return tuple(found)
+
+
+@dataclass(slots=True)
+class AttemptNumbers:
+    """Numbers for the attempts that a cycle opens: they follow those that were opened before."""
+
+    policy: Policy
+    identity: str
+    made: int
+
+    def plan(self, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
+        """Return the binds as the plan of an attempt: of the one that is open, or of a new one.
+
+        All but one of the binds that make the gang quorate are sent first; see ``GangBinds``.
+        """
+        attempt = gang.attempt
+        if attempt is None:
+            self.made += 1
+            name = attempt_id(self.identity, self.made)
+            asked_s = gang.spec.timeout_s if gang.spec else None
+            deadline_s = now_s + self.policy.timeout_s(asked_s)
+        else:
+            name, deadline_s = attempt.id, attempt.deadline_s
+        return GangBinds(
+            key=gang.key,
+            attempt=name,
+            size=gang.bound + gang.assumed + len(binds),
+            deadline_s=max(deadline_s, now_s + self.policy.backoff_s),
+            binds=binds,
+            first=max(0, gang.need - 1),
+            started=gang.started,
+        )

@@ -13,23 +13,28 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
+from quorate.core import policy as bounds
 from quorate.core.model import Pod
-from quorate.core.plan.cycle import demand_of, members_of
 from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
-from quorate.core.plan.gang import DoesNotFit, Placement, place_gang
+from quorate.core.plan.filters.node_resources_fit import free_of
+from quorate.core.plan.gang import DoesNotFit, Placement, place_gang_within
 from quorate.core.plan.impossible import impossible_field
-from quorate.core.plan.nominated import Promised, look, promised_to_others, ruled_out
+from quorate.core.plan.members import demand_of, members_of
+from quorate.core.plan.nominated import look, ruled_out
 from quorate.core.plan.own_rules import own_rule
 from quorate.core.plan.pack import pack
+from quorate.core.plan.promises import Promised, Promises
 from quorate.core.plan.room import Room
+from quorate.core.plan.tasks import least_of
 from quorate.core.plan.to_mend import doubtful, is_broken, to_mend
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.reasons import Blocker, available
-from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.arrays import Mask
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
+from quorate.core.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +108,17 @@ class Diagnoses:
             if not is_alone:
                 self._shared[alike] = found
         diagnosis, sentence = found
-        said = f" {gang.preemption_said}" if sentence and gang.preemption_said else ""
+        memory = gang.memory
+        said = f" {memory.preemption_said}" if sentence and memory.preemption_said else ""
         return diagnosis.of_pod(entry.pod.name), sentence + said
 
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
     """Try to place the gang, and explain for each class what is in the way. Changes nothing."""
     members = members_of(gang, cluster)
-    demand = demand_of(gang, members)
-    found = place_gang(demand, room, policy.packing, policy.search_steps_max)
+    demand = demand_of(members, gang.need, least_of(gang))
+    steps = Steps(min(policy.search_steps_max, bounds.EXPLAIN_STEPS_MAX))
+    found = place_gang_within(demand, room, policy.packing, steps)
     fit = found.placed if isinstance(found, Placement) else found.fit
     after = room.copy()
     blockers = []
@@ -142,11 +149,11 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         matching = _matching(pod_class, room)
         if not matching.any():
             no_node_matches = no_node_matches or (blocker if room.snapshot.nodes_alive else None)
-        elif lack := _larger_than_any(pod_class, room.snapshot.allocatable[matching], room):
+        elif lack := _larger_than_any(pod_class, matching, room):
             too_large = too_large or (blocker, lack)
     return Diagnosis(
         fit=fit,
-        fits=isinstance(found, Placement) and fit >= demand.pods,
+        fits=isinstance(found, Placement) and fit >= demand.wanted,
         exhausted=isinstance(found, DoesNotFit) and found.exhausted,
         blockers=tuple(blockers),
         no_node_matches=no_node_matches,
@@ -165,10 +172,11 @@ def _awaits_pods(pod_class: PodClass, members: Iterable[PodClass], room: Room) -
 
 
 def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> bool:
-    """Return whether all waiting members of the gang have room. Changes nothing."""
-    demand = demand_of(gang, members_of(gang, cluster))
-    found = place_gang(demand, room, policy.packing, policy.search_steps_max)
-    return isinstance(found, Placement) and found.placed >= demand.pods
+    """Return whether all have room that a plan would place. Changes nothing."""
+    demand = demand_of(members_of(gang, cluster), gang.need, least_of(gang))
+    steps = Steps(min(policy.search_steps_max, bounds.EXPLAIN_STEPS_MAX))
+    found = place_gang_within(demand, room, policy.packing, steps)
+    return isinstance(found, Placement) and found.placed >= demand.wanted
 
 
 def _blocker(
@@ -199,7 +207,7 @@ def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
     ((pod_class, _),) = members_of(gang, cluster).items()
     if pod_class.profile.packs_gangs:
         return ""
-    promised = promised_to_others(gang.priority, cluster, gang)
+    promised = Promises.of(cluster).to_others(gang.priority, gang)
     return nodes_ruled_out(pod_class, room, cluster, promised)
 
 
@@ -208,19 +216,18 @@ def _nearest_miss(pod_class: PodClass, room: Room) -> str:
     candidates = np.flatnonzero(room.mask(pod_class))
     if not len(candidates):
         return ""
-    free = room.free[candidates]
+    asked = [(name, n, free_of(name, room, candidates)) for name, n in pod_class.asked]
     missing = np.zeros(len(candidates))
-    for column, amount in pod_class.demands:
-        missing += np.clip(amount - free[:, column], 0, None) / amount
+    for _, amount, free in asked:
+        missing += np.clip(amount - free, 0, None) / amount
     missing[missing == 0.0] = np.inf  # these fail by another rule
     nearest = int(np.argmin(missing))
     if not np.isfinite(missing[nearest]):
         return ""
-    names = room.snapshot.table.resources.names
     lacks = [
-        f"{format_amount(names[column], amount - int(free[nearest, column]))} {names[column]}"
-        for column, amount in pod_class.demands
-        if free[nearest, column] < amount
+        f"{format_amount(name, amount - int(free[nearest]))} {name}"
+        for name, amount, free in asked
+        if free[nearest] < amount
     ]
     node = room.snapshot.node(int(candidates[nearest])).name
     return f"node {node} lacks {' and '.join(lacks)}"
@@ -233,21 +240,18 @@ def _matching(pod_class: PodClass, room: Room) -> Mask:
     return snapshot.alive & tolerated & node_affinity.passes(shape, snapshot)
 
 
-def _larger_than_any(pod_class: PodClass, matching: Ints, room: Room) -> str:
-    """Say which request is larger than the largest matching node, were it empty.
-
-    ``matching`` is int64[m, r]: what the matching nodes have.
-    """
+def _larger_than_any(pod_class: PodClass, matching: Mask, room: Room) -> str:
+    """Say which request is larger than the largest of the ``matching`` nodes, were it empty."""
     backed = pod_class.ask.extended.backed if pod_class.ask and pod_class.ask.extended else ()
-    names = room.snapshot.table.resources.names
-    demands = [(c, a) for c, a in pod_class.demands if names[c] not in backed]
-    if (np.all([matching[:, c] >= a for c, a in demands], axis=0)).any():
+    asked = [(name, amount) for name, amount in pod_class.asked if name not in backed]
+    sizes = [room.snapshot.sizes(name)[matching] for name, _ in asked]
+    enough = [size >= amount for size, (_, amount) in zip(sizes, asked, strict=True)]
+    if np.all(enough, axis=0).any():
         return ""
-    for column, amount in demands:
-        largest = int(matching[:, column].max(initial=0))
+    for size, (name, amount) in zip(sizes, asked, strict=True):
+        largest = int(size.max(initial=0))
         if largest < amount:
-            name = names[column]
             has = format_amount(name, largest) if largest else "none"
             return f"{format_amount(name, amount)} {name}; the largest matching node has {has}"
-    asked = " and ".join(f"{format_amount(names[c], a)} {names[c]}" for c, a in demands)
-    return f"{asked} together; no matching node has all of it"
+    words = " and ".join(f"{format_amount(name, amount)} {name}" for name, amount in asked)
+    return f"{words} together; no matching node has all of it"

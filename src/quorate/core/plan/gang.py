@@ -2,43 +2,62 @@
 
 Called by ``plan.cycle`` once for each gang, in queue order. Pods of one class are placed together;
 a gang of several classes is tried largest first, then in other orders, then by a bounded search:
-that greedy order fails does not mean that the gang does not fit.
+that greedy order fails does not mean that the gang does not fit. The search may take several turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, permutations
+from itertools import groupby, islice, permutations, product
 
 import numpy as np
 
+from quorate.core import policy
 from quorate.core.plan import pack
 from quorate.core.plan.fill import Packing
 from quorate.core.plan.room import Room
-from quorate.core.plan.search import search
+from quorate.core.plan.search import Found, JointSearch
+from quorate.core.plan.tasks import Least, needed, useful
 from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import uses_selectors
+from quorate.core.steps import Steps
 
-_ORDERS_MAX = 24
-_FILLS_MAX = 96
-_COUNTS_MAX = 64
-_SEARCHED_PODS_MAX = 200
-"""Beyond this size only the greedy orders are tried."""
+_ENDLESS = 2**62
+_NODES_OF_A_STEP = 115
+"""So many nodes are looked at in one step when pods of one class are packed."""
+_NODES_CHECKED_IN_A_STEP = 1500
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Pods that wait, as ``(class, count)``; at least ``need`` of them must be placed, or none."""
+    """Pods that wait, as ``(class, count)``; at least ``need`` of them must be placed, or none.
+
+    ``least`` are the tasks of which so many must be among these; they sum up to at most ``need``.
+    """
 
     classes: tuple[tuple[PodClass, int], ...]
     need: int
+    least: Least = ()
 
     @property
     def pods(self) -> int:
         """How many pods wait."""
         return sum(count for _, count in self.classes)
+
+    @property
+    def wanted(self) -> int:
+        """How many of them one plan places if there is room.
+
+        Where all of the quorum are needed for their tasks, the others wait until it has started:
+        no bind of theirs may stand in for one of these.
+        """
+        return self.need if self.least and needed(self.least) >= self.need else self.pods
+
+    def useful(self, placed: Iterable[tuple[PodClass, int]]) -> int:
+        """Return how many of the placed pods count towards the quorum."""
+        return useful(placed, self.need, self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +71,12 @@ class Placement:
     @property
     def placed(self) -> int:
         """How many pods have a node."""
-        return sum(int(pods.sum()) for _, pods in self.pods)
+        return sum(count for _, count in self.counts)
+
+    @property
+    def counts(self) -> tuple[tuple[PodClass, int], ...]:
+        """How many pods of each class have a node."""
+        return tuple((pod_class, int(pods.sum())) for pod_class, pods in self.pods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +87,17 @@ class DoesNotFit:
     exhausted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """The steps of the turn were over in the middle of the search: it goes on in a later turn.
+
+    ``search`` is None if it has not begun. ``fit`` is how many pods would fit as far as is known.
+    """
+
+    search: JointSearch | None
+    fit: int
+
+
 def place_gang(
     demand: Demand, room: Room, packing: Packing, steps_max: int
 ) -> Placement | DoesNotFit:
@@ -70,43 +105,137 @@ def place_gang(
 
     ``steps_max`` bounds the search for a joint placement of several classes.
     """
+    found = place_gang_in_turn(demand, room, packing, steps_max, Steps(_ENDLESS), None)
+    assert not isinstance(found, Unfinished), "such a turn lasts until the search has ended"
+    return found
+
+
+def place_gang_within(
+    demand: Demand, room: Room, packing: Packing, steps: Steps
+) -> Placement | DoesNotFit:
+    """As ``place_gang``, but end with the ``steps``: what was not found by then does not fit."""
+    found = place_gang_in_turn(demand, room, packing, steps.left, steps, None)
+    return DoesNotFit(found.fit, exhausted=True) if isinstance(found, Unfinished) else found
+
+
+def place_gang_in_turn(
+    demand: Demand,
+    room: Room,
+    packing: Packing,
+    steps_max: int,
+    steps: Steps,
+    open_search: JointSearch | None,
+    *,
+    searches: bool = True,
+) -> Placement | DoesNotFit | Unfinished:
+    """As ``place_gang``, but let the joint search end with the ``steps`` of this turn.
+
+    ``open_search`` is what an earlier turn left unfinished. It goes on if the demand is the same,
+    and it is about the room as it was when it began. So what it finds is checked pod by pod against
+    the present room, and where that fails a search begins anew. When it finds nothing, room that
+    has become free since was not looked at: the caller wakes the gang for it. Without ``searches``
+    none begins or goes on: then it is left for a later turn.
+    """
     classes = _largest_first(demand.classes, room)
-    best = _greedy(classes, room, packing)
-    if best.placed >= max(demand.need, 1):
+    best = _greedy(classes, demand, room, packing, steps)
+    if demand.useful(best.counts) >= max(demand.need, 1):
         return best
     is_coupled = _is_coupled(demand, room)
     is_exact = len(classes) == 1 and pack.is_exact(classes[0][0], room)
     if is_exact or demand.need <= 1 or (not is_coupled and _lacks_slots(demand, room)):
-        return DoesNotFit(best.placed)
-    is_searched = demand.need <= _SEARCHED_PODS_MAX and not any(
-        pod_class.wants is not None or pod_class.ask is not None for pod_class, _ in demand.classes
-    )
-    for order in _orders(classes, room) if not (is_coupled and is_searched) else ():
-        for other_packing in ("most-allocated", "least-allocated"):
-            tried = _greedy(order, room, other_packing)
-            if tried.placed >= demand.need:
-                return tried
-            best = max(best, tried, key=lambda placement: placement.placed)
-    if not is_searched:
-        return DoesNotFit(best.placed, exhausted=True)
-    for counts in islice(_enough(demand), _COUNTS_MAX):
-        found = search(counts, room, steps_max)
-        if found.pods is not None:
-            return _with_extras(demand, found.pods, room, packing)
-        steps_max -= found.steps
-        if steps_max <= 0:
-            return DoesNotFit(best.placed, exhausted=True)
-    is_more = next(islice(_enough(demand), _COUNTS_MAX, None), None) is not None
-    return DoesNotFit(best.placed, exhausted=is_more)
+        return _as_answer(best, demand, exhausted=False)
+    if open_search is not None and not open_search.is_for(demand.classes, demand.need):
+        open_search = None
+    is_searched = _is_searched(demand)
+    if open_search is None and not (is_coupled and is_searched):
+        best = _best_of_orders(classes, demand, best, room, steps)
+    if demand.useful(best.counts) >= demand.need or not is_searched:
+        return _as_answer(best, demand, exhausted=True)
+    fit = demand.useful(best.counts)
+    if not searches:
+        return Unfinished(open_search, fit)
+    search, found = _search(demand, room, steps_max, steps, open_search)
+    if found is None:
+        return Unfinished(search, fit)
+    if found.order is not None:
+        return _completed(demand, found.order, room, packing)
+    if found.exhausted and is_coupled:  # there may be too many kinds of nodes to search
+        best = _best_of_orders(classes, demand, best, room, steps)
+    return _as_answer(best, demand, exhausted=found.exhausted)
 
 
-def _greedy(classes: tuple[tuple[PodClass, int], ...], room: Room, packing: Packing) -> Placement:
-    """Place class after class, in this order; what does not fit is left out."""
+def _as_answer(best: Placement, demand: Demand, *, exhausted: bool) -> Placement | DoesNotFit:
+    fit = demand.useful(best.counts)
+    return best if fit >= max(demand.need, 1) else DoesNotFit(fit, exhausted)
+
+
+def _search(
+    demand: Demand, room: Room, steps_max: int, steps: Steps, search: JointSearch | None
+) -> tuple[JointSearch, Found | None]:
+    """Go on with a search, or begin one: also where what was found does not hold any more."""
+    if search is not None:
+        found = _run(search, steps)
+        if found is None or found.order is None or _holds(found.order, demand, room, steps):
+            return search, found
+    search = JointSearch(demand.classes, demand.need, demand.least, room, steps_max)
+    return search, _run(search, steps)
+
+
+def _run(search: JointSearch, steps: Steps) -> Found | None:
+    """Go on with a search; some steps it has in each turn, though greedy orders took them all."""
+    mine = Steps(max(steps.left, policy.SEARCH_STEPS_MIN))
+    found = search.run(mine)
+    steps.take(mine.taken)
+    return found
+
+
+def _greedy(
+    classes: tuple[tuple[PodClass, int], ...],
+    demand: Demand,
+    room: Room,
+    packing: Packing,
+    steps: Steps,
+) -> Placement:
+    """Place class after class, in this order; what does not fit is left out.
+
+    What the tasks need comes before what they do not.
+    """
     after = room.copy()
+    needs: dict[int, Ints] = {}
+    left = dict(demand.least)
+    for pod_class, count in classes if left else ():
+        some = min(count, left.get(pod_class.task, 0))
+        needs[pod_class.id] = _pack(pod_class, some, after, packing, steps)
+        left[pod_class.task] = left.get(pod_class.task, 0) - int(needs[pod_class.id].sum())
+    if needs:
+        return _with_extras(demand, classes, needs, after, packing)
     pods = []
     for pod_class, count in classes:
-        pods.append((pod_class, pack.pack(pod_class, count, after, packing)))
+        pods.append((pod_class, _pack(pod_class, count, after, packing, steps)))
     return Placement(tuple(pods), after)
+
+
+def _pack(pod_class: PodClass, count: int, room: Room, packing: Packing, steps: Steps) -> Ints:
+    is_dealt = pack.constrain_one_another(pod_class, room)
+    steps.take(len(room.free) // _NODES_OF_A_STEP + (40 if is_dealt else 10))
+    return pack.pack(pod_class, count, room, packing)
+
+
+def _best_of_orders(
+    classes: tuple[tuple[PodClass, int], ...],
+    demand: Demand,
+    best: Placement,
+    room: Room,
+    steps: Steps,
+) -> Placement:
+    """Try orders of the classes until one places all that is needed, or the steps are over."""
+    packings: tuple[Packing, ...] = ("most-allocated", "least-allocated")
+    for order, packing in product(_orders(classes, room), packings):
+        if steps.are_over or demand.useful(best.counts) >= demand.need:
+            break
+        tried = _greedy(order, demand, room, packing, steps)
+        best = max(best, tried, key=lambda placement: demand.useful(placement.counts))
+    return best
 
 
 def _is_coupled(demand: Demand, room: Room) -> bool:
@@ -114,15 +243,17 @@ def _is_coupled(demand: Demand, room: Room) -> bool:
     return any(
         pod_class.matched
         or uses_selectors(pod_class.shape)
-        or _has_volumes(pod_class)
+        or room.volumes.couples(pod_class)
         or pod_class.ask is not None
         for pod_class, _ in demand.classes
     ) and (len(demand.classes) > 1 or pack.constrain_one_another(demand.classes[0][0], room))
 
 
-def _has_volumes(pod_class: PodClass) -> bool:
-    """Whether claims of its pods decide on nodes: what one gets, another does not."""
-    return pod_class.wants is not None and bool(pod_class.wants.unbound or pod_class.wants.shared)
+def _is_searched(demand: Demand) -> bool:
+    """Whether the joint search may be asked: it knows nothing of volumes and devices."""
+    return demand.need <= policy.SEARCHED_PODS_MAX and all(
+        pod_class.wants is None and pod_class.ask is None for pod_class, _ in demand.classes
+    )
 
 
 def _largest_first(
@@ -141,8 +272,8 @@ def _largest_first(
 
 def _lacks_slots(demand: Demand, room: Room) -> bool:
     """Whether even alone, class by class, fewer than ``need`` pods have a slot."""
-    alone = sum(min(count, int(room.slots(c).sum())) for c, count in demand.classes)
-    return alone < demand.need
+    alone = [(c, min(count, int(room.slots(c).sum()))) for c, count in demand.classes]
+    return demand.useful(alone) < demand.need
 
 
 def _orders(
@@ -151,37 +282,65 @@ def _orders(
     """Yield orders to try: the classes with the fewest slots to spare first, then any."""
     spare = {pod_class.id: int(room.slots(pod_class).sum()) - n for pod_class, n in classes}
     yield tuple(sorted(classes, key=lambda item: spare[item[0].id]))
-    yield from islice(permutations(classes), min(_ORDERS_MAX, _FILLS_MAX // len(classes)))
+    yield from islice(
+        permutations(classes),
+        min(policy.GREEDY_ORDERS_MAX, policy.GREEDY_FILLS_MAX // len(classes)),
+    )
 
 
-def _enough(demand: Demand) -> Iterator[tuple[tuple[PodClass, int], ...]]:
-    """Yield ways to choose exactly ``need`` pods; many of the smaller classes come first."""
-    classes = sorted(demand.classes, key=lambda item: sum(a for _, a in item[0].demands))
-    pods_after = [sum(n for _, n in classes[index + 1 :]) for index in range(len(classes))]
+def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps: Steps) -> bool:
+    """Whether pods can still be placed in the order, each where it was found to have a place.
 
-    def choose(index: int, left: int) -> Iterator[tuple[tuple[PodClass, int], ...]]:
-        if left == 0:
-            yield ()
-            return
-        pod_class, count = classes[index]
-        for taken in range(min(count, left), max(0, left - pods_after[index]) - 1, -1):
-            chosen = ((pod_class, taken),) if taken else ()
-            for rest in choose(index + 1, left - taken):
-                yield (*chosen, *rest)
-
-    return choose(0, demand.need)
-
-
-def _with_extras(demand: Demand, found: dict[int, Ints], room: Room, packing: Packing) -> Placement:
-    """Turn a found quorum into a placement, and add as many of the other pods as fit."""
+    Pods of one class that come one after the other are checked together if they may be.
+    """
+    if max(row for _, row in order) >= len(room.free):
+        return False
+    by_id = {pod_class.id: pod_class for pod_class, _ in demand.classes}
     after = room.copy()
+    for class_id, run in groupby(order, key=lambda pod: pod[0]):
+        pod_class = by_id[class_id]
+        rows = [row for _, row in run]
+        is_split = pack.constrain_one_another(pod_class, room)
+        for some in [[row] for row in rows] if is_split else [rows]:
+            here, pods = np.unique(some, return_counts=True)
+            steps.take(len(room.free) // _NODES_CHECKED_IN_A_STEP + 5)
+            if bool((after.slots(pod_class)[here] < pods).any()):
+                return False
+            after.take_at(pod_class, here, pods)
+    return True
+
+
+def _completed(
+    demand: Demand, order: tuple[tuple[int, int], ...], room: Room, packing: Packing
+) -> Placement:
+    """Turn a quorum that was searched for into a placement."""
+    after = room.copy()
+    found = {pod_class.id: np.zeros(len(room.free), np.int64) for pod_class, _ in demand.classes}
+    for class_id, row in order:
+        found[class_id][row] += 1
     for pod_class, _ in demand.classes:
-        if pod_class.id in found:
-            after.take(pod_class, found[pod_class.id])
-    nobody = np.zeros(len(room.free), np.int64)
+        after.take(pod_class, found[pod_class.id])
+    return _with_extras(demand, demand.classes, found, after, packing)
+
+
+def _with_extras(
+    demand: Demand,
+    classes: tuple[tuple[PodClass, int], ...],
+    found: dict[int, Ints],
+    after: Room,
+    packing: Packing,
+) -> Placement:
+    """Add as many of the other pods as fit to what was ``found``; ``after`` is the room it leaves.
+
+    None of them where the tasks need all of the quorum.
+    """
+    nobody = np.zeros(len(after.free), np.int64)
+    has_others = not demand.least or needed(demand.least) < demand.need
     pods = []
-    for pod_class, count in demand.classes:
+    for pod_class, count in classes:
         quorum = found.get(pod_class.id, nobody)
-        extra = pack.pack(pod_class, count - int(quorum.sum()), after, packing)
-        pods.append((pod_class, quorum + extra))
+        if has_others:
+            rest = count - int(quorum.sum())
+            quorum = quorum + pack.pack(pod_class, rest, after, packing)
+        pods.append((pod_class, quorum))
     return Placement(tuple(pods), after)

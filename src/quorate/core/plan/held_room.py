@@ -18,10 +18,9 @@ import numpy as np
 
 from quorate.core.plan.room import Room
 from quorate.core.state.arrays import Ints
-from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
-from quorate.core.state.holds import Hold, Holds
+from quorate.core.state.holds import Hold, Holds, NotHeld
 
 _WITHHELD = re.compile(r"(node \S+ holds|\d+ nodes hold) room for gang ")
 _NODES_MAX = 5
@@ -59,33 +58,32 @@ def pods_of(holds: Sequence[Hold], room: Room) -> list[tuple[PodClass, Ints]]:
     return list(found.values())
 
 
-def end_taken(cluster: Cluster) -> bool:
+def end_taken(holds: Holds, room: Room) -> bool:
     """End the holds whose room is not there any more; return whether there was one.
 
     Pods of other schedulers, and gangs of higher priority, take it; or the node has shrunk.
     """
-    nodes = cluster.nodes
-    nodes.widen()
+    rows = room.snapshot.table.rows
     left: dict[int, list[int]] = {}
 
     def is_taken(hold: Hold) -> bool:
-        row = nodes.rows.get(hold.node)
+        row = rows.get(hold.node)
         if row is None:
             return True
-        free = left.setdefault(row, nodes.free[row].tolist())
+        free = left.setdefault(row, room.free[row].tolist())
         demands, ports = hold.pod_class.demands, hold.pod_class.shape.host_ports
-        if any(free[column] < amount for column, amount in demands):
+        if hold.pod_class.missing or any(free[column] < amount for column, amount in demands):
             return True
-        if any(nodes.has_port(row, port) for port in ports):
+        if any(room.has_port(row, port) for port in ports):
             return True
         for column, amount in demands:
             free[column] -= amount
         return False
 
-    return cluster.holds.end_if(is_taken)
+    return holds.end_if(is_taken)
 
 
-def end_unusable(cluster: Cluster, room: Room) -> None:
+def end_unusable(holds: Holds, room: Room) -> None:
     """End the holds on nodes that take no such pod any more: cordoned, tainted, relabelled."""
     rows = room.snapshot.table.rows
 
@@ -93,7 +91,7 @@ def end_unusable(cluster: Cluster, room: Room) -> None:
         row = rows.get(hold.node)
         return row is None or not room.mask(hold.pod_class)[row]
 
-    cluster.holds.end_if(is_unusable)
+    holds.end_if(is_unusable)
 
 
 def withheld_words(withheld: Sequence[Hold]) -> str:
@@ -111,16 +109,28 @@ def speaks_of_holds(sentence: str) -> bool:
     return _WITHHELD.search(sentence) is not None
 
 
-def held_for(holds: Sequence[Hold]) -> str:
-    """Say what is held for a gang; empty when nothing is."""
+def held_for(holds: Sequence[Hold], not_held: NotHeld | None = None) -> str:
+    """Say what is held for a gang, and what is not because of a bound; empty when nothing is."""
     if not holds:
-        return ""
+        return _not_held_words(not_held) if not_held is not None else ""
     nodes = Counter(hold.node for hold in holds)
     names = [f"{name} ({n} pods)" if n > 1 else name for name, n in sorted(nodes.items())]
     more = f" and {len(names) - _NODES_MAX} more" if len(names) > _NODES_MAX else ""
     what = "1 replacement" if len(holds) == 1 else f"{len(holds)} replacements"
     where = f"node{'s' * (len(names) > 1)} {', '.join(names[:_NODES_MAX])}{more}"
-    return f"room for {what} is held until {_time(holds)} on {where}"
+    words = f"room for {what} is held until {_time(holds)} on {where}"
+    cut = next((hold for hold in holds if hold.cut_to_s is not None), None)
+    if cut is not None:
+        words += f"; {cut.asked_s:g} s were asked for, and {cut.cut_to_s:g} are the most"
+    if not_held is not None:
+        most = f"{not_held.most} are the most for a {not_held.whose}"
+        words += f"; {not_held.slots} more are not held: {most}"
+    return words
+
+
+def _not_held_words(not_held: NotHeld) -> str:
+    members = "1 lost member" if not_held.slots == 1 else f"{not_held.slots} lost members"
+    return f"no room is held for {members}: {not_held.most} are the most for a {not_held.whose}"
 
 
 def _time(holds: Sequence[Hold]) -> str:

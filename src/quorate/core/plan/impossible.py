@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from quorate.core.model import LabelSelector, PodShape, Requirement, SelectorTerm
+from quorate.core.model.selecting import parse_int64
 
 _NODE_TERMS = (
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
@@ -70,9 +71,7 @@ def _of_expression(one: Requirement) -> str:
     if one.operator in ("Gt", "Lt"):
         if len(one.values) != 1:
             return f".values: {one.operator} takes one integer, not {len(one.values)} values"
-        try:
-            int(one.values[0])
-        except ValueError:
+        if parse_int64(one.values[0]) is None:
             return f".values {shown(one.values[0])} is no integer, which {one.operator} needs"
     if one.operator == "In" and not one.values:
         return ".values is empty, and In matches nothing"
@@ -144,8 +143,8 @@ def _has_integer(alike: list[Requirement]) -> bool:
 def _bounds(alike: list[Requirement]) -> Iterator[tuple[str, int]]:
     """Yield the tightest bound of each kind; the operators' values are integers by now."""
     for operator, tightest in (("Gt", max), ("Lt", min)):
-        found = [int(one.values[0]) for one in alike if one.operator == operator]
-        if found:
+        bounds = [parse_int64(one.values[0]) for one in alike if one.operator == operator]
+        if found := [bound for bound in bounds if bound is not None]:
             yield operator, tightest(found)
 
 

@@ -20,14 +20,15 @@ def shortage(gang: GangEntry, room: Room, resources: Resources) -> dict[str, tup
     own: dict[str, int] = {}
     for entry in gang.members.values():
         if entry.row >= 0:
-            for index, amount in entry.pod_class.demands:
-                name = resources.names[index]
+            for name, amount in entry.pod_class.asked:
                 own[name] = own.get(name, 0) + amount
     short = {}
     for name, wanted in gang.spec.min_resources:
         column = resources.columns.get(name)
+        if column is None and name in resources.backed and room.snapshot.nodes_alive:
+            continue  # devices are given instead
         free = own.get(name, 0)
-        if column is not None and column < len(free_by_column):
+        if column is not None:
             free += int(free_by_column[column])
         if free < wanted:
             short[name] = (free, wanted)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from quorate.core.model.storage import ClaimKey, Disk
 from quorate.core.state.storage import Storage
 from quorate.core.state.volume_counts import VolumeId
+
+_NONE: Counter[int] = Counter()
 
 
 class MovedVolumes:
@@ -27,10 +29,9 @@ class MovedVolumes:
             return False
         for volume_id in user.ids:
             self._ids[volume_id] += pods
-        for use, key in zip(user.pod.claims, user.claims(), strict=True):
-            if not use.ephemeral:
-                self._claims[key] += pods
-        for disk in user.pod.shape.disks:
+        for key in user.uses.counted:
+            self._claims[key] += pods
+        for disk in user.uses.disks:
             self._disks[disk] += pods
         return True
 
@@ -41,25 +42,28 @@ class MovedVolumes:
 
     def has_disk(self, disk: Disk) -> bool:
         """Whether a pod on the row has a disk that conflicts with this one."""
-        held = self._storage.disks.get((disk.plugin, disk.id), Counter())
-        there = {other for row, other in held if row == self.row} | self._disks.keys()
+        held = self._storage.disks.get((disk.plugin, disk.id), {})
         return any(
-            held[self.row, other] + self._disks[other] > 0 and disk.conflicts(other)
-            for other in there
+            disk.conflicts(other)
+            and held.get(other, _NONE)[self.row] + self._disks.get(other, 0) > 0
+            for other in held.keys() | self._disks.keys()
         )
 
     def holds(self, volume_id: VolumeId) -> bool:
         """Whether a pod on the row uses the volume."""
         return self._held(volume_id) + self._ids[volume_id] > 0
 
-    def change(self, driver: str) -> int:
-        """Return how many volumes of the driver there are more (or fewer) on the row."""
+    def change(self, driver: str, also: Mapping[VolumeId, Collection[int]]) -> int:
+        """Return how many volumes of the driver there are more (or fewer) on the row.
+
+        ``also`` are rows on which pods use volumes that the cluster does not count yet.
+        """
         moved: Iterable[VolumeId] = (one for one in self._ids if one[0] == driver)
         counts = self._storage.nodes
         return sum(
             self.holds(one) - (self._held(one) > 0)
             for one in moved
-            if not counts.is_attached(one, self.row)
+            if not counts.is_attached(one, self.row) and self.row not in also.get(one, ())
         )
 
     def _held(self, volume_id: VolumeId) -> int:

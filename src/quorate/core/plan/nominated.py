@@ -14,46 +14,28 @@ import numpy as np
 
 from quorate.core.plan.filters import FIRST_RULES, verdicts
 from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.plan.promises import Promised
 from quorate.core.plan.room import Room
 from quorate.core.plan.trial import Refused, Trial
 from quorate.core.reasons import RuledOut
 from quorate.core.state.arrays import Mask
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
-from quorate.core.state.gangs import GangEntry, PodEntry
-
-Promised = dict[int, list[PodEntry]]
-
-
-def promised_to_others(
-    priority: int, cluster: Cluster, but: GangEntry | PodEntry | None = None
-) -> Promised:
-    """Return by row the nominated pods to which pods of a priority yield, ``but`` left out."""
-    found: Promised = {}
-    if not cluster.precedence.nominated:
-        return found
-    nominated, rows = cluster.precedence.nominated, cluster.nodes.rows
-    for node in nominated:
-        there = [
-            entry
-            for entry in nominated.on(node)
-            if entry.pod.priority >= priority and entry is not but and entry.gang is not but
-        ]
-        if there and node in rows:
-            found[rows[node]] = there
-    return found
 
 
 def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster) -> Room:
     """Return the room that is left beside nominated pods, for a gang: one room for all its pods.
 
-    A gang with required affinity must not rely on pods that may come to nothing, so that no rule
-    sees them there.
+    A gang with required affinity or hard spread must not rely on pods that may come to nothing:
+    they could be what it has to be near, or raise the minimum. So no rule sees them there.
     """
     if not promised:
         return room
     left = room.copy()
-    attracted = any(pod_class.shape.affinity for pod_class in pod_classes)
+    attracted = any(
+        pod_class.shape.affinity or any(one.hard for one in pod_class.spread)
+        for pod_class in pod_classes
+    )
     for row, entries in promised.items():
         pods = np.zeros(len(room.free), np.int64)
         pods[row] = 1

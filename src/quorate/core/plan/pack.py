@@ -21,6 +21,7 @@ from quorate.core.state.encoding import PodClass
 
 def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
     """Return int64[n]: how many of ``count`` pods each node gets. Takes that from ``room``."""
+    count = min(count, room.volumes.most(pod_class))
     if not constrain_one_another(pod_class, room):
         pods = fill(pod_class, count, room.slots(pod_class), room, packing)
         room.take(pod_class, pods)
@@ -29,14 +30,19 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
         pods = _pack_by_domain(pod_class, count, room, packing)
         room.take(pod_class, pods)
         return pods
+    if _is_free_of_others(pod_class, room):
+        return _pack_as_served(pod_class, count, room, packing)
     return _pack_one_by_one(pod_class, count, room, packing)
 
 
 def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
     """Whether a pod of the class changes where the next one of it may go."""
+    return _is_one_by_one(pod_class, room) or _is_in_its_own_way(pod_class, room)
+
+
+def _is_in_its_own_way(pod_class: PodClass, room: Room) -> bool:
+    """Whether rules about other pods' labels mean pods of its own."""
     shape = pod_class.shape
-    if _is_one_by_one(pod_class, room):
-        return True
     if not pod_class.matched:
         return False
     used = [one.selector for one in pod_topology_spread.hard_ones(pod_class)]
@@ -48,14 +54,40 @@ def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
 
 
 def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
+    """Place pod after pod, until nothing has to be chosen for the others any more."""
     pods = np.zeros(len(room.free), np.int64)
-    for _ in range(count):
+    while (left := count - int(pods.sum())) and _is_one_by_one(pod_class, room):
         one = fill(pod_class, 1, room.slots(pod_class), room, packing)
         if not one.any():
-            break
+            return pods
         room.take(pod_class, one)
         pods += one
-    return pods
+    return pods + pack(pod_class, left, room, packing) if left else pods
+
+
+def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
+    """Whether nothing but what volumes are left decides where its pods go."""
+    devices = pod_class.ask is not None and room.taking.couples(pod_class.ask.at_most)
+    return not devices and not _is_in_its_own_way(pod_class, room)
+
+
+def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
+    """Fill in pods, give volumes to as many as get them, and try the others again elsewhere.
+
+    In each round either all get theirs, or the volumes within reach of some node are used up.
+    """
+    pods = np.zeros(len(room.free), np.int64)
+    while (left := count - int(pods.sum())) and room.volumes.constrains(pod_class):
+        slots = room.slots(pod_class)
+        if room.volumes.gathers(pod_class):  # on a node for all of them, or for most
+            slots[slots < min(left, slots.max(initial=0))] = 0
+        tried = fill(pod_class, left, slots, room, packing)
+        served = room.volumes.served(pod_class, tried)
+        if not served.any():
+            return pods
+        room.take(pod_class, served)
+        pods += served
+    return pods + pack(pod_class, left, room, packing) if left else pods
 
 
 def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
@@ -71,8 +103,12 @@ def is_exact(pod_class: PodClass, room: Room) -> bool:
     So it is where they constrain one another along one topology, besides affinity and the node.
     Spread along two topologies, or along another one than anti-affinity, is dealt out greedily.
     """
-    if _is_one_by_one(pod_class, room):
-        return False
+    if room.volumes.most(pod_class) <= 1:
+        return True
+    return not _is_one_by_one(pod_class, room) and _is_along_one_topology(pod_class, room)
+
+
+def _is_along_one_topology(pod_class: PodClass, room: Room) -> bool:
     spread = _spread_over(pod_class, room)
     apart = {key for key in _apart_by(pod_class, room) if not _is_per_node(key, room)}
     return len(spread) <= 1 and len(apart | {one.topology_key for one in spread}) <= 1
@@ -169,7 +205,7 @@ def _one_for_each(
 
 def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
     """Fill in, domain by domain if a spread constraint counts these pods."""
-    if not is_exact(pod_class, room):
+    if not _is_along_one_topology(pod_class, room):
         return _deal(pod_class, count, slots, room)
     for topology in sorted(_apart_by(pod_class, room)):
         slots = _one_for_each(topology, pod_class, slots, room, packing)

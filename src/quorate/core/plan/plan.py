@@ -10,6 +10,11 @@ from quorate.core.model.storage import ClaimKey
 from quorate.core.state.special_claims import Mapping
 
 
+def attempt_id(identity: str, number: int) -> str:
+    """Return how an attempt is called on pods and in the journal."""
+    return f"{identity}-{number}"
+
+
 class SpecialClaim(msgspec.Struct, frozen=True):
     """A claim to make for a pod's extended resources: its requests, and who gets what by them.
 

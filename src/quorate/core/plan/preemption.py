@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from quorate.core.plan.filters import dynamic_resources, node_resources_fit
-from quorate.core.plan.nominated import Look, Promised, look
+from quorate.core.plan.nominated import Look, look
+from quorate.core.plan.promises import Promised, Promises
 from quorate.core.plan.room import Room
 from quorate.core.plan.trial import BY_LABELS, BY_NODE, Trial
 from quorate.core.reasons import RuledOut, available
@@ -24,7 +25,7 @@ from quorate.core.state.arrays import Ints
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.device_asks import Extended
 from quorate.core.state.encoding import PodClass
-from quorate.core.state.gangs import PodEntry, Where
+from quorate.core.state.gangs import PodEntry
 
 _UNHELPFUL = "Preemption is not helpful for scheduling"
 _NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -74,7 +75,7 @@ class _Search:
     entry: PodEntry
     pod_class: PodClass
     room: Room
-    cluster: Cluster
+    promises: Promises
     promised: Promised
     seen: Look
     known: Known
@@ -85,7 +86,7 @@ def preempt(
     entry: PodEntry,
     pod_class: PodClass,
     room: Room,
-    cluster: Cluster,
+    promises: Promises,
     promised: Promised,
     start: int = 0,
     avoided: Collection[int] = (),
@@ -96,6 +97,7 @@ def preempt(
     ``start`` says with which of the nodes in question to begin; ``avoided`` rows are not cleared.
     What is ``known`` of nodes is not asked again, and what is learnt is added.
     """
+    cluster = promises.cluster
     seen = look(pod_class, room, cluster, promised)
     seen.resolvable[list(avoided)] = False
     has_claims_rule = _DEVICES not in pod_class.profile.disabled
@@ -109,11 +111,11 @@ def preempt(
     )
     if entry.pod.never_preempts:
         return Outcome(said=prefix + _NEVER, keeps_nomination=True)
-    if _waits_for_victims(entry, cluster, seen):
+    if _waits_for_victims(entry, promises, seen):
         return Outcome(said=prefix + _WAITS, keeps_nomination=True)
     if known is None or not set(seen.rules) <= BY_NODE | BY_LABELS:
         known = {}  # other rules look at what happens on other nodes
-    search = _Search(entry, pod_class, room, cluster, promised, seen, known)
+    search = _Search(entry, pod_class, room, promises, promised, seen, known)
     found = _candidates(search, start)
     said = "" if found else prefix + _no_candidates(search)
     return Outcome(_best(found), tuple(found), said)
@@ -149,15 +151,15 @@ def _of_claims(
     return _STILL
 
 
-def _waits_for_victims(entry: PodEntry, cluster: Cluster, seen: Look) -> bool:
+def _waits_for_victims(entry: PodEntry, promises: Promises, seen: Look) -> bool:
     """Whether victims of this pod are going already, on a node that it may still get."""
-    row = cluster.nodes.rows.get(entry.nominated, -1)
+    node = promises.nominated.node_of(entry.pod.uid)
+    row = promises.cluster.nodes.rows.get(node, -1)
     if row < 0 or not seen.resolvable[row]:
         return False
     return any(
-        other.pod.priority < entry.pod.priority
-        and (other.preempting or (other.pod.terminating and other.pod.preempted))
-        for other in cluster.pods_on(entry.nominated)
+        other.pod.priority < entry.pod.priority and promises.is_going(other)
+        for other in promises.cluster.pods_on(node)
     )
 
 
@@ -197,7 +199,7 @@ def _candidates(search: _Search, start: int) -> list[Candidate]:
 
 def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
     """Return the rows where pods of lower priority take as much as is missing, in their order."""
-    bound = search.cluster.precedence.bound
+    bound = search.promises.cluster.precedence.bound
     priority = search.entry.pod.priority
     if bound is None:
         return rows[:0]
@@ -212,18 +214,19 @@ def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
     is_short = np.zeros(len(rows), np.bool_)
     exact = np.isin(rows, list(search.promised))
     names = search.room.snapshot.table.resources.names
-    for column, lacks in node_resources_fit.lacking(search.pod_class, free).items():
+    for message, lacks in node_resources_fit.lacking(search.pod_class, free, names).items():
         is_short |= lacks & ~exact
-        search.reasons[node_resources_fit.message(column, names)] += int((lacks & ~exact).sum())
+        search.reasons[message] += int((lacks & ~exact).sum())
     return rows[~is_short]
 
 
 def _on_node(row: int, search: _Search) -> Candidate | tuple[str, ...]:
     """Return the fewest, least important pods whose going lets the pod in; or why none do."""
-    cluster, priority = search.cluster, search.entry.pod.priority
+    promises, priority = search.promises, search.entry.pod.priority
+    cluster = promises.cluster
     name = search.room.snapshot.node(row).name
     there = cluster.pods_on(name)
-    possible = [one for one in there if one.pod.priority < priority and _may_go(one)]
+    possible = [one for one in there if one.pod.priority < priority and promises.may_go(one)]
     if not possible:
         return (_NO_VICTIMS,)
     trial = Trial(
@@ -257,12 +260,6 @@ def _not_spared(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
             trial.remove(one)
             victims.append(one)
     return victims
-
-
-def _may_go(entry: PodEntry) -> bool:
-    """Whether a pod may be a victim: not while its gang's binds are under way."""
-    gang = entry.gang
-    return entry.where is Where.BOUND and (gang is None or gang.attempt is None)
 
 
 def importance(entry: PodEntry) -> tuple[int, str, float, str]:

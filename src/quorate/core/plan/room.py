@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from quorate.core.model import HostPort
 from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
@@ -17,6 +18,7 @@ from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import Column, Key, uses_selectors
 from quorate.core.state.snapshot import Snapshot
+from quorate.core.steps import Steps
 
 Sums = npt.NDArray[np.float64]
 _ROWS_FEW = 4
@@ -25,44 +27,54 @@ _ROWS_FEW = 4
 class Room:
     """Free space (int64[n, r], base units) and the host ports taken since the snapshot.
 
-    It begins as the cluster's own arrays, which it only reads: what is taken and not assumed at
-    once goes to a copy.
+    It begins as the cluster's own arrays, which it only reads: what is taken goes to copies. So all
+    that a cycle has placed is here, and nowhere else, until the plan is applied.
     """
 
-    def __init__(self, snapshot: Snapshot, masks: AttributeMasks) -> None:
+    def __init__(
+        self, snapshot: Snapshot, masks: AttributeMasks, steps: Steps | None = None
+    ) -> None:
+        """Begin with all that is free. ``steps`` bound what is looked up for claims; None: all."""
         self.snapshot = snapshot
+        self._steps = steps
         self.masks = masks
-        self._is_live = snapshot.is_live
-        self.free: Ints = snapshot.free if self._is_live else snapshot.free.copy(order="F")
+        self._is_shared = True
+        """Whether ``free`` and ``scored`` are another's, and have to be copied to be written to."""
+        self.free: Ints = snapshot.free
         self.volumes = VolumeRoom(snapshot)
-        self.scored: Ints = snapshot.scored if self._is_live else snapshot.scored.copy()
+        self.volumes.steps = steps
+        self.scored: Ints = snapshot.scored
         self.ports_taken: list[tuple[PodClass, Ints]] = []
+        self.rows_taken: list[int] = []
+        """Rows of which room was taken here, in order."""
+        self.stirred: list[Key] = []
+        """Columns of which counts were shifted here, in order."""
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
         self._sums: dict[Key, Ints] = {}
         """The same, summed over domains; see ``sums``."""
-        self._placed: list[tuple[dict[Key, int], Ints, Ints]] = []
-        """What was placed, and is not yet in the cluster's own columns."""
+        self._placed: dict[Key, tuple[tuple[Ints, Ints], ...]] = {}
+        """What was placed here, by column: rows, and what each adds."""
         self._taking: Taking | None = None
         self._in_sum: Sums | None = None
 
     def copy(self) -> Room:
-        """Return a room of its own to try something in."""
+        """Return a room of its own to try something in. Arrays are copied when they are written."""
         other = self.what_if()
-        other.free = self.free.copy(order="F")
-        other.scored = self.scored.copy()
-        other._is_live = False
+        other.rows_taken, other.stirred = list(self.rows_taken), list(self.stirred)
+        self._is_shared = True
         return other
 
     def what_if(self) -> Room:
         """Return a room in which only ``shift_counts`` and volumes may be changed."""
         other = Room.__new__(Room)
-        other.snapshot, other.masks = self.snapshot, self.masks
+        other.snapshot, other.masks, other._steps = self.snapshot, self.masks, self._steps
         other.free, other.scored = self.free, self.scored
-        other._is_live = True  # they are another's
+        other._is_shared = True
+        other.rows_taken, other.stirred = [], []
         other.volumes = self.volumes.copy()
         other.ports_taken = list(self.ports_taken)
-        other._counts, other._placed = dict(self._counts), list(self._placed)
+        other._counts, other._placed = dict(self._counts), dict(self._placed)
         other._sums = dict(self._sums)
         other._in_sum = self._in_sum
         other._taking = self._taking.copy() if self._taking is not None else None
@@ -88,8 +100,8 @@ class Room:
         """The devices that are left for claims."""
         if self._taking is None:
             of = self.snapshot
-            outcomes = self.masks.outcomes
-            self._taking = Taking(of.devices, of.device_views, of.table, outcomes)
+            outcomes, steps = self.masks.outcomes, self._steps
+            self._taking = Taking(of.devices, of.device_views, of.table, outcomes, steps=steps)
         return self._taking
 
     def adopt_choices(self, other: Room) -> None:
@@ -116,16 +128,9 @@ class Room:
         rows = np.flatnonzero(pods)
         self.take_at(pod_class, rows, pods[rows])
 
-    def take_at(
-        self, pod_class: PodClass, rows: Ints, pods: Ints, *, assumes: bool = False
-    ) -> None:
-        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)].
-
-        ``assumes`` says that the caller assumes them in the cluster next.
-        """
-        self._in_sum = None
-        if not (assumes and self._is_live):
-            self._take_amounts(pod_class, rows, pods)
+    def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
+        self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
             for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
                 names = [self.snapshot.node(row).name for row in on.tolist()]
@@ -142,7 +147,9 @@ class Room:
         """
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
-            self._placed.append((effects, rows, pods))
+            self.stirred += effects
+            for key, amount in effects.items():
+                self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
             for key in effects.keys() & self._counts.keys():
                 counts = self._counts[key] = self._counts[key].copy()
                 counts[rows] += effects[key] * pods
@@ -171,9 +178,14 @@ class Room:
             order = np.argsort(codes, kind="stable")
             return order, np.searchsorted(codes[order], np.arange(len(column.values) + 1))
 
-        order, starts = self.masks.kept(self, ("beside", topology), make)
+        order, starts = self.masks.kept(self, ("beside", topology, column.serial), make)
         code = int(codes[row])
         return order[starts[code] : starts[code + 1]] if code >= 0 else order[:0]
+
+    def close(self, rows: list[int]) -> None:
+        """Leave no slot on these rows for any pod: each takes at least one of ``pods``."""
+        self._own_arrays()
+        self.free[rows] = -1
 
     def withhold(self, pod_class: PodClass, pods: Ints) -> None:
         """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
@@ -182,9 +194,8 @@ class Room:
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         self._in_sum = None
-        if self._is_live:
-            self.free, self.scored = self.free.copy(order="F"), self.scored.copy()
-            self._is_live = False
+        self.rows_taken += rows.tolist()
+        self._own_arrays()
         cpu, memory = pod_class.shape.scored
         if len(rows) == 1:
             row, count = int(rows[0]), int(pods[0])
@@ -200,14 +211,18 @@ class Room:
         if pod_class.shape.host_ports:
             self.ports_taken.append((pod_class, rows))
 
+    def _own_arrays(self) -> None:
+        if self._is_shared:
+            self.free, self.scored = self.free.copy(order="F"), self.scored.copy()
+            self._is_shared = False
+
     def counts(self, key: Key) -> Ints:
         """Return int64[n]: what a column of ``Neighbours`` counts, with what was placed here."""
         found = self._counts.get(key)
         if found is None:
             found = self.snapshot.neighbours.column(key)[: len(self.free)].copy()
-            for effects, rows, pods in self._placed:
-                if key in effects:
-                    found[rows] += effects[key] * pods
+            for rows, amounts in self._placed.get(key, ()):
+                found[rows] += amounts
             self._counts[key] = found
         return found
 
@@ -248,16 +263,27 @@ class Room:
     def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
         """Return the columns of terms that match such a pod and that pods on nodes carry."""
         found = set(self.snapshot.neighbours.terms(pod_class.matched, column))
-        for effects, _, _ in self._placed:
-            found.update(
-                key for key in effects if key.column is column and key.selector in pod_class.matched
-            )
+        found.update(
+            key
+            for key in self._placed
+            if key.column is column and key.selector in pod_class.matched
+        )
         return sorted(found)
 
-    def settle(self) -> None:
-        """Note that all that was placed here is assumed in the cluster, whose columns count it."""
-        self._placed.clear()
-        self.ports_taken.clear()
+    def has_port(self, row: int, port: HostPort) -> bool:
+        """Whether a pod on the row, one placed here included, holds a conflicting port."""
+        if self.snapshot.has_port(row, port):
+            return True
+        return any(port.conflicts(held) for held in self.ports_on(row))
+
+    def ports_on(self, row: int) -> set[HostPort]:
+        """Return the host ports that pods placed here take on the row."""
+        return {
+            port
+            for pod_class, rows in self.ports_taken
+            if (rows == row).any()
+            for port in pod_class.shape.host_ports
+        }
 
 
 def _column_of(key: Key) -> Key:

@@ -9,43 +9,29 @@ Called by ``plan.gang`` when greedy orders have failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from itertools import cycle
-from typing import NamedTuple
+from itertools import cycle, islice
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from quorate.core import policy
 from quorate.core.plan.domains import fixed_slots
 from quorate.core.plan.room import Room
 from quorate.core.plan.search_bounds import Bounds
-from quorate.core.plan.search_facts import Cell, Kind, Outlook
-from quorate.core.plan.search_order import has_order
-from quorate.core.plan.search_state import Move, State
+from quorate.core.plan.search_facts import Cell, Kind, Outlook, Work
+from quorate.core.plan.search_moves import Habit, Moves
+from quorate.core.plan.search_order import Order, Placed
+from quorate.core.plan.search_shares import Fits
+from quorate.core.plan.search_state import Move, State, Undo
+from quorate.core.plan.search_ways import ways
+from quorate.core.plan.tasks import Least, useful
 from quorate.core.plan.ties import Ties
-from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
+from quorate.core.steps import Steps
 
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """``pods`` is int64[n] by class id, or None; ``steps`` is how many were taken."""
-
-    pods: dict[int, Ints] | None
-    steps: int
-
-
-class Habit(NamedTuple):
-    """What is tried first. Where one habit errs early and goes on for long, another may not."""
-
-    largest: bool = False
-    """The largest pods first, not those with the fewest slots to spare."""
-    roomiest: bool = False
-    """The roomiest nodes first, not the tightest."""
-    root: bool = False
-    """With the first pod of a group that is attracted to itself, where it may come later, too."""
-
-
+Counts = tuple[tuple[PodClass, int], ...]
 _HABITS = (
     Habit(),
     Habit(roomiest=True, root=True),
@@ -54,258 +40,264 @@ _HABITS = (
     Habit(root=True),
     Habit(largest=True, roomiest=True, root=True),
 )
-_DIVE_FAILURES = 20
+_WORK_OF_A_STEP = 16
+_NO_ROOT: Literal["no root"] = "no root"
+"""A choice: no pod comes as the first of its group any more."""
+_Choice = Move | Literal["no root"] | None
+"""None is a pause: it took long to find the next choice."""
+_END: Literal["end"] = "end"
 
 
-def search(counts: tuple[tuple[PodClass, int], ...], room: Room, steps_max: int) -> Found:
-    """Place all the counted pods, taking at most ``steps_max`` steps.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a search ended. ``order`` are pods as (class id, row), each where it may go in its turn.
 
-    A step looks at one kind of node for one pod. Recursion goes as deep as there are pods.
+    None: there is no placement, or the search was ``exhausted`` before that was certain.
     """
-    problem = _Problem.of(counts, room)
-    whole = _Search(problem, frozenset())
-    steps = 0
-    for turn, habit in enumerate(cycle(_HABITS)):
-        if turn == len(_HABITS):
-            is_impossible, steps = _is_impossible(problem, whole.ties, steps_max // 4)
-            if is_impossible:
-                return Found(None, whole.steps + steps)
-        failures_max = _DIVE_FAILURES << turn // len(_HABITS)
-        found = whole.run(habit, failures_max, steps_max - steps)
-        if found is not None:
-            return Found(whole.as_counts() if found else None, whole.steps + steps)
-        if not whole.was_cut or whole.steps + steps >= steps_max:
-            break
-    return Found(None, max(whole.steps + steps, steps_max))
+
+    order: tuple[tuple[int, int], ...] | None
+    exhausted: bool = False
 
 
-def _is_impossible(problem: _Problem, ties: Ties, steps_max: int) -> tuple[bool, int]:
-    """Whether there is no placement even if some of the shared topologies meant nothing.
+class _Frame(NamedTuple):
+    """A state on the way down: what is left, and which choices were not tried yet."""
 
-    More nodes are alike then, so the search is over fewer kinds. Returns the steps taken, too.
+    signature: object
+    outlook: Outlook | None
+    choices: Iterator[_Choice]
+
+
+class JointSearch:
+    """One search, which a turn begins and later turns may go on with.
+
+    All that it needs of the room is copied at the beginning: what it finds is about the room as it
+    was then. ``steps`` are those taken so far.
     """
-    steps = 0
-    shared = ties.shared
-    for kept in ((), *((key,) for key in shared)) if len(shared) > 1 else ((),) * len(shared):
-        relaxed = _Search(problem, frozenset(shared) - frozenset(kept))
-        found = relaxed.run(_HABITS[0], 1_000, steps_max // (len(shared) + 1))
-        steps += relaxed.steps
-        if found is False:
-            return True, steps
-    return False, steps
 
+    def __init__(self, counts: Counts, need: int, least: Least, room: Room, steps_max: int) -> None:
+        """Prepare to place ``need`` of the counted pods, in at most ``steps_max`` steps.
 
-class _Problem(NamedTuple):
-    classes: list[PodClass]
-    """The largest first."""
-    numbers: list[int]
-    demand: list[tuple[int, ...]]
-    """What nodes must have room for: not what the profile ignores."""
-    slots: Ints
-    room: Room
-
-    @classmethod
-    def of(cls, counts: tuple[tuple[PodClass, int], ...], room: Room) -> _Problem:
+        ``least`` are tasks of which so many have to be among them.
+        """
+        self.counts, self.need, self._least = counts, need, least
+        self._steps_max = steps_max
         largest = np.maximum(room.free.max(axis=0, initial=1), 1)
         by_size = sorted(counts, key=lambda item: -max(a / largest[c] for c, a in item[0].demands))
-        classes = [pod_class for pod_class, _ in by_size]
-        columns = sorted({c for pod_class in classes for c in pod_class.columns})
+        self._classes = [pod_class for pod_class, _ in by_size]
+        columns = sorted({c for pod_class in self._classes for c in pod_class.columns})
         checked = [
             dict(one.checked) if "NodeResourcesFit" not in one.profile.disabled else {}
-            for one in classes
+            for one in self._classes
         ]
-        demand = [tuple(one.get(column, 0) for column in columns) for one in checked]
-        slots = np.stack([fixed_slots(one, room, classes) for one in classes], axis=1)
-        return cls(classes, [count for _, count in by_size], demand, slots, room)
-
-
-class _Search:
-    def __init__(self, problem: _Problem, dropped: frozenset[str]) -> None:
-        self.problem = problem
-        classes, numbers, demand, slots, room = problem
-        in_all = np.array(numbers) @ np.array(demand)
-        self.ties = Ties(classes, room, in_all, slots, dropped)
-        self.state = State(self.ties, numbers, demand)
-        self.bounds = Bounds(self.state)
-        self.path: list[Move] = []
-        self.failed: set[object] = set()
+        self._demand = [tuple(one.get(column, 0) for column in columns) for one in checked]
+        slots = np.stack([fixed_slots(one, room, self._classes) for one in self._classes], axis=1)
+        numbers = [count for _, count in by_size]
+        demand = np.array(self._demand)
+        units = np.maximum(np.gcd.reduce(demand, axis=0), 1)
+        self._ties = Ties(self._classes, room, np.array(numbers) @ demand, units, slots)
+        self._state = State(self._ties, numbers, self._demand)
+        self._fresh: State | None = None
+        """The state before the first pod, for orders to be tried on."""
+        self._work = Work()
+        self._work.done = 1000 + slots.size // 4 + 5 * len(self._ties.rows_of)
+        fits = Fits(self._demand)
+        self._bounds = Bounds(self._state, fits, self._work)
+        self._moves = Moves(self._state, fits, self._work)
+        self._made: list[tuple[Move, Undo] | None] = []
+        """The way down; None where it was chosen that no more roots come."""
+        self._failed: set[object] = set()
         """States that cannot be completed."""
-        self._lost: dict[tuple[int, Kind], tuple[int, ...]] = {}
-        self.weights = [1] * len(numbers)
+        self._weights = [1] * len(numbers)
         """By class: how often it was for its pods that a state could not be completed."""
-        self.steps = self.steps_max = self.failures_left = 0
-        self.was_cut = False
-        self.is_sure = True
+        self._failures_left = 0
+        self._is_sure = True
         """No placement was dropped for which no order was found, though there may be one."""
-        self.habit = _HABITS[0]
+        self._charged = 0
+        self._found: Found | None = None
+        self._pieces = self._search()
 
-    def run(self, habit: Habit, failures_max: int, steps_max: int) -> bool | None:
-        """Search until there have been so many failures or steps; None: it was not complete."""
-        self.habit, self.steps_max = habit, steps_max
-        self.failures_left = failures_max
-        if self._place():
-            return True
-        self.was_cut = self.is_over()
-        return None if self.was_cut or not self.is_sure else False
+    def is_for(self, counts: Counts, need: int) -> bool:
+        """Whether this is the search for these pods."""
+        return (dict(self.counts), self.need) == (dict(counts), need)
 
-    def is_over(self) -> bool:
-        """Whether to stop here."""
-        return self.failures_left <= 0 or self.steps >= self.steps_max
+    @property
+    def steps(self) -> int:
+        """How many steps were taken."""
+        return self._work.done // _WORK_OF_A_STEP
 
-    def _place(self) -> bool:
-        """Place the pods that are left."""
-        signature = self.state.signature()
-        if signature in self.failed:
-            return False
-        if self._go_on():
-            return True
-        if not self.is_over():
-            self.failed.add(signature)
-        return False
+    def run(self, steps: Steps) -> Found | None:
+        """Search until it ends, or these steps are over: then None, and a later call goes on.
 
-    def _go_on(self) -> bool:
-        state = self.state
-        looked_at = self.bounds.looked_at
-        outlook = self.bounds.look() if state.cells else None
-        self.steps += self.bounds.looked_at - looked_at
+        Each call comes further, however few steps there are.
+        """
+        self._charge(steps)
+        is_first = True
+        while self._found is None and (is_first or not steps.are_over):
+            is_first = False
+            if self.steps >= self._steps_max:
+                self._found = Found(None, exhausted=True)
+                break
+            try:
+                next(self._pieces)
+            except StopIteration as end:
+                self._found = end.value
+            self._charge(steps)
+        return self._found
+
+    def _charge(self, steps: Steps) -> None:
+        steps.take(self.steps - self._charged)
+        self._charged = self.steps
+
+    def _search(self) -> Generator[None, None, Found]:
+        """Search. Yields between pieces of a few milliseconds at most."""
+        if not self._state.cells:
+            return Found(None)
+        counts = {pod_class.id: count for pod_class, count in self.counts}
+        small_first = sorted(
+            range(len(self._classes)), key=lambda i: sum(a for _, a in self._classes[i].demands)
+        )
+        numbers = [counts[self._classes[i].id] for i in small_first]
+        considered = islice(ways(numbers, self.need), policy.SEARCH_CHOSEN_MAX**2)
+        enough = (taken for taken in considered if self._has_tasks(small_first, taken))
+        for number, taken in enumerate(enough):
+            if number == policy.SEARCH_CHOSEN_MAX:
+                return Found(None, exhausted=True)
+            left = [0] * len(taken)
+            for i, count in zip(small_first, taken, strict=True):
+                left[i] = count
+            order = yield from self._place_all(left)
+            if order is not None:
+                return Found(tuple((self._classes[who].id, row) for who, row in order))
+        return Found(None, exhausted=not self._is_sure)
+
+    def _has_tasks(self, which: list[int], taken: list[int]) -> bool:
+        """Whether each task has as many of the pods as it needs."""
+        chosen = zip((self._classes[index] for index in which), taken, strict=True)
+        return useful(chosen, self.need, self._least) >= self.need
+
+    def _place_all(self, left: list[int]) -> Generator[None, None, list[tuple[int, int]] | None]:
+        """Place so many pods of each class; return their order, or None if there is no way to."""
+        self._state.begin(left)
+        self._failed.clear()
+        for turn, habit in enumerate(cycle(_HABITS)):
+            self._failures_left = policy.DIVE_FAILURES_MAX << turn // len(_HABITS)
+            order = yield from self._dive(habit)
+            if order is not None or self._failures_left > 0:
+                return order
+        raise AssertionError("habits are tried in turn for ever")
+
+    def _dive(self, habit: Habit) -> Generator[None, None, list[tuple[int, int]] | None]:
+        """Go down from the first pod, and on after dead ends, until there were too many of them."""
+        path: list[_Frame] = []
+        outlook: Outlook | None = None
+        while True:
+            frame = yield from self._enter(habit, outlook)
+            if frame.outlook is not None and not any(self._state.left):
+                order = yield from self._order(frame.outlook)
+                if order is not None:
+                    return order
+            path.append(frame)
+            while (choice := self._next(path)) is None:
+                yield
+            if choice == _END:
+                return None
+            outlook = path[-1].outlook
+            self._do(choice)
+            yield
+
+    def _enter(self, habit: Habit, before: Outlook | None) -> Generator[None, None, _Frame]:
+        """Look at the present state. Without an outlook it cannot be completed."""
+        signature = self._state.signature()
+        self._work.done += 40 if self._ties.is_nested else 40 + len(self._state.cells)
+        if signature in self._failed:
+            return _Frame(signature, None, iter(()))
+        outlook = yield from self._bounds.look(before, self._made[-1] if self._made else None)
         if outlook is None:
-            self.failures_left -= 1
-            for index in self.bounds.blamed:
-                self.weights[index] += 1
-            return False
-        if not any(state.left):
-            return self._has_order(outlook)
-        if state.is_rooting:
-            return self._place_roots(outlook)
-        return any(self._try(move) for move in self._moves(self._next_class(outlook), outlook))
+            self._failures_left -= 1
+            for index in self._bounds.blamed:
+                self._weights[index] += 1
+            return _Frame(signature, None, iter(()))
+        return _Frame(signature, outlook, self._choices(outlook, habit))
 
-    def _place_roots(self, outlook: Outlook) -> bool:
-        """Place the first pod of a group that is attracted to itself, or none of them any more."""
-        state = self.state
-        first = [i for i, count in enumerate(state.left) if count and state.may_begin(i)]
+    def _next(self, path: list[_Frame]) -> _Choice | Literal["end"]:
+        """Return what to try next, going back up to where something is left."""
+        while path:
+            choice = next(path[-1].choices, _END) if self._failures_left > 0 else _END
+            if choice != _END:
+                return choice
+            frame = path.pop()
+            if self._failures_left > 0:
+                self._failed.add(frame.signature)
+            if path:
+                self._undo()
+        return _END
+
+    def _do(self, choice: Move | Literal["no root"]) -> None:
+        if choice == _NO_ROOT:
+            self._state.is_rooting = False
+            self._made.append(None)
+            return
+        if self._state.is_rooting:
+            self._state.roots.append((choice.who, choice.cell))
+        self._made.append((choice, self._state.make(choice)))
+
+    def _undo(self) -> None:
+        made = self._made.pop()
+        if made is None:
+            self._state.is_rooting = True
+            return
+        if self._state.is_rooting:
+            self._state.roots.pop()
+        self._state.undo(*made)
+
+    def _choices(self, outlook: Outlook, habit: Habit) -> Iterator[_Choice]:
+        """Yield what may come next: the first pods of groups that attract themselves, then others.
+
+        Of other pods one class is enough: in each placement its pods are somewhere.
+        """
+        state = self._state
+        left = [i for i, count in enumerate(state.left) if count]
+        if not left:
+            return
+        if not state.is_rooting:
+            yield from self._moves.of(self._next_class(left, outlook, habit), outlook, habit)
+            return
+        first = [i for i in left if state.may_begin(i)]
         needed = [i for i in first if not state.openers(i)]
         others = [i for i in first if state.openers(i)]
-        early, late = (others, []) if self.habit.root else ([], others)
-        return (
-            any(self._try(move) for i in (*needed, *early) for move in self._moves(i, outlook))
-            or self._try_no_root()
-            or any(self._try(move) for i in late for move in self._moves(i, outlook))
-        )
+        for i in (*needed, *(others if habit.root else ())):
+            yield from self._moves.of(i, outlook, habit)
+        yield _NO_ROOT
+        for i in () if habit.root else others:
+            yield from self._moves.of(i, outlook, habit)
 
-    def _try_no_root(self) -> bool:
-        self.state.is_rooting = False
-        if self._place():
-            return True
-        self.state.is_rooting = True
-        return False
-
-    def _try(self, move: Move) -> bool:
-        if self.is_over():
-            return False
-        state = self.state
-        undo = state.make(move)
-        if state.is_rooting:
-            state.roots.append((move.who, move.cell))
-        self.path.append(move)
-        if self._place():
-            return True
-        self.path.pop()
-        if state.is_rooting:
-            state.roots.pop()
-        state.undo(move, undo)
-        return False
-
-    def _next_class(self, outlook: Outlook) -> int:
-        """Return the class of which a pod is next: the one with the least to spare.
-
-        One is enough: in each placement its pods are somewhere.
-        """
-        left = [i for i, count in enumerate(self.state.left) if count]
-        if self.habit.largest:
+    def _next_class(self, left: list[int], outlook: Outlook, habit: Habit) -> int:
+        """Return the class of which a pod is next: the one with the least to spare."""
+        if habit.largest:
             return left[0]
-        return min(left, key=lambda i: ((outlook.spare[i] + 1) / self.weights[i], i))
+        return min(left, key=lambda i: ((outlook.spare[i] + 1) / self._weights[i], i))
 
-    def _moves(self, index: int, outlook: Outlook) -> Iterator[Move]:
-        """Yield where a pod of the class may go; by habit, where least is lost first."""
-        state, roomiest = self.state, self.habit.roomiest
-        choices = []
-        for cell in state.distinct_cells():
-            for kind in outlook.inside[cell].kinds[index]:
-                if state.is_below(index, cell, kind, outlook.highest):
-                    gain = self._gain(index, cell, kind, outlook)
-                    loss = self._loss(index, kind, outlook)
-                    cost = state.cost(index, cell, kind, roomiest=roomiest)
-                    choices.append(((loss - gain, *cost), cell, kind))
-        self.steps += len(choices)
-        choices.sort()
-        for _, cell, kind in choices:
-            yield Move(index, cell, kind, state.after(index, kind))
+    def _order(self, outlook: Outlook) -> Generator[None, None, list[tuple[int, int]] | None]:
+        """Return an order of the pods that were placed."""
+        if self._fresh is None:
+            self._fresh = State(self._ties, self._state.left, self._demand)
+        roots = len(self._state.roots)
+        order = Order(self._fresh, self._work, list(self._placed()), roots, outlook.highest)
+        found = yield from order.find()
+        self._failures_left -= 1
+        self._is_sure &= found is not None or order.is_sure
+        return found
 
-    def _loss(self, index: int, kind: Kind, outlook: Outlook) -> float:
-        """Return how much of what others have to choose from a pod of the class would take."""
-        lost = self._lost.get((index, kind))
-        if lost is None:
-            free, demand = kind.free, self.state.demand[index]
-            after = tuple(f - d for f, d in zip(free, demand, strict=True))
-            apart = self.ties.statics[kind.static].apart[index]
-            allowed = self.ties.statics[kind.static].allowed
-            lost = self._lost[index, kind] = tuple(
-                0
-                if other == index or not allowed >> other & 1
-                else _slots(free, needs) - (0 if apart >> other & 1 else _slots(after, needs))
-                for other, needs in enumerate(self.state.demand)
-            )
-        scarce = outlook.scarce
-        return sum(n * scarce[other] for other, n in enumerate(lost) if n)
-
-    def _gain(self, index: int, cell: Cell, kind: Kind, outlook: Outlook) -> float:
-        """Return for how many pods to come a pod of the class would satisfy their affinity here."""
-        state, gain = self.state, 0.0
-        for other, pull in enumerate(self.ties.pulls):
-            if pull is None or not pull.by & ~self.ties.shadowed[other] >> index & 1:
-                continue
-            left = state.left[other]
-            for _, level, near in pull.terms:
-                if level < 0:
-                    if kind.present & pull.by or other == index:
-                        continue
-                    waits = kind.present >> other & 1
-                    slots = left > 0 and self.ties.statics[kind.static].allowed >> other & 1
-                else:
-                    code = cell[level]
-                    members = state.present[level].get(code, 0)
-                    if code < 0 or code in near or members & pull.by & ~(1 << other):
-                        continue
-                    waits = members >> other & 1
-                    slots = min(outlook.domains[level][code][other], left)
-                gain += 64 * waits + slots * outlook.scarce[other]
-        return gain
-
-    def _has_order(self, outlook: Outlook) -> bool:
-        fresh = State(self.ties, self.problem.numbers, self.problem.demand)
-        placed = [(move.who, move.cell, kind, row) for move, kind, row in self._rows()]
-        self.failures_left -= 1
-        found, tried = has_order(fresh, placed, len(self.state.roots), outlook.highest)
-        self.steps += tried
-        self.is_sure &= found is not None
-        return bool(found)
-
-    def _rows(self) -> Iterator[tuple[Move, Kind, int]]:
-        """Yield each move with the row that is used for it, and what kind that was at first."""
-        of = {pair: list(rows) for pair, rows in self.ties.rows_of.items()}
-        first = {row: kind for (_, kind), rows in of.items() for row in rows}
-        for move in self.path:
-            row = of[move.cell, move.kind].pop()
-            of.setdefault((move.cell, move.after), []).append(row)
-            yield move, first[row], row
-
-    def as_counts(self) -> dict[int, Ints]:
-        classes = self.problem.classes
-        pods = {c.id: np.zeros(len(self.problem.slots), np.int64) for c in classes}
-        for move, _, row in self._rows():
-            pods[classes[move.who].id][row] += 1
-        return pods
-
-
-def _slots(free: tuple[int, ...], demand: tuple[int, ...]) -> int:
-    return min((f // d for f, d in zip(free, demand, strict=True) if d), default=64)
+    def _placed(self) -> Iterator[Placed]:
+        """Yield each pod with the row that is used for it, and what kind that was at first."""
+        rows_of = self._ties.rows_of
+        rows: dict[tuple[Cell, Kind], list[int]] = {}
+        first: dict[int, Kind] = {}
+        for move, _ in filter(None, self._made):
+            before, after = (move.cell, move.kind), (move.cell, move.after)
+            for key in (before, after):
+                if key not in rows:
+                    rows[key] = list(rows_of.get(key, ()))
+            row = rows[before].pop()
+            rows[after].append(row)
+            yield move.who, move.cell, first.setdefault(row, move.kind), row

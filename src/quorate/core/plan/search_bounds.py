@@ -1,228 +1,291 @@
-"""When a state of ``plan.search`` cannot be completed: cheap bounds that are never too low."""
+"""When a state of ``plan.search`` cannot be completed: cheap bounds that are never too low.
+
+What there is in a cell is added up from its kinds of nodes once and then follows each move, until
+members change what others mean to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from itertools import accumulate
+from operator import add, sub
 
-from quorate.core.plan.search_facts import Ceiling, Cell, Domains, Inside, Kind, Outlook
-from quorate.core.plan.search_state import State
+from quorate.core.plan.search_facts import Ceiling, Cell, Inside, Kind, Outlook, Share, Sums, Work
+from quorate.core.plan.search_shares import MANY, Fits, Shares
+from quorate.core.plan.search_state import Move, State, Undo
 
-_MANY = 2**40
+_Context = tuple[int, ...]
+"""What the shares of a cell depend on: the classes for which others may open domains, and those
+present in each of its shared domains, as far as anybody minds them; -1: no domain."""
 
 
 class Bounds:
-    """Keeps what it found of each cell: most cells are as they were a step ago."""
+    """Looks at states."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, fits: Fits, work: Work) -> None:
         self._state = state
-        self._known: dict[object, Inside] = {}
-        self._sizes = [
-            (column, size, [i for i, demand in enumerate(state.demand) if demand[column] >= size])
-            for column in range(len(state.ties.columns))
-            for size in sorted({demand[column] for demand in state.demand if demand[column]})
-        ]
-        """Classes that ask for at least as much of a column."""
-        ceilings = (one for some in state.ties.ceilings for one in some)
-        self._ceilings: list[Ceiling] = list(dict.fromkeys(ceilings))
-        self.looked_at = 0
-        """How many kinds of nodes have been looked at."""
+        self._work = work
+        self._classes = range(len(state.left))
+        self._fits = fits
+        self._shares_of = Shares(state, fits)
+        ceilings = self._shares_of.ceilings
+        self._ceilings: list[Ceiling] = ceilings
+        self._has_local = any(meter.topology < 0 for meter in state.ties.meters)
+        self._minded = [_minded(state, level) for level in range(len(state.ties.shared))]
+        self._cells_in: list[dict[int, list[Cell]]] = [{} for _ in state.ties.shared]
+        for cell in state.cells:
+            for level, code in enumerate(cell):
+                self._cells_in[level].setdefault(code, []).append(cell)
+        self._shares: dict[_Context, dict[Kind, Share]] = {}
+        self._most: dict[tuple[_Context, int, int], tuple[int, ...]] = {}
+        """By context, facts of the node and classes on it: see ``Shares.most``."""
+        self._known: dict[tuple[int, _Context], Inside] = {}
         self.blamed: list[int] = []
         """Classes that lacked slots when the last state was given up."""
 
-    def look(self) -> Outlook | None:
-        """Return what is left at most; None: the state cannot be completed.
+    def look(
+        self, before: Outlook | None, made: tuple[Move, Undo] | None
+    ) -> Generator[None, None, Outlook | None]:
+        """Return what is left at most; None: the state cannot be completed. Yields between pieces.
+
+        ``before`` is what was left before the move that was ``made``, if any was; None: not known.
 
         Each class is looked at as if the others were not there; each set of classes that all keep
         apart as needing a domain for each of its pods; the pods that one spread constraint limits
         as filling no domain above the highest minimum that can be; and pods that need others near
         them as going to no more new domains than there are others to come.
         """
-        state = self._state
-        self.looked_at += len(state.cells)
-        openers = [state.openers(i) for i in range(len(state.left))]
-        if state.is_rooting:
-            openers = [
-                n + any(state.may_begin(j) for j in range(len(openers)) if pull.by >> j & 1)
-                if pull is not None
-                else n
-                for n, pull in zip(openers, state.ties.pulls, strict=True)
-            ]
+        openers = self._openers()
         opens = sum((n > 0) << i for i, n in enumerate(openers))
-        inside = {cell: self._inside(cell, opens) for cell in state.cells}
-        slots = _sums(cell.slots for cell in inside.values())
+        if before is None or before.opens != opens:
+            found = yield from self._from_scratch(opens)
+        elif made is None:
+            found = before
+        else:
+            found = yield from self._after(before, *made)
+        return self._judge(found, openers)
+
+    def _openers(self) -> list[int]:
+        """Return by class for how many domains at most members to come may open."""
+        state = self._state
+        self._work.done += len(self._classes)
+        openers = [state.openers(i) for i in self._classes]
+        if not state.is_rooting:
+            return openers
+        first = sum(1 << j for j in self._classes if state.left[j] and state.may_begin(j))
+        return [
+            n + bool(pull.by & first) if pull is not None else n
+            for n, pull in zip(openers, state.ties.pulls, strict=True)
+        ]
+
+    # What there is
+
+    def _from_scratch(self, opens: int) -> Generator[None, None, Outlook]:
+        inside = {}
+        for cell in self._state.cells:
+            inside[cell] = yield from self._add_up(cell, opens)
+        whole = _sum(one.sums for one in inside.values())
+        domains = [
+            {code: _sum(inside[cell].sums for cell in cells) for code, cells in some.items()}
+            for some in self._cells_in
+        ]
+        self._work.done += 2 * len(inside) * (1 + len(domains))
+        return Outlook(opens, inside, whole, domains, [], [], [], [])
+
+    def _after(self, before: Outlook, move: Move, undo: Undo) -> Generator[None, None, Outlook]:
+        inside, whole = before.inside.copy(), before.whole
+        domains = [some.copy() for some in before.domains]
+        self._work.done += 16 + len(inside) // 8
+        present = (some[code] for some, code in zip(self._state.present, move.cell, strict=True))
+        touched: dict[Cell, None] = {}
+        for level, (now, then) in enumerate(zip(present, undo.masks, strict=True)):
+            if (now ^ then) & self._minded[level]:
+                touched |= dict.fromkeys(self._cells_in[level][move.cell[level]])
+        for cell in touched or (move.cell,):
+            was = inside[cell]
+            if touched:
+                inside[cell] = yield from self._add_up(cell, before.opens)
+            else:
+                inside[cell] = self._follow(was, move, before.opens)
+            change = tuple(map(sub, inside[cell].sums, was.sums))
+            whole = tuple(map(add, whole, change))
+            for some, code in zip(domains, cell, strict=True):
+                some[code] = tuple(map(add, some[code], change))
+        return before._replace(inside=inside, whole=whole, domains=domains)
+
+    def _context(self, cell: Cell, opens: int) -> _Context:
+        minded = zip(self._state.present, cell, self._minded, strict=True)
+        return opens, *(some[code] & mask if code >= 0 else -1 for some, code, mask in minded)
+
+    def _add_up(self, cell: Cell, opens: int) -> Generator[None, None, Inside]:
+        context = self._context(cell, opens)
+        key = self._state.content(cell), context
+        self._work.done += 2
+        if key in self._known:
+            return self._known[key]
+        kinds = self._state.cells[cell]
+        self._fits.learn(kind.free for kind in kinds)
+        shares = self._shares.setdefault(context, {})
+        sums: Sums = (0,) * self._shares_of.width
+        for kind, count in kinds.items():
+            if kind not in shares:
+                shares[kind] = self._share(cell, kind, context)
+                yield
+            sums = tuple([a + count * b for a, b in zip(sums, shares[kind].sums, strict=True)])
+        self._work.done += len(kinds) * (1 + len(sums) // 16)
+        yield
+        lowest: tuple[int, ...] = ()
+        tallest: tuple[int, ...] = ()
+        if self._has_local:
+            self._work.done += len(kinds)
+            lowest = tuple(map(min, zip(*(shares[kind].lowest for kind in kinds), strict=True)))
+            tallest = tuple(map(max, zip(*(shares[kind].tallest for kind in kinds), strict=True)))
+        found = self._known[key] = Inside(sums, lowest, tallest, shares, {})
+        return found
+
+    def _follow(self, before: Inside, move: Move, opens: int) -> Inside:
+        """Return what is in a cell after a move that changes nothing but a node in it."""
+        shares = before.shares
+        if move.after not in shares:
+            shares[move.after] = self._share(move.cell, move.after, self._context(move.cell, opens))
+        lost, got = shares[move.kind], shares[move.after]
+        sums = tuple(map(add, before.sums, map(sub, got.sums, lost.sums)))
+        if not self._has_local:
+            return Inside(sums, (), (), shares, {})
+        tallest = tuple(map(max, before.tallest, got.tallest))  # one pod more is never less tall
+        lowest = tuple(
+            min(least, new)
+            if old > least or new <= least
+            else self._least(number, move.cell, shares)
+            for number, (least, old, new) in enumerate(
+                zip(before.lowest, lost.lowest, got.lowest, strict=True)
+            )
+        )
+        return Inside(sums, lowest, tallest, shares, {})
+
+    def _least(self, number: int, cell: Cell, shares: dict[Kind, Share]) -> int:
+        kinds = self._state.cells[cell]
+        self._work.done += len(kinds) // 4
+        return min(shares[kind].lowest[number] for kind in kinds)
+
+    def _share(self, cell: Cell, kind: Kind, context: _Context) -> Share:
+        self._work.done += self._shares_of.work_of_one
+        key = context, kind.static, kind.present
+        if key not in self._most:
+            self._work.done += 2 * len(self._classes)
+            self._most[key] = self._shares_of.most(cell, kind, context[0])
+        return self._shares_of.of(kind, self._most[key])
+
+    # What it is good for
+
+    def _judge(self, found: Outlook, openers: list[int]) -> Outlook | None:
+        state, at = self._state, self._shares_of
+        self._work.done += (
+            16 + 3 * len(self._classes) + len(found.inside) // 4 * (1 + self._has_local)
+        )
+        slots = list(found.whole[: at.free])
         self.blamed = _lacking(slots, state.left)
-        if self.blamed:
+        if self.blamed or self._too_little(found.whole) or self._too_few_nodes(found):
             return None
-        found = list(inside.values())
-        if self._too_little(found) or self._too_few_nodes(inside) or self._alone(found, openers):
+        if self._too_many_alone(found.whole[at.alone :], openers):
             return None
-        domains = [self._by_domain(level, inside) for level in range(len(state.ties.shared))]
-        highest = [self._highest(number, found, domains) for number in range(len(state.counts))]
+        minima = [self._highest(number, found) for number in range(len(state.counts))]
+        highest = [most for most, _ in minima]
         if self._too_high(highest, found):
             return None
-        for level, some in enumerate(domains):
-            at_most = self._in_domains(level, some, highest, openers)
+        for level in range(len(found.domains)):
+            at_most = self._in_domains(level, found, highest, openers)
             if at_most is None:
                 return None
             self.blamed = _lacking(at_most, state.left)
             if self.blamed:
                 return None
-            slots = [min(pair) for pair in zip(slots, at_most, strict=True)]
-        spare = [n - count for n, count in zip(slots, state.left, strict=True)]
+            slots = list(map(min, slots, at_most))
+        spare = list(map(sub, slots, state.left))
         scarce = [count / max(n, 1) for n, count in zip(slots, state.left, strict=True)]
-        return Outlook(spare, highest, inside, domains, scarce)
-
-    def _inside(self, cell: Cell, opens: int) -> Inside:
-        state = self._state
-        presents = tuple(some[code] for some, code in zip(state.present, cell, strict=True))
-        key = state.signatures[cell], presents, opens, tuple(code >= 0 for code in cell)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._look(cell, opens)
-        return found
-
-    def _by_domain(self, level: int, inside: dict[Cell, Inside]) -> Domains:
-        domains: Domains = {}
-        for cell, found in inside.items():
-            here = domains.get(cell[level])
-            if here is None:
-                domains[cell[level]] = list(found.slots)
-            else:
-                for i, n in enumerate(found.slots):
-                    here[i] += n
-        return domains
-
-    # One cell
-
-    def _look(self, cell: Cell, opens: int) -> Inside:
-        state, ties = self._state, self._state.ties
-        slots = [0] * len(state.left)
-        free = [0] * len(ties.columns)
-        nodes = [0] * len(ties.cliques)
-        large = [0] * len(self._sizes)
-        lowest = [_MANY] * len(ties.meters)
-        tallest = [0] * len(self._ceilings)
-        alone = [0] * len(slots)
-        kinds: list[list[Kind]] = [[] for _ in slots]
-        for kind, count in state.cells[cell].items():
-            takes = self._takes(cell, kind, opens)
-            self._look_at_meters(kind, takes, lowest, tallest)
-            if kind.present:
-                self._look_at_pulls(kind, count, alone)
-            if not any(takes):
-                continue
-            for i, n in enumerate(takes):
-                if n:
-                    slots[i] += count * n
-                    kinds[i].append(kind)
-            free = [total + count * f for total, f in zip(free, kind.free, strict=True)]
-            for number, (column, size, members) in enumerate(self._sizes):
-                most = min(kind.free[column] // size, sum(takes[i] for i in members))
-                large[number] += count * most
-            apart = ties.statics[kind.static].apart
-            for number, (clique, level) in enumerate(ties.cliques):
-                members = [i for i in range(len(slots)) if clique >> i & 1]
-                if any(takes[i] for i in members):
-                    keeps = level >= 0 or all(apart[i] & clique == clique for i in members)
-                    nodes[number] += count if keeps else _MANY
-        return Inside(
-            tuple(slots),
-            tuple(free),
-            tuple(nodes),
-            tuple(large),
-            tuple(lowest),
-            tuple(tallest),
-            tuple(alone),
-            tuple(map(tuple, kinds)),
+        return found._replace(
+            highest=highest, later=[less for _, less in minima], spare=spare, scarce=scarce
         )
 
-    def _takes(self, cell: Cell, kind: Kind, opens: int) -> list[int]:
-        """Return how many pods of each class one node of the kind takes at most."""
-        state = self._state
-        static = state.ties.statics[kind.static]
-        self.looked_at += 1
-        takes = []
-        for i, demand in enumerate(state.demand):
-            most = 0
-            may = opens >> i & 1 or state.is_near(i, cell, kind, static)
-            if may and state.has_room(i, cell, kind, static):
-                each = (f // d for f, d in zip(kind.free, demand, strict=True) if d)
-                most = 1 if static.apart[i] >> i & 1 else min(each, default=_MANY)
-            takes.append(most)
-        return takes
+    def _too_little(self, whole: Sums) -> bool:
+        """Whether the pods that are left, or the large ones, ask for more than there is in sum."""
+        state, at = self._state, self._shares_of
+        for column, free in enumerate(whole[at.free : at.nodes]):
+            asked = (n * demand[column] for n, demand in zip(state.left, state.demand, strict=True))
+            if sum(asked) > free:
+                return True
+        number = at.large
+        for sizes in at.sizes:
+            left = list(accumulate(state.left[i] for i in sizes.order))
+            for end in sizes.ends:
+                if left[end - 1] > whole[number]:
+                    self.blamed = sizes.order[:end]
+                    return True
+                number += 1
+        return False
 
-    def _look_at_meters(
-        self, kind: Kind, takes: list[int], lowest: list[int], tallest: list[int]
-    ) -> None:
-        ties = self._state.ties
-        if not kind.meters:
-            return
-        static = ties.statics[kind.static]
-        for number, meter in enumerate(ties.meters):
-            if meter.topology < 0 and static.in_minimum >> number & 1:
-                more = 0
-                if static.counted >> number & 1:
-                    more = sum(n for i, n in enumerate(takes) if meter.by >> i & 1)
-                lowest[number] = min(lowest[number], kind.meters[meter.place] + more)
-        for number, ceiling in enumerate(self._ceilings):
-            counter = ties.meters[ceiling.counter]
-            if counter.topology < 0 and kind.present & counter.by:
-                tallest[number] = max(tallest[number], kind.meters[counter.place])
+    def _too_few_nodes(self, found: Outlook) -> bool:
+        """Whether classes that all keep apart have more pods than there are domains for them."""
+        state, at = self._state, self._shares_of
+        for number, (clique, level) in enumerate(state.ties.cliques):
+            members = [i for i in self._classes if clique >> i & 1]
+            left = sum(state.left[i] for i in members)
+            nodes = found.whole[at.nodes + number]
+            if level >= 0:
+                used = [
+                    code for code, sums in found.domains[level].items() if sums[at.nodes + number]
+                ]
+                nodes = left if any(code < 0 for code in used) else len(used)
+            if nodes < left:
+                self.blamed = members
+                return True
+        return False
 
-    def _look_at_pulls(self, kind: Kind, count: int, alone: list[int]) -> None:
-        ties = self._state.ties
-        near = ties.statics[kind.static].near
-        for i, pull in enumerate(ties.pulls):
-            if pull is not None and kind.present >> i & 1:
-                others = kind.present & pull.by & ~ties.shadowed[i]
-                if any(
-                    level < 0 and not others and not near >> number & 1
-                    for number, level, _ in pull.terms
-                ):
-                    alone[i] += count
+    def _too_many_alone(self, alone: Sums, openers: list[int]) -> bool:
+        """Whether more nodes wait for a pod that attracts others than such pods can come."""
+        rooted = len(self._state.roots)
+        pulls = self._state.ties.pulls
+        return any(
+            pull is not None and waiting > n + rooted
+            for pull, waiting, n in zip(pulls, alone, openers, strict=True)
+        )
 
     # Minima
 
-    def _highest(self, number: int, found: list[Inside], domains: list[Domains]) -> int:
-        """Return the highest that a meter's minimum can get."""
+    def _highest(self, number: int, found: Outlook) -> tuple[int, int]:
+        """Return the highest that a meter's minimum can get.
+
+        And if one of the pods to come does not add to it, because it goes where there are enough.
+        """
         state, meter = self._state, self._state.ties.meters[number]
         if meter.topology < 0:
-            return min(meter.elsewhere, min((one.lowest[number] for one in found), default=_MANY))
-        highest = meter.elsewhere
+            lowest = [one.lowest[number] for one in found.inside.values()]
+            return (min(meter.elsewhere, *lowest),) * 2
+        highest, counts = meter.elsewhere, []
         who = [(i, left) for i, left in enumerate(state.left) if left and meter.by >> i & 1]
-        counts = []
+        domains = found.domains[meter.topology]
+        self._work.done += len(domains) * (1 + len(who) // 4)
         for code, count in state.counts[number].items():
-            if code not in meter.in_minimum:
-                continue
-            counts.append(count)
-            slots = domains[meter.topology].get(code)
-            if slots is not None:
-                highest = min(highest, count + sum(min(slots[i], left) for i, left in who))
-            else:
-                highest = min(highest, count)
+            if code in meter.in_minimum:
+                counts.append(count)
+                slots = domains.get(code)
+                more = sum(min(slots[i], left) for i, left in who) if slots is not None else 0
+                highest = min(highest, count + more)
         counts.sort()
         pods = sum(left for _, left in who)
-        for index, count in enumerate(counts):  # all that come, poured into the emptiest
-            if count >= highest:
-                break
-            above = counts[index + 1] if index + 1 < len(counts) else _MANY
-            rise = min(above - count, pods // (index + 1))
-            if rise < above - count:
-                return min(highest, count + rise)
-            pods -= rise * (index + 1)
-        return highest
+        return _poured(counts, pods, highest), _poured(counts, max(pods - 1, 0), highest)
 
     def _top(self, ceiling: Ceiling, highest: list[int]) -> int:
         return ceiling.max_skew + (0 if ceiling.too_few else highest[ceiling.meter])
 
-    def _too_high(self, highest: list[int], found: list[Inside]) -> bool:
+    def _too_high(self, highest: list[int], found: Outlook) -> bool:
         """Whether a domain holds more already than any minimum will allow."""
         state = self._state
         for number, ceiling in enumerate(self._ceilings):
             counter = state.ties.meters[ceiling.counter]
             top = self._top(ceiling, highest)
             if counter.topology < 0:
-                if any(one.tallest[number] > top for one in found):
+                if any(one.tallest[number] > top for one in found.inside.values()):
                     return True
                 continue
             present = state.present[counter.topology]
@@ -234,134 +297,126 @@ class Bounds:
     # Domains
 
     def _in_domains(
-        self, level: int, domains: Domains, highest: list[int], openers: list[int]
+        self, level: int, found: Outlook, highest: list[int], openers: list[int]
     ) -> list[int] | None:
         """Return slots by class, looking at one topology; None: classes together lack slots."""
-        ties, classes = self._state.ties, range(len(self._state.left))
-        caps: list[dict[int, int]] = [{} for _ in classes]
-        for i in classes:
-            if ties.apart[level][i] >> i & 1:
-                caps[i] = {code: 1 for code in domains if code >= 0}
+        ties, domains = self._state.ties, found.domains[level]
+        caps: dict[int, dict[int, int]] = {
+            i: {code: 1 for code in domains if code >= 0}
+            for i in self._classes
+            if ties.apart[level][i] >> i & 1
+        }
         for ceiling in self._ceilings:
-            if ties.meters[ceiling.counter].topology != level:
+            if ties.meters[ceiling.counter].topology != level or not ceiling.itself:
                 continue
             if not self._limit(ceiling, self._top(ceiling, highest), domains, caps):
                 return None
-        at_most = []
-        for i in classes:
-            cap = caps[i]
+        at_most = list(found.whole[: len(self._classes)])
+        for i in self._classes:
+            near = (
+                [near for _, at, near in pull.terms if at == level]
+                if (pull := ties.pulls[i])
+                else []
+            )
+            if i not in caps and not near:
+                continue
+            cap = caps.get(i, {})
             here = {
-                code: min(slots[i], cap.get(code, _MANY))
+                code: min(slots[i], cap.get(code, MANY))
                 for code, slots in domains.items()
                 if slots[i]
             }
-            at_most.append(self._near(i, level, here, openers[i], domains))
-        self.blamed = [i for i in classes if at_most[i] < 0]
+            self._work.done += len(domains) // 4 * (1 + len(near))
+            at_most[i] = sum(here.values())
+            if near:
+                at_most[i] = self._near(i, level, here, near[0], openers[i], domains)
+        self.blamed = [i for i in self._classes if at_most[i] < 0]
         return None if self.blamed else at_most
 
     def _near(
-        self, index: int, level: int, slots: dict[int, int], openers: int, domains: Domains
+        self,
+        index: int,
+        level: int,
+        slots: dict[int, int],
+        near: frozenset[int],
+        openers: int,
+        domains: dict[int, Sums],
     ) -> int:
         """Return how many slots a class has, if each member to come opens one domain for it.
 
         Below 0: pods wait for a pod near them in more domains than members can come to.
         """
         state, pull = self._state, self._state.ties.pulls[index]
-        for _, at, near in pull.terms if pull is not None else ():
-            if at != level or pull is None:
-                continue
-            mine = pull.by & ~state.ties.shadowed[index]
-            by = [j for j, count in enumerate(state.left) if count and mine >> j & 1]
-            rooted = {cell[level] for who, cell in state.roots if pull.by >> who & 1}
-            open_slots, closed = 0, []
-            for code, members in state.present[level].items():
-                is_settled = members & mine or code in near or code in rooted
-                if is_settled or members & (pull.by | 1 << index):
-                    open_slots += slots.get(code, 0)
-                elif code in slots and (state.is_rooting or any(domains[code][j] for j in by)):
-                    closed.append(slots[code])
-                if members >> index & 1 and not is_settled:
-                    openers -= 1
-                    if openers < 0 or not any(domains[code][j] for j in by):
-                        return -1
-            if len(closed) > openers:
-                closed.sort(reverse=True)
-            return open_slots + sum(closed[:openers])
-        return sum(slots.values())
+        assert pull is not None, "a class without affinity is not asked about"
+        mine = pull.by & ~state.ties.shadowed[index]
+        by = [j for j, count in enumerate(state.left) if count and mine >> j & 1]
+        rooted = {cell[level] for who, cell in state.roots if pull.by >> who & 1}
+        open_slots, closed = 0, []
+        for code, members in state.present[level].items():
+            is_settled = members & mine or code in near or code in rooted
+            if is_settled or members & (pull.by | 1 << index):
+                open_slots += slots.get(code, 0)
+            elif code in slots and (state.is_rooting or any(domains[code][j] for j in by)):
+                closed.append(slots[code])
+            if members >> index & 1 and not is_settled:
+                openers -= 1
+                if openers < 0 or not any(domains[code][j] for j in by):
+                    return -1
+        if len(closed) > openers:
+            closed.sort(reverse=True)
+        return open_slots + sum(closed[:openers])
 
     def _limit(
-        self, ceiling: Ceiling, top: int, domains: Domains, caps: list[dict[int, int]]
+        self,
+        ceiling: Ceiling,
+        top: int,
+        domains: dict[int, Sums],
+        caps: dict[int, dict[int, int]],
     ) -> bool:
         """Lower ``caps`` to what spread allows; whether it leaves room for all it limits."""
         state = self._state
         counts = state.counts[ceiling.counter]
         by = state.ties.meters[ceiling.counter].by
-        if not ceiling.itself:
-            return True
-        members = [i for i in range(len(caps)) if by >> i & 1]
+        members = [i for i in self._classes if by >> i & 1]
+        self._work.done += len(domains) // 2 * (1 + len(members))
         room = 0
         for code, slots in domains.items():
             quota = max(top - counts.get(code, 0), 0)
             for i in members:
-                cap = caps[i]
-                cap[code] = min(cap.get(code, _MANY), quota)
+                cap = caps.setdefault(i, {})
+                cap[code] = min(cap.get(code, MANY), quota)
             room += min(quota, sum(slots[i] for i in members))
         if room < sum(state.left[i] for i in members):
             self.blamed = members
             return False
         return True
 
-    def _alone(self, found: list[Inside], openers: list[int]) -> bool:
-        """Whether more nodes wait for a pod that attracts others than such pods can come."""
-        rooted = len(self._state.roots)
-        return any(
-            sum(one.alone[i] for one in found) > n + rooted
-            for i, n in enumerate(openers)
-            if self._state.ties.pulls[i] is not None
-        )
 
-    def _too_few_nodes(self, inside: dict[Cell, Inside]) -> bool:
-        """Whether classes that all keep apart have more pods than there are domains for them."""
-        state = self._state
-        for number, (clique, level) in enumerate(state.ties.cliques):
-            left = sum(count for i, count in enumerate(state.left) if clique >> i & 1)
-            nodes, used = 0, set()
-            for cell, found in inside.items():
-                if not found.nodes[number]:
-                    continue
-                if level >= 0 and cell[level] >= 0:
-                    used.add(cell[level])
-                else:
-                    nodes += found.nodes[number] if level < 0 else left
-            if nodes + len(used) < left:
-                self.blamed = [i for i in range(len(state.left)) if clique >> i & 1]
-                return True
-        return False
-
-    def _too_little(self, inside: list[Inside]) -> bool:
-        """Whether the pods that are left, or the large ones, ask for more than there is in sum."""
-        state = self._state
-        free = _sums(cell.free for cell in inside)
-        asked = [
-            sum(n * demand[column] for n, demand in zip(state.left, state.demand, strict=True))
-            for column in range(len(free))
-        ]
-        if _lacks(free, asked):
-            return True
-        large = _sums(cell.large for cell in inside)
-        for (_, _, members), n in zip(self._sizes, large, strict=True):
-            if sum(state.left[i] for i in members) > n:
-                self.blamed = members
-                return True
-        return False
+def _poured(counts: list[int], pods: int, highest: int) -> int:
+    """Return the minimum after so many pods went into the emptiest domains; at most ``highest``."""
+    for index, count in enumerate(counts):
+        if count >= highest:
+            break
+        above = counts[index + 1] if index + 1 < len(counts) else MANY
+        rise = min(above - count, pods // (index + 1))
+        if rise < above - count:
+            return min(highest, count + rise)
+        pods -= rise * (index + 1)
+    return highest
 
 
-def _sums(rows: Iterable[tuple[int, ...]]) -> list[int]:
-    return [sum(one) for one in zip(*rows, strict=True)]
+def _minded(state: State, level: int) -> int:
+    """Return the classes whose presence in a domain of the topology lets others in, or not."""
+    minded = 0
+    for apart, pull in zip(state.ties.apart[level], state.ties.pulls, strict=True):
+        minded |= apart
+        if pull is not None and any(at == level for _, at, _ in pull.terms):
+            minded |= pull.by
+    return minded
 
 
-def _lacks(has: list[int], needs: list[int]) -> bool:
-    return any(n < need for n, need in zip(has, needs, strict=True))
+def _sum(rows: Iterable[Sums]) -> Sums:
+    return tuple(map(sum, zip(*rows, strict=True)))
 
 
 def _lacking(slots: list[int], left: list[int]) -> list[int]:

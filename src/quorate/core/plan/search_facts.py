@@ -11,6 +11,15 @@ Cell = tuple[int, ...]
 """A domain of each shared topology, nested ones after those that hold them; below 0: none."""
 
 
+class Work:
+    """What was done, in microseconds, roughly: counted so that it is the same on each machine."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = 0
+
+
 class Kind(NamedTuple):
     """A kind of node: its facts, by number, and what members on it have changed."""
 
@@ -85,35 +94,45 @@ class Ceiling(NamedTuple):
     too_few: bool
 
 
-Domains = dict[int, list[int]]
-"""Slots by class in each domain of one shared topology."""
+Sums = tuple[int, ...]
+"""What adds up over nodes, as ``search_bounds`` numbers it: slots by class, free room by column,
+nodes by clique, large pods by size, and nodes by class whose pods wait for one near them."""
+
+
+class Share(NamedTuple):
+    """What one node of a kind has for members to come."""
+
+    sums: Sums
+    lowest: tuple[int, ...]
+    """By meter: how high it can get on the node, if that counts for its minimum; local ones."""
+    tallest: tuple[int, ...]
+    """By ceiling: what it counts on the node; local ones."""
 
 
 class Inside(NamedTuple):
-    """What the nodes of a cell have: slots by class, free room by column, nodes by clique."""
+    """What the nodes of a cell have together, and the shares that this was added up from."""
 
-    slots: tuple[int, ...]
-    free: tuple[int, ...]
-    nodes: tuple[int, ...]
-    large: tuple[int, ...]
-    """How many pods at least as large in one column fit, as ``Bounds`` numbers sizes."""
+    sums: Sums
     lowest: tuple[int, ...]
-    """The highest that the minimum of each meter can get over these nodes; only of local ones."""
     tallest: tuple[int, ...]
-    """The most that each ceiling counts on a node; only of local ones."""
-    alone: tuple[int, ...]
-    """Nodes by class whose pods of it still wait for one that attracts them to the node."""
-    kinds: tuple[tuple[Kind, ...], ...]
-    """By class: the kinds that may take a pod of it, but for spread."""
+    shares: dict[Kind, Share]
+    """The first ``sums`` of a share are the slots of each class, but for spread."""
+    alike: dict[int, dict[int, list[Kind]]]
+    """By class: which kinds take a pod of it, as far as ``search_moves`` had to know."""
 
 
 class Outlook(NamedTuple):
     """What the bounds leave: slots to spare by class, and how high each minimum can get."""
 
-    spare: list[int]
-    highest: list[int]
+    opens: int
+    """Classes for which members to come may open domains."""
     inside: dict[Cell, Inside]
-    domains: list[Domains]
-    """Slots by class in each domain, by shared topology."""
+    whole: Sums
+    domains: list[dict[int, Sums]]
+    """What there is in each domain, by shared topology."""
+    highest: list[int]
+    later: list[int]
+    """As ``highest``, if one of the pods that it counts is placed where it does not add to it."""
+    spare: list[int]
     scarce: list[float]
     """By class: which part of its slots its pods to come need."""

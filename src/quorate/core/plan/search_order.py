@@ -1,145 +1,193 @@
-"""Whether the pods of a placement can be placed in some order in which each obeys every rule.
+"""In which order the pods of a placement can be placed so that each obeys every rule, if any.
 
 Called by ``plan.search`` for a whole placement that keeps all rules that know no order. What is
-left are affinity, for which somebody has to come first, and spread, whose minimum rises.
+left are affinity, for which somebody has to come first, and spread, whose minimum rises. Pods of
+one class on nodes that are alike are one choice, and pods that do not get in one another's way
+are placed together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 
-from quorate.core.plan.search_facts import Cell, Kind
-from quorate.core.plan.search_state import Move, State
-
-_TRIED_MAX = 150
+from quorate.core import policy
+from quorate.core.plan.search_facts import Cell, Kind, Work
+from quorate.core.plan.search_state import Move, State, Undo
 
 Placed = tuple[int, Cell, Kind, int]
-"""A pod: its class, the cell and kind of its node, and the node."""
+"""A pod: its class, the cell and kind of its node before the first pod, and the node."""
+_Group = tuple[int, int]
+"""Pods that are alike here: their class, and one of their nodes."""
+_Place = tuple[int, int]
+"""A meter, and the domain that it counts in: the node if it is a local one."""
+_Rank = tuple[bool, bool, bool, int]
 
 
-def has_order(
-    state: State, placed: Sequence[Placed], roots: int, highest: list[int]
-) -> tuple[bool | None, int]:
-    """Return whether there is an order, and the steps taken; None: not all were tried.
+class Order:
+    """Looks for an order on a state before the first pod, and leaves that as it was.
 
-    ``state`` is that before the first pod, and is used up. The first ``roots`` pods may each come
-    as the first of its group. ``highest`` are the minima in the end.
+    The first ``roots`` pods may each come as the first of its group. ``highest`` are the minima in
+    the end.
     """
-    order = _Order(state, placed, roots, highest)
-    return order.run(), order.steps
 
-
-class _Order:
     def __init__(
-        self, state: State, placed: Sequence[Placed], roots: int, highest: list[int]
+        self,
+        state: State,
+        work: Work,
+        placed: Sequence[Placed],
+        roots: int,
+        highest: list[int],
     ) -> None:
         self._state = state
+        self._work = work
         self._highest = highest
-        self._placed = placed
+        self._rows: dict[_Group, list[int]] = {}
+        """The nodes of the pods to come."""
         self._kinds = {row: kind for _, _, kind, row in placed}
-        self._left: dict[tuple[int, int], int] = {}
         self._cells = {row: cell for _, cell, _, row in placed}
-        for who, _, _, row in placed:
-            self._left[who, row] = self._left.get((who, row), 0) + 1
-        self._seen: set[tuple[tuple[tuple[int, int], int], ...]] = set()
-        self._roots = {(who, row) for who, _, _, row in placed[:roots]}
-        self._tried = 0
-        self.steps = 0
+        self._roots: set[_Group] = set()
+        groups: dict[object, _Group] = {}
+        for number, (who, cell, kind, row) in enumerate(placed):
+            node = row if state.ties.minds_nodes >> who & 1 else -1
+            group = groups.setdefault((who, cell, kind.static, node), (who, row))
+            self._rows.setdefault(group, []).append(row)
+            if number < roots:
+                self._roots.add(group)
+        self._seen: set[object] = set()
+        self._made: list[list[tuple[_Group, int, Move, Undo]]] = []
+        self._failures = 0
+        work.done += 2 * len(placed)
 
-    def run(self) -> bool | None:
-        if self._go():
-            return True
-        return None if self._tried >= _TRIED_MAX else False
+    @property
+    def is_sure(self) -> bool:
+        """Whether all orders have been tried, if none was found."""
+        return self._failures < policy.ORDER_FAILURES_MAX
 
-    def _go(self) -> bool:
-        if not self._left:
-            return True
-        self._tried += 1
-        left = tuple(sorted(self._left.items()))
-        if left in self._seen or self._tried >= _TRIED_MAX:
-            return False
+    def find(self) -> Generator[None, None, list[tuple[int, int]] | None]:
+        """Return an order as pairs of class and node, or None. Yields between pieces."""
+        choices = [self._choices()]
+        while self._rows and choices and self.is_sure:
+            batch = next(choices[-1], None)
+            if batch is not None:
+                self._made.append([self._make(group) for group in batch])
+                choices.append(self._choices())
+            else:
+                choices.pop()
+                self._failures += 1
+                self._unmake()
+            yield
+        order = [(group[0], row) for batch in self._made for group, row, _, _ in batch]
+        is_found = not self._rows
+        while self._made:
+            self._unmake()
+        return order if is_found else None
+
+    def _choices(self) -> Iterator[list[_Group]]:
+        """Yield pods that may come next together. In any order that there is one of them does."""
+        left = tuple(sorted((group, len(rows)) for group, rows in self._rows.items()))
+        self._work.done += 6 * len(left)
+        if left in self._seen or any(self._is_late(group) for group, _ in left):
+            return
         self._seen.add(left)
-        self.steps += 4 * len(self._left)
-        if any(self._is_late(*pair) for pair in self._left):
-            return False
         lowest = self._state.lowest()
-        may = [pair for pair in self._left if self._may(*pair, lowest)]
-        harmless = [pair for pair in may if not self._is_counted(pair[0])]
-        if harmless and not any(self._is_root(*pair) for pair in self._left):
-            made = [(pair, *self._make(*pair)) for pair in harmless]
-            if self._go():
-                return True
-            for pair, move, undo in reversed(made):
-                self._unmake(*pair, move, undo)
-            return False
+        may = [group for group, _ in left if self._may(group, lowest)]
         tightest = self._tightest(lowest)
-        for _, who, row in sorted((self._rank(*pair, tightest), *pair) for pair in may):
-            move, undo = self._make(who, row)
-            if self._go():
-                return True
-            self._unmake(who, row, move, undo)
-        return False
+        is_even = self._state.ties.is_even
+        if is_even and not any(self._is_root(group) for group, _ in left):
+            harmless = [group for group in may if tightest.keys().isdisjoint(self._adds_to(group))]
+            if harmless:
+                yield [group for group in harmless for _ in self._rows[group]]
+                return
+        ranked = sorted((self._rank(group, tightest), group) for group in may)
+        together = self._together(ranked) if is_even else []
+        if len(together) > 1:
+            yield together
+        for _, group in ranked:
+            yield [group]
 
-    def _is_late(self, who: int, row: int) -> bool:
+    def _together(self, ranked: list[tuple[_Rank, _Group]]) -> list[_Group]:
+        """Return those of the first rank that do not change what the others of them meet."""
+        found: list[_Group] = []
+        changed: set[_Place] = set()
+        for rank, group in ranked:
+            if rank != ranked[0][0] or self._is_root(group):
+                break
+            places = self._adds_to(group)
+            if changed.isdisjoint((*places, *self._limited_in(group))):
+                found.append(group)
+                changed.update(places)
+        return found
+
+    def _is_late(self, group: _Group) -> bool:
         """Whether the pod's domain holds more already than the minimum will ever allow."""
-        cell, kind = self._cells[row], self._kinds[row]
+        who, cell, kind = self._next_of(group)
         return any(
             self._state.count(meter, cell, kind) + itself - max_skew
             > (0 if too_few else self._highest[meter])
             for meter, max_skew, itself, too_few in self._state.ties.limits[who]
         )
 
-    def _tightest(self, lowest: list[int]) -> dict[tuple[int, int], int]:
-        """Return by meter and domain: how many it may count for all that have yet to come there."""
-        found: dict[tuple[int, int], int] = {}
-        for who, row in self._left:
-            for meter, max_skew, itself, too_few in self._state.ties.limits[who]:
-                key = meter, self._domain(meter, row)
-                most = max_skew - itself + (0 if too_few else lowest[meter])
-                found[key] = min(found.get(key, most), most)
+    def _tightest(self, lowest: list[int]) -> dict[_Place, int]:
+        """Return by place: how many it may count for all that have yet to come there."""
+        found: dict[_Place, int] = {}
+        for group in self._rows:
+            limits = self._state.ties.limits[group[0]]
+            for place, limit in zip(self._limited_in(group), limits, strict=True):
+                least = 0 if limit.too_few else lowest[limit.meter]
+                most = limit.max_skew - limit.itself + least
+                found[place] = min(found.get(place, most), most)
         return found
 
-    def _domain(self, meter: int, row: int) -> int:
+    def _place(self, meter: int, group: _Group) -> _Place:
         level = self._state.ties.meters[meter].topology
-        return self._cells[row][level] if level >= 0 else row
+        return meter, self._cells[group[1]][level] if level >= 0 else group[1]
 
-    def _is_counted(self, who: int) -> bool:
-        """Whether spread may refuse others once such a pod is placed."""
-        return any(meter.by >> who & 1 for meter in self._state.ties.meters)
+    def _adds_to(self, group: _Group) -> list[_Place]:
+        """Return where such a pod is counted."""
+        meters = self._state.ties.meters
+        places = [self._place(n, group) for n, one in enumerate(meters) if one.by >> group[0] & 1]
+        return [(meter, where) for meter, where in places if where >= 0]
 
-    def _is_root(self, who: int, row: int) -> bool:
+    def _limited_in(self, group: _Group) -> list[_Place]:
+        """Return by limit of the class where it counts for such a pod."""
+        return [self._place(one.meter, group) for one in self._state.ties.limits[group[0]]]
+
+    def _is_root(self, group: _Group) -> bool:
         """Whether the pod may come as the first of its group."""
-        return (who, row) in self._roots and self._state.may_begin(who)
+        return group in self._roots and self._state.may_begin(group[0])
 
-    def _rank(
-        self, who: int, row: int, tightest: dict[tuple[int, int], int]
-    ) -> tuple[bool, bool, bool, int]:
+    def _rank(self, group: _Group, tightest: dict[_Place, int]) -> _Rank:
         """Return by what the pod comes: roots first, and those that keep none out of a domain."""
-        state, cell, kind = self._state, self._cells[row], self._kinds[row]
+        who, cell, kind = self._next_of(group)
         keeps_out, full = False, 0
-        for number, meter in enumerate(state.ties.meters):
-            if meter.by >> who & 1 and (meter.topology < 0 or cell[meter.topology] >= 0):
-                count = state.count(number, cell, kind)
-                full += count
-                most = tightest.get((number, self._domain(number, row)))
-                keeps_out |= most is not None and count + 1 > most
-        return not self._is_root(who, row), keeps_out, not state.ties.limits[who], full
+        for place in self._adds_to(group):
+            count = self._state.count(place[0], cell, kind)
+            full += count
+            keeps_out |= place in tightest and count + 1 > tightest[place]
+        return not self._is_root(group), keeps_out, not self._state.ties.limits[who], full
 
-    def _may(self, who: int, row: int, lowest: list[int]) -> bool:
-        cell, kind, first = self._cells[row], self._kinds[row], self._is_root(who, row)
+    def _may(self, group: _Group, lowest: list[int]) -> bool:
+        who, cell, kind = self._next_of(group)
+        first = self._is_root(group)
         return self._state.accepts_now(who, cell, kind, lowest, may_begin=first)
 
-    def _make(self, who: int, row: int) -> tuple[Move, tuple[int, ...]]:
-        state, kind = self._state, self._kinds[row]
-        move = Move(who, self._cells[row], kind, state.after(who, kind))
-        undo = state.make(move)
-        self._kinds[row] = move.after
-        self._left[who, row] -= 1
-        if not self._left[who, row]:
-            del self._left[who, row]
-        return move, undo
+    def _next_of(self, group: _Group) -> tuple[int, Cell, Kind]:
+        row = self._rows[group][-1]
+        return group[0], self._cells[row], self._kinds[row]
 
-    def _unmake(self, who: int, row: int, move: Move, undo: tuple[int, ...]) -> None:
-        self._state.undo(move, undo)
-        self._kinds[row] = move.kind
-        self._left[who, row] = self._left.get((who, row), 0) + 1
+    def _make(self, group: _Group) -> tuple[_Group, int, Move, Undo]:
+        who, cell, kind = self._next_of(group)
+        row = self._rows[group].pop()
+        if not self._rows[group]:
+            del self._rows[group]
+        move = Move(who, cell, kind, self._state.after(who, kind))
+        self._kinds[row] = move.after
+        self._work.done += 12
+        return group, row, move, self._state.make(move)
+
+    def _unmake(self) -> None:
+        for group, row, move, undo in reversed(self._made.pop() if self._made else ()):
+            self._state.undo(move, undo)
+            self._kinds[row] = move.kind
+            self._rows.setdefault(group, []).append(row)
+            self._work.done += 12

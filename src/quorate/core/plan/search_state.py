@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from hashlib import blake2b
 from typing import NamedTuple
 
-from quorate.core.plan.search_facts import Cell, Kind, Static
+from quorate.core.plan.search_facts import Cell, Kind, Outlook, Static
 from quorate.core.plan.ties import Ties
 
 _NEVER = 2**40
@@ -17,6 +19,15 @@ class Move(NamedTuple):
     cell: Cell
     kind: Kind
     after: Kind
+
+
+class Undo(NamedTuple):
+    """What a move has changed."""
+
+    masks: tuple[int, ...]
+    """The classes that were present in each shared domain of the cell."""
+    numbers: tuple[int, ...]
+    """What ``State`` called the contents of these domains."""
 
 
 class State:
@@ -39,34 +50,45 @@ class State:
         """What shared meters count, by domain."""
         self.seen = [0] * len(left)
         """Members placed that a class is attracted to."""
-        self._around: dict[tuple[Cell, Cell], int] = {}
-        self._ids: dict[object, int] = {}
-        """Small numbers of what was met, to compare by."""
-        self.signatures: dict[Cell, int] = {}
-        """A number for the nodes of each cell."""
+        self._around: dict[tuple[int, ...], Counter[Cell]] = {}
         self.roots: list[tuple[int, Cell]] = []
         """Classes and cells of the pods that were placed as the first of their groups."""
-        self.is_rooting = any(self.may_begin(i) for i in range(len(left)))
+        self.is_rooting = False
         """Whether the first pods of groups may still be placed."""
-        self._inside: list[dict[Cell, dict[Cell, None]]] = []
+        self._weights: dict[Kind, int] = {}
+        self._nodes: dict[Cell, int] = {}
+        """By cell: the sum of the numbers of its nodes' kinds."""
+        self._inside: list[dict[Cell, list[Cell]]] = []
+        """By level and domain (as the start of its cells' codes): the domains right below it."""
         self._contents: list[dict[Cell, int]] = []
-        """By level and domain (as the start of its cells' codes): a number for what is in it."""
-        self._begin_contents()
+        """By level and domain: a number for what is in it."""
+        self._within: list[dict[Cell, int]] = []
+        """By level and domain: the sum of the numbers of the domains right below it."""
+        self._meters_at = [
+            [(n, one.in_minimum) for n, one in enumerate(ties.meters) if one.topology == level]
+            for level in range(len(ties.shared))
+        ]
+        self._number_contents()
+        self.begin(left)
+
+    def begin(self, left: list[int]) -> None:
+        """Set which pods are to be placed, before the first of them is."""
+        self.left = list(left)
+        self.is_rooting = any(n > 0 and self.may_begin(i) for i, n in enumerate(left))
 
     # Rules
 
-    def is_below(self, index: int, cell: Cell, kind: Kind, highest: list[int]) -> bool:
-        """Whether spread lets a pod of the class be there in the end.
-
-        ``highest`` is what each meter's minimum can reach at most.
-        """
+    def is_below(self, index: int, cell: Cell, kind: Kind, outlook: Outlook) -> bool:
+        """Whether spread lets one more pod of the class be there in the end."""
         counted = self.ties.statics[kind.static].counted
-        return all(
-            self.count(one.counter, cell, kind) + one.itself
-            <= one.max_skew + (0 if one.too_few else highest[one.meter])
-            for one in self.ties.ceilings[index]
-            if counted >> one.meter & 1
-        )
+        for counter, meter, max_skew, itself, too_few in self.ties.ceilings[index]:
+            if not counted >> meter & 1:
+                continue
+            adds = self.ties.meters[meter].by >> index & 1
+            least = (outlook.later if adds else outlook.highest)[meter]
+            if self.count(counter, cell, kind) + itself > max_skew + (0 if too_few else least):
+                return False
+        return True
 
     def accepts_now(
         self, index: int, cell: Cell, kind: Kind, lowest: list[int], *, may_begin: bool
@@ -76,7 +98,9 @@ class State:
         ``lowest`` is each meter's minimum; ``may_begin``: as the first of its group, too.
         """
         static = self.ties.statics[kind.static]
-        if not self.has_room(index, cell, kind, static):
+        if any(f < d for f, d in zip(kind.free, self.demand[index], strict=True)):
+            return False
+        if not self.is_apart(index, cell, kind, static):
             return False
         begins = may_begin and self.may_begin(index)
         if not begins and not self.is_near(index, cell, kind, static):
@@ -87,11 +111,9 @@ class State:
                 return False
         return True
 
-    def has_room(self, index: int, cell: Cell, kind: Kind, static: Static) -> bool:
-        """Whether resources, and what keeps pods apart, let one more pod of the class in."""
+    def is_apart(self, index: int, cell: Cell, kind: Kind, static: Static) -> bool:
+        """Whether the node's facts, and the pods from which it keeps apart, let the class in."""
         if not static.allowed >> index & 1 or kind.present & static.apart[index]:
-            return False
-        if any(f < d for f, d in zip(kind.free, self.demand[index], strict=True)):
             return False
         for level, apart in enumerate(self.ties.apart):
             if cell[level] >= 0 and self.present[level][cell[level]] & apart[index]:
@@ -160,51 +182,45 @@ class State:
         free = tuple(f - d for f, d in zip(kind.free, self.demand[index], strict=True))
         return Kind(kind.static, free, kind.present | 1 << index, meters)
 
-    def cost(self, index: int, cell: Cell, kind: Kind, *, roomiest: bool) -> tuple[object, ...]:
-        """Return what a place costs: even spread first, then nodes that few others use."""
+    def cost(self, index: int, cell: Cell, kind: Kind) -> tuple[int, int]:
+        """Return what a place costs: even spread first, then domains that few others use."""
         full = sum(self.count(limit.meter, cell, kind) for limit in self.ties.limits[index])
         roomy = 0
         if self.ties.pulls[index] is not None and not self.seen[index]:
             roomy = -self._room_around(index, cell)
-        free = tuple(-amount for amount in kind.free) if roomiest else kind.free
-        return full, roomy, free
+        return full, roomy
 
     def _room_around(self, index: int, cell: Cell) -> int:
         """Return how many nodes are in the domains on which the first pod of a group decides."""
         pull = self.ties.pulls[index]
-        levels = [level for _, level, _ in pull.terms if level >= 0] if pull else []
-        key = tuple(levels), tuple(cell[level] for level in levels)
-        found = self._around.get(key)
-        if found is None:
-            found = self._around[key] = sum(
-                sum(kinds.values())
-                for other, kinds in self.cells.items()
-                if all(other[level] == cell[level] for level in levels)
-            )
-        return found
+        levels = tuple(level for _, level, _ in pull.terms if level >= 0) if pull else ()
+        if levels not in self._around:
+            nodes = self._around[levels] = Counter[Cell]()
+            for other, kinds in self.cells.items():
+                nodes[tuple(other[level] for level in levels)] += sum(kinds.values())
+        return self._around[levels][tuple(cell[level] for level in levels)]
 
-    def make(self, move: Move) -> tuple[int, ...]:
+    def make(self, move: Move) -> Undo:
         """Place the pod; return what ``undo`` needs."""
         index, cell, kind, after = move
-        static = self.ties.statics[kind.static]
         self._swap(cell, kind, after)
         self.left[index] -= 1
-        before = tuple(some[code] for some, code in zip(self.present, cell, strict=True))
+        masks = tuple(some[code] for some, code in zip(self.present, cell, strict=True))
         for some, code in zip(self.present, cell, strict=True):
             some[code] |= 1 << index
-        self._count(index, cell, static, 1)
-        self._update(cell)
-        return before
+        self._count(index, cell, self.ties.statics[kind.static], 1)
+        return Undo(masks, self._number(cell))
 
-    def undo(self, move: Move, before: tuple[int, ...]) -> None:
+    def undo(self, move: Move, before: Undo) -> None:
         """Take the pod of the last move away."""
         index, cell, kind, after = move
         self._swap(cell, after, kind)
         self.left[index] += 1
-        for some, code, mask in zip(self.present, cell, before, strict=True):
+        for some, code, mask in zip(self.present, cell, before.masks, strict=True):
             some[code] = mask
         self._count(index, cell, self.ties.statics[kind.static], -1)
-        self._update(cell)
+        for level, number in enumerate(before.numbers):
+            self._put_number(level, cell, number)
 
     def _count(self, index: int, cell: Cell, static: Static, sign: int) -> None:
         for number, meter in enumerate(self.ties.meters):
@@ -220,49 +236,66 @@ class State:
         if not kinds[source]:
             del kinds[source]
         kinds[target] = kinds.get(target, 0) + 1
+        self._nodes[cell] += self._weight(target) - self._weight(source)
 
     # Symmetry
 
-    def _number(self, what: object) -> int:
-        return self._ids.setdefault(what, len(self._ids))
+    def _weight(self, kind: Kind) -> int:
+        found = self._weights.get(kind)
+        if found is None:
+            found = self._weights[kind] = _digest(tuple(kind))
+        return found
 
-    def _begin_contents(self) -> None:
+    def _number_contents(self) -> None:
         levels = len(self.ties.shared) if self.ties.is_nested else 0
-        self._inside = [{} for _ in range(levels + 1)]
+        self._inside = [{} for _ in range(levels)]
         self._contents = [{} for _ in range(levels)]
-        for cell in self.cells:
-            for level in range(levels):
-                self._inside[level].setdefault(cell[:level], {})[cell[: level + 1]] = None
-        for cell in self.cells:
-            self._update(cell)
+        self._within = [{} for _ in range(levels + 1)]
+        for cell, kinds in self.cells.items():
+            self._nodes[cell] = sum(n * self._weight(kind) for kind, n in kinds.items())
+        for level in range(levels, 0, -1):
+            outer, here = self._within[level - 1], self._within[level]
+            for domain in dict.fromkeys(cell[:level] for cell in self.cells):
+                within = here[domain] if level < levels else self._nodes[domain]
+                number = _digest((self._own(level - 1, domain[-1]), within))
+                self._contents[level - 1][domain] = number
+                self._inside[level - 1].setdefault(domain[:-1], []).append(domain)
+                outer[domain[:-1]] = outer.get(domain[:-1], 0) + number
 
-    def _update(self, cell: Cell) -> None:
-        """Number anew what is in a cell that has changed, and in the domains that hold it."""
-        what = self.signatures[cell] = self._number(frozenset(self.cells[cell].items()))
-        for level in range(len(self._contents) - 1, -1, -1):
-            domain = cell[: level + 1]
-            if level + 1 < len(self._contents):
-                inner = self._contents[level + 1]
-                within = [inner.get(one, -1) for one in self._inside[level + 1][domain]]
-                what = self._number(tuple(sorted(within)))
-            self._contents[level][domain] = self._number((self._own(level, cell[level]), what))
+    def _number(self, cell: Cell) -> tuple[int, ...]:
+        """Number anew what is in the domains of a cell that has changed; return what they were."""
+        before = tuple(some[cell[: level + 1]] for level, some in enumerate(self._contents))
+        within = self._nodes[cell]
+        for level in reversed(range(len(before))):
+            self._put_number(level, cell, _digest((self._own(level, cell[level]), within)))
+            within = self._within[level][cell[:level]]
+        return before
+
+    def _put_number(self, level: int, cell: Cell, number: int) -> None:
+        domain = cell[: level + 1]
+        self._within[level][cell[:level]] += number - self._contents[level][domain]
+        self._contents[level][domain] = number
+
+    def content(self, cell: Cell) -> int:
+        """Return a number for the nodes of a cell."""
+        return self._nodes[cell]
 
     def signature(self) -> object:
         """Return a value that two states share only if they differ by exchanging what is alike."""
         first = self.is_rooting, tuple(self.roots), tuple(self.left)
         if self._contents:
-            return first, tuple(sorted(self._contents[0].values()))
+            return first, self._within[0][()]
         domains = tuple(tuple(some.items()) for some in (*self.present, *self.counts))
-        return first, tuple(self.signatures.values()), domains
+        return first, _digest((tuple(self._nodes.values()), domains))
 
-    def _own(self, level: int, code: int) -> tuple[object, ...]:
+    def _own(self, level: int, code: int) -> tuple[int, ...]:
         """Return what is known of a domain itself, besides its nodes."""
-        counts = (
-            (self.counts[number][code], code in meter.in_minimum)
-            for number, meter in enumerate(self.ties.meters)
-            if meter.topology == level and code >= 0
-        )
-        return (code >= 0, self.present[level][code] if code >= 0 else 0, *counts)
+        if code < 0:
+            return ()
+        return self.present[level][code], *[
+            2 * self.counts[number][code] + (code in in_minimum)
+            for number, in_minimum in self._meters_at[level]
+        ]
 
     def distinct_cells(self) -> list[Cell]:
         """Return one of each sort of cells that are alike."""
@@ -276,3 +309,11 @@ class State:
                 for one in {contents[one]: one for one in self._inside[level][domain]}.values()
             ]
         return domains
+
+
+def _digest(what: object) -> int:
+    """Return 128 bits for what is made of integers: so many that no two will ever be the same.
+
+    Sums of them stand for collections, so that one change costs the same however large they are.
+    """
+    return int.from_bytes(blake2b(repr(what).encode(), digest_size=16).digest())

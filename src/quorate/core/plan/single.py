@@ -5,22 +5,24 @@ profile of kube-scheduler's. Totals are kept from pod to pod and from cycle to c
 reads is of three kinds, and each is brought up to date only when it is asked for and has changed:
 its rows (``NodeTable.log``), the pods that its rules look at (``Neighbours.log``), and the nodes'
 attributes, with which all begins anew. Volumes and devices have no log: they are looked at each
-time.
+time. What a cycle has placed is in its room alone, so a cycle has totals of its own, which begin as
+copies of those that are kept.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from quorate.core.plan.filters import fits_alone, fits_on, open_to
-from quorate.core.plan.nominated import look, promised_to_others
+from quorate.core.plan.nominated import look
+from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import allocation_score, standing_score
 from quorate.core.plan.scores.one_node import allocation_score_on
 from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
 
@@ -49,30 +51,46 @@ class _Totals:
     total: Ints
     """-1 where the pod does not fit."""
 
+    def copy(self) -> _Totals:
+        """Return totals for a room in which nothing is placed yet, with arrays of their own."""
+        fits, feasible = self.fits.copy(), self.feasible.copy()
+        allocation, total = self.allocation.copy(), self.total.copy()
+        return replace(
+            self,
+            rows_seen=0,
+            selectors_seen=0,
+            fits=fits,
+            feasible=feasible,
+            allocation=allocation,
+            total=total,
+        )
+
 
 class Singles:
-    """Totals by class."""
+    """Totals by class: answers that are kept, of the cluster and of the newest cycle."""
 
     def __init__(self) -> None:
         self._totals: dict[PodClass, _Totals] = {}
+        self._of_cycle: dict[PodClass, _Totals] = {}
+        self._empty: Room | None = None
+        """The room of the newest cycle with nothing placed in it."""
 
     def best(
-        self, entry: PodEntry, pod_class: PodClass, room: Room, cluster: Cluster
+        self, entry: PodEntry, pod_class: PodClass, room: Room, promises: Promises
     ) -> int | None:
         """Return the row where the pod goes: its nominated node's, or the first of highest total.
 
-        None when no node takes the pod, nominated pods considered. All that was placed in ``room``
-        is assumed in the cluster.
+        None when no node takes the pod, nominated pods considered.
         """
         total = self._total(pod_class, room)
-        promised = promised_to_others(entry.pod.priority, cluster, entry)
+        promised = promises.to_others(entry.pod.priority, entry)
         if promised:
-            feasible = look(pod_class, room, cluster, promised).feasible
+            feasible = look(pod_class, room, promises.cluster, promised).feasible
             if ((total != _NOWHERE) & ~feasible).any():
                 standing = standing_score(pod_class, room, feasible)
                 scored = standing + allocation_score(pod_class, room.amounts())
                 total = np.where(feasible, scored, _NOWHERE)
-        own = cluster.nodes.rows.get(entry.nominated, -1)
+        own = room.snapshot.table.rows.get(promises.nominated.node_of(entry.pod.uid), -1)
         if own >= 0 and total[own] != _NOWHERE:
             return own
         row = int(total.argmax()) if len(total) else 0
@@ -80,6 +98,21 @@ class Singles:
 
     def _total(self, pod_class: PodClass, room: Room) -> Ints:
         """Return int64[n]: the total of each node now, -1 where the pod does not fit."""
+        if self._empty is None or self._empty.snapshot is not room.snapshot:
+            self._empty = Room(room.snapshot, room.masks)
+            self._of_cycle.clear()
+        if not room.rows_taken and not room.stirred:
+            return self._kept(pod_class, self._empty).total
+        mine = self._of_cycle.get(pod_class)
+        if mine is None:
+            mine = self._of_cycle[pod_class] = self._kept(pod_class, self._empty).copy()
+        rows, stirred = room.rows_taken[mine.rows_seen :], room.stirred[mine.selectors_seen :]
+        mine.rows_seen, mine.selectors_seen = len(room.rows_taken), len(room.stirred)
+        _update(mine, rows, {key.selector for key in stirred}, pod_class, room)
+        return mine.total
+
+    def _kept(self, pod_class: PodClass, room: Room) -> _Totals:
+        """Return what is kept of the class, up to date with the cluster; nothing is in ``room``."""
         kept = self._totals.get(pod_class)
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
         rows = table.log.since(kept.rows_seen) if kept is not None else None
@@ -87,25 +120,38 @@ class Singles:
             self._totals.pop(pod_class, None)
             kept = _from_scratch(pod_class, room)
             self._remember(pod_class, kept)
-            return kept.total
+            return kept
         stirred = neighbours.log.since(kept.selectors_seen)
-        is_stale = bool(pod_class.wants or pod_class.ask) or stirred is None
-        if kept.images_seen != table.images_version:
-            is_stale |= bool(pod_class.shape.images)
-            kept.images_seen = table.images_version
-        if stirred and not is_stale:
-            is_stale = not neighbours.concerns(pod_class).isdisjoint(stirred)
+        has_other_images = kept.images_seen != table.images_version and pod_class.shape.images
+        kept.images_seen = table.images_version
         kept.rows_seen, kept.selectors_seen = table.log.position, neighbours.log.position
-        if rows:
-            _update_rows(kept, np.array(sorted(set(rows)), np.int64), pod_class, room, is_stale)
-        if is_stale:
-            _update_all(kept, pod_class, room)
-        return kept.total
+        is_stale = stirred is None or bool(has_other_images)
+        _update(kept, rows, set(stirred or ()), pod_class, room, is_stale=is_stale)
+        return kept
 
     def _remember(self, pod_class: PodClass, kept: _Totals) -> None:
         self._totals[pod_class] = kept
         while len(self._totals) > 1 and len(self._totals) * len(kept.total) > _CELLS_MAX:
             del self._totals[next(iter(self._totals))]
+
+
+def _update(
+    kept: _Totals,
+    rows: Sequence[int],
+    stirred: Set[int],
+    pod_class: PodClass,
+    room: Room,
+    *,
+    is_stale: bool = False,
+) -> None:
+    """Bring totals up to date: ``rows`` were taken or left, pods of ``stirred`` selectors moved."""
+    is_stale = is_stale or bool(pod_class.wants or pod_class.ask)
+    if stirred and not is_stale:
+        is_stale = not room.snapshot.neighbours.concerns(pod_class).isdisjoint(stirred)
+    if rows:
+        _update_rows(kept, np.array(sorted(set(rows)), np.int64), pod_class, room, is_stale)
+    if is_stale:
+        _update_all(kept, pod_class, room)
 
 
 def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:

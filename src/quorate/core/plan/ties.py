@@ -8,9 +8,11 @@ A topology of whose domains each holds one node that matters is *local*: its sta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from quorate.core.model import PodTerm, all_of
 from quorate.core.plan.domains import domain_codes
@@ -20,6 +22,8 @@ from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Limit, Meter, Pu
 from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import Column, Key
+
+Table = npt.NDArray[np.integer]
 
 
 class _Counted(NamedTuple):
@@ -37,18 +41,19 @@ class Ties:
         classes: Sequence[PodClass],
         room: Room,
         in_all: Ints,
+        units: Ints,
         slots: Ints,
-        dropped: frozenset[str] = frozenset(),
     ) -> None:
         """Make the tables. ``slots`` is int64[n, classes], by the rules that members do not relax.
 
-        What is asked along ``dropped`` topologies is left out.
+        ``in_all`` is int64[columns]: what all the members ask for; ``units`` is what each asks for
+        a multiple of. Nothing of the room is kept: it changes while a search goes on.
         """
         self.classes = classes
-        self._dropped = dropped
         self.columns = sorted({c for pod_class in classes for c in pod_class.columns})
         self._room = room
         self._known_codes: dict[str, Ints] = {}
+        self._known_within: dict[tuple[str, str, bool], bool] = {}
         self._apart: dict[str, list[int]] = {"": self._apart_by_ports()}
         self._counted: list[_Counted] = []
         self.limits: list[list[Limit]] = [[] for _ in classes]
@@ -69,9 +74,16 @@ class Ties:
         self.meters: list[Meter] = []
         for one in self._counted:
             self._number_meter(one)
-        self._sort_nodes(slots, in_all)
+        self._sort_nodes(slots, in_all, units)
         self.shadowed = [self._shadowed(i) for i in range(len(classes))]
         self.cliques = self._cliques()
+        self.is_even = not any(
+            {"NodePorts", "InterPodAffinity"} & set(one.profile.disabled) for one in classes
+        )
+        """Whether of two classes that keep apart both do, so that none may come first."""
+        self.minds_nodes = self._minds_nodes()
+        """Classes for whose order not only the domain matters, but the node."""
+        del self._room, self._rows, self._counted, self._near, self._known_codes
 
     # Who concerns whom
 
@@ -92,7 +104,7 @@ class Ties:
         for i, pod_class in enumerate(self.classes):
             for term in pod_class.shape.anti_affinity:
                 against = self._mask(number(term.selector))
-                if not against or term.topology_key in self._dropped:
+                if not against:
                     continue
                 apart = self._apart.setdefault(term.topology_key, [0] * len(self.classes))
                 if not inter_pod_affinity.is_disabled(pod_class):
@@ -107,8 +119,7 @@ class Ties:
         if not terms or inter_pod_affinity.is_disabled(pod_class):
             return (), 0
         by = self._mask(self._room.snapshot.neighbours.selector_id(all_of(terms)))
-        kept = tuple(term for term in terms if term.topology_key not in self._dropped)
-        return (kept, by) if by else ((), 0)
+        return (terms, by) if by else ((), 0)
 
     def _note_spread(self) -> None:
         """Number what is counted: classes with the same constraint share a meter."""
@@ -120,7 +131,7 @@ class Ties:
                     for j, other in enumerate(self.classes)
                     if pod_topology_spread.counts_pods_of(one, other, room)
                 )
-                if not by or one.topology_key in self._dropped:
+                if not by:
                     continue
                 counted = pod_topology_spread.counted(one, pod_class, room).nodes
                 domains = room.snapshot.label(one.topology_key).codes[: len(counted)][counted]
@@ -196,13 +207,27 @@ class Ties:
 
         Or, but if ``whole``, in none at all.
         """
-        if inner == outer:
-            return True
-        has = self._codes(inner) >= 0
-        if whole and (self._codes(outer)[has] < 0).any():
-            return False
-        pairs = np.unique(np.stack([self._codes(inner)[has], self._codes(outer)[has]]), axis=1)
-        return bool(len(np.unique(pairs[0])) == pairs.shape[1])
+        key = inner, outer, whole
+        if key not in self._known_within:
+            has = self._codes(inner) >= 0
+            pairs = np.unique(np.stack([self._codes(inner)[has], self._codes(outer)[has]]), axis=1)
+            self._known_within[key] = inner == outer or (
+                len(np.unique(pairs[0])) == pairs.shape[1] and not (whole and (pairs[1] < 0).any())
+            )
+        return self._known_within[key]
+
+    def _minds_nodes(self) -> int:
+        if not self.is_even:
+            return (1 << len(self.classes)) - 1
+        found = 0
+        for i, (limits, pull) in enumerate(zip(self.limits, self.pulls, strict=True)):
+            if any(self.meters[limit.meter].topology < 0 for limit in limits):
+                found |= 1 << i
+            if pull is not None and any(level < 0 for _, level, _ in pull.terms):
+                found |= 1 << i | pull.by
+        for meter in self.meters:
+            found |= meter.by if meter.topology < 0 else 0
+        return found
 
     def _cliques(self) -> list[tuple[int, int]]:
         """Return sets of classes that all keep apart, themselves too, with the shared topology.
@@ -283,17 +308,17 @@ class Ties:
         here = set(codes[self._rows].tolist())
         domains = np.unique(codes[one.counted]).tolist()
         elsewhere = min((int(sums[d]) for d in domains if d not in here), default=2**40)
-        counts = {d: int(sums[d]) if d < len(sums) else 0 for d in here if d >= 0}
+        counts = {d: int(sums[d]) if d < len(sums) else 0 for d in here if d >= 0 and topology >= 0}
         self.meters.append(Meter(topology, one.by, place, elsewhere, counts, frozenset(domains)))
 
     # Nodes
 
-    def _sort_nodes(self, slots: Ints, in_all: Ints) -> None:
+    def _sort_nodes(self, slots: Ints, in_all: Ints, units: Ints) -> None:
         """Sort the nodes into kinds: alike in all that these pods could tell them apart by."""
         rows = self._rows
         # Room that all these pods together cannot use does not tell nodes apart; nor does how far
         # others overcommitted a node in what these pods do not ask for.
-        free = np.clip(self._room.free[rows][:, self.columns], 0, in_all)
+        free = np.clip(self._room.free[rows][:, self.columns], 0, in_all) // units * units
         local = [m for m in range(len(self.meters)) if self.meters[m].topology < 0]
         own = [
             self._room.domain_sums(self._counted[m].key, self._counted[m].pods)[rows] for m in local
@@ -308,19 +333,18 @@ class Ties:
         ]
         widths = np.cumsum([len(masks) for masks in facts])[:-1]
         flat = np.stack([mask for masks in facts for mask in masks], axis=1)
-        statics, static_of = np.unique(flat, axis=0, return_inverse=True)
-        self.statics = [self._static(*map(_mask_of, np.split(row, widths))) for row in statics]
-        table = np.column_stack([static_of.reshape(-1), free, *own, *self.cells])
-        distinct, which = np.unique(table, axis=0, return_inverse=True)
-        order = np.argsort(which.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(which.reshape(-1), minlength=len(distinct)))
-        members = np.split(rows[order], ends)[: len(distinct)]
+        groups, static_of = _alike(np.packbits(flat, axis=1))
+        self.statics = [
+            self._static(*map(_mask_of, np.split(flat[group[0]], widths))) for group in groups
+        ]
+        table = np.column_stack([static_of, free, *own, *self.cells])
+        groups, _ = _alike(table)
         self.rows_of: dict[tuple[Cell, Kind], list[int]] = {}
-        width, meters = len(self.columns), len(local)
-        for row, alike in zip(distinct.tolist(), members, strict=True):
-            meter_end = 1 + width + meters
-            kind = Kind(row[0], tuple(row[1 : 1 + width]), 0, tuple(row[1 + width : meter_end]))
-            self.rows_of[tuple(row[meter_end:]), kind] = alike.tolist()
+        width, meter_end = 1 + len(self.columns), 1 + len(self.columns) + len(local)
+        numbers = rows.tolist()
+        for group, row in zip(groups, table[[group[0] for group in groups]].tolist(), strict=True):
+            kind = Kind(row[0], tuple(row[1:width]), 0, tuple(row[width:meter_end]))
+            self.rows_of[tuple(row[meter_end:]), kind] = [numbers[index] for index in group]
 
     def _in_minimum(self, meter: int) -> Mask:
         codes = self._codes(self._counted[meter].key)[self._rows]
@@ -340,6 +364,21 @@ class Ties:
             if labels >> bit & 1 and key in self._apart:
                 apart = [mine | more for mine, more in zip(apart, self._apart[key], strict=True)]
         return Static(allowed, tuple(apart), near, counted, in_minimum, seen)
+
+
+def _alike(table: Table) -> tuple[list[list[int]], Ints]:
+    """Return groups of the indices of rows that are equal, in the order of what is in them.
+
+    And int64[rows]: the group of each.
+    """
+    order = np.lexsort(table.T[::-1])
+    ordered = table[order]
+    begins = np.ones(len(table), np.bool_)
+    begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group_of = np.empty(len(table), np.int64)
+    group_of[order] = np.cumsum(begins) - 1
+    indices, bounds = order.tolist(), [*np.flatnonzero(begins).tolist(), len(table)]
+    return [indices[start:end] for start, end in pairwise(bounds)], group_of
 
 
 def _mask_of(bits: Mask) -> int:

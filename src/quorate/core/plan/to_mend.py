@@ -30,7 +30,8 @@ def to_mend(pod: Pod, cluster: Cluster) -> str:
     for index, entry in enumerate(pod.device_claims):
         if entry.claim != "" and (words := _of_entry(pod, index, entry, cluster)):
             return words
-    return ""
+    ask = cluster.asks.of(pod) if pod.device_claims or pod.shape.extended else None
+    return ask.problem if ask is not None else ""  # more than is looked at
 
 
 def doubtful(pod: Pod, cluster: Cluster, messages: Iterable[str]) -> str:

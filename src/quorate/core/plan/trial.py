@@ -72,6 +72,7 @@ class Trial:
         if self._checks_ports:
             there = cluster.pods_on(room.snapshot.node(row).name)
             self._ports.update(port for entry in there for port in entry.pod.shape.host_ports)
+            self._ports |= room.ports_on(row)
 
     def remove(self, entry: PodEntry) -> None:
         """Think a pod of the node away."""
@@ -132,12 +133,14 @@ class Trial:
     def _lacking(self) -> Refused | None:
         table = self._room.snapshot.table
         short = [(c, a) for c, a in self._pod_class.checked if self._free[c] < a]
-        if not short:
+        missing = self._pod_class.missing
+        if not (short or missing):
             return None
-        texts = tuple(node_resources_fit.message(c, table.resources.names) for c, _ in short)
+        texts = [node_resources_fit.message(c, table.resources.names) for c, _ in short]
+        texts += [node_resources_fit.insufficient(name) for name, _ in missing]
         size = self._room.snapshot.allocatable[self._row]
         is_large_enough = all(node_resources_fit.could_hold(size, c, a) for c, a in short)
-        return Refused(texts, is_large_enough)
+        return Refused(tuple(texts), is_large_enough and not missing)
 
 
 def at_row(verdict: Verdict, row: int) -> Refused:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quorate.core.model import (
+    GangKey,
     Node,
     Pod,
     PodShape,
@@ -69,8 +70,10 @@ def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
     entry = cluster.gangs.get(gang.key)
     if entry is None:
         return [*wrong, f"gang {gang.key} does not exist any more"]
-    if not entry.started and entry.bound - entry.evicting + entry.assumed < entry.min_count:
+    if not entry.started and entry.stays + entry.assumed < entry.min_count:
         wrong.append(f"gang {gang.key} would start below its min of {entry.min_count}")
+    if not entry.started:
+        wrong += _task_problems(gang.key, cluster)
     checked: set[tuple[str, int]] = set()
     uids = {bind.uid for bind in gang.binds}
     for name in dict.fromkeys(bind.node for bind in gang.binds):
@@ -86,6 +89,23 @@ def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster, _term_holds)
     return wrong
+
+
+def _task_problems(key: GangKey, cluster: Cluster) -> list[str]:
+    """Count the members of each task that would have a node, and compare with its minimum."""
+    entry = cluster.gangs[key]
+    found: dict[str, int] = {}
+    for task, least in entry.spec.min_by_task if entry.spec is not None else ():
+        found[task] = -least
+    for member in entry.members.values() if found else ():
+        named = member.pod.membership
+        if named is not None and named.task in found and member.node and not member.evicting:
+            found[named.task] += member.where in (Where.ASSUMED, Where.BOUND)
+    return [
+        f"gang {key} would start with {-short} too few members of task {task}"
+        for task, short in found.items()
+        if short < 0
+    ]
 
 
 def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
@@ -289,11 +309,21 @@ def _holds(requirement: Requirement, value: str | None) -> bool:
             return value is not None
         case "DoesNotExist":
             return value is None
-        case "Gt" | "Lt" if value is not None and wanted:
-            try:
-                difference = int(value) - int(wanted[0])
-            except ValueError:
+        case "Gt" | "Lt" if value is not None and len(wanted) == 1:
+            mine, bound = _int64(value), _int64(wanted[0])
+            if mine is None or bound is None:
                 return False
-            return difference > 0 if requirement.operator == "Gt" else difference < 0
+            return mine > bound if requirement.operator == "Gt" else mine < bound
         case _:
             return False
+
+
+def _int64(text: str) -> int | None:
+    """Return what Go's ParseInt makes of it, to base 10 and 64 bits; None for an error."""
+    sign = -1 if text.startswith("-") else 1
+    digits = text[1:] if text.startswith(("+", "-")) else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    number = sign * int(digits) if len(digits) < 20 else 2**64
+    return number if (number + 2**63) >> 64 == 0 else None

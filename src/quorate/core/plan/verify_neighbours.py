@@ -10,20 +10,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
+from quorate.core import policy
 from quorate.core.model import Node, PodShape, SpreadConstraint, all_of
+from quorate.core.state.books import Book, SpreadBook
 from quorate.core.state.gangs import PodEntry
-from quorate.core.state.ledger import Book, Ledger, SpreadBook
-from quorate.core.state.neighbours import LabelSet
+from quorate.core.state.label_sets import LabelSet
+from quorate.core.state.ledger import Ledger
 from quorate.core.state.spread_defaults import SpreadDefaults
 
 Counts = Callable[[PodShape, Node, SpreadConstraint], bool]
 """Whether a spread constraint of a pod counts a node: as its inclusion policies say."""
 _Spreads = tuple[SpreadConstraint, ...]
-_ORDERS_MAX = 2000
-_SEARCHED_PODS_MAX = 200
-"""Plans of more pods are not searched for either: they keep to the order of shapes."""
+_NOT_IN_TURN = "needs others before it, and no order was found"
 
 
 class NeighbourCheck:
@@ -36,12 +37,14 @@ class NeighbourCheck:
     def problems(self, placed: list[PodEntry]) -> list[str]:
         """Return a sentence for each pod that no rule lets in, whatever was placed before it.
 
-        ``placed`` are the pods of one gang. Costs some look-ups for each pod and term.
+        ``placed`` are the pods of one gang. Costs some look-ups for each pod and term: all pods are
+        looked at once, and then again up to ``policy.ORDER_LOOKS_MAX`` times in all.
         """
         world, ledger = self._world, self._ledger
-        waiting = world.in_order(placed)
-        while waiting:
+        waiting, looks = world.in_order(placed), 0
+        while waiting and (not looks or looks < policy.ORDER_LOOKS_MAX):
             refused = []
+            looks += len(waiting)
             for entry in waiting:
                 if world.problem(entry):
                     refused.append(entry)
@@ -50,8 +53,8 @@ class NeighbourCheck:
             if len(refused) == len(waiting):
                 break
             waiting = refused
-        problems = [f"pod {entry.pod.name} {world.problem(entry)}" for entry in waiting]
-        if problems and len(placed) <= _SEARCHED_PODS_MAX:
+        problems = [f"pod {e.pod.name} {world.problem(e) or _NOT_IN_TURN}" for e in waiting]
+        if problems and len(placed) <= policy.SEARCHED_PODS_MAX:
             left = {entry.pod.uid for entry in waiting}
             for entry in placed:
                 if entry.pod.uid not in left:
@@ -76,34 +79,66 @@ class _Orders:
             groups.setdefault(alike, []).append(entry)
         self._groups = list(groups.values())
         self._left = [len(alike) for alike in self._groups]
+        self._pods_left = len(placed)
+        self._placed: list[int] = []
+        """Groups of which a pod is placed, in order."""
         self._seen: set[tuple[int, ...]] = set()
+        self._looks = 0
 
     def none_is_right(self) -> bool:
         """Whether each order fails. An order that was not tried may be right."""
-        is_found = self._go()
-        return not is_found and len(self._seen) < _ORDERS_MAX
+        is_found = self._search()
+        return not is_found and not self._is_cut
 
     def left(self) -> list[PodEntry]:
         """Return the pods that are not in the ledger after the search."""
         return [e for n, alike in zip(self._left, self._groups, strict=True) for e in alike[:n]]
 
-    def _go(self) -> bool:
-        left = self._left
-        if not any(left):
-            return True
-        if tuple(left) in self._seen or len(self._seen) >= _ORDERS_MAX:
-            return False
-        self._seen.add(tuple(left))
-        for number, alike in enumerate(self._groups):
-            if not left[number] or self._world.problem(alike[0]):
+    @property
+    def _is_cut(self) -> bool:
+        is_long = self._looks >= policy.ORDER_LOOKS_MAX
+        return is_long or len(self._seen) >= policy.ORDERS_MAX
+
+    def _search(self) -> bool:
+        """Place pods, one of some group after the other; whether all of them could be placed."""
+        following = [0]
+        """For each pod that is placed, and for none: the group to try next after it."""
+        self._seen.add(tuple(self._left))
+        while following:
+            number = following[-1]
+            if number == len(self._groups) or self._is_cut:
+                following.pop()
+                if following:
+                    self._take_back()
                 continue
-            self._ledger.count(alike[0], 1)
-            left[number] -= 1
-            if self._go():
+            following[-1] += 1
+            if not self._left[number]:
+                continue
+            self._looks += 1
+            if self._world.problem(self._groups[number][0]):
+                continue
+            self._place(number)
+            if not self._pods_left:
                 return True
-            left[number] += 1
-            self._ledger.count(alike[0], -1)
+            state = tuple(self._left)
+            if state in self._seen:
+                self._take_back()
+                continue
+            self._seen.add(state)
+            following.append(0)
         return False
+
+    def _place(self, number: int) -> None:
+        self._ledger.count(self._groups[number][0], 1)
+        self._left[number] -= 1
+        self._pods_left -= 1
+        self._placed.append(number)
+
+    def _take_back(self) -> None:
+        number = self._placed.pop()
+        self._ledger.count(self._groups[number][0], -1)
+        self._left[number] += 1
+        self._pods_left += 1
 
 
 class _Rules(NamedTuple):
@@ -129,6 +164,7 @@ class _World:
         self._counts = counts
         self._defaults = defaults
         self._rules: dict[tuple[int, LabelSet, _Spreads], _Rules] = {}
+        self._rules_by_uid: dict[str, _Rules] = {}
         self._repelling: dict[LabelSet, tuple[int, list[Book]]] = {}
 
     def problem(self, entry: PodEntry) -> str:
@@ -151,11 +187,15 @@ class _World:
         return ""
 
     def _rules_of(self, entry: PodEntry) -> _Rules:
+        known = self._rules_by_uid.get(entry.pod.uid)
+        if known is not None:
+            return known
         hard = self.hard(entry)
         key = entry.pod_class.id, entry.label_set, hard
         found = self._rules.get(key)
         if found is None:
             found = self._rules[key] = self._make_rules(entry, hard)
+        self._rules_by_uid[entry.pod.uid] = found
         return found
 
     def hard(self, entry: PodEntry) -> _Spreads:
@@ -208,14 +248,18 @@ class _World:
         return found
 
     def in_order(self, placed: list[PodEntry]) -> list[PodEntry]:
-        """Keep shapes in order, and of each let pods fill their domains level by level."""
+        """Keep shapes in order, and of each let pods fill their domains level by level.
+
+        Levels are those of the first ``policy.ORDER_SPREADS_MAX`` constraints.
+        """
         if len(placed) < 2:
             return placed
         place = {
             number: n for n, number in enumerate(dict.fromkeys(e.pod_class.id for e in placed))
         }
         kinds = {(e.pod.shape, self.hard(e)) for e in placed}
-        for one in dict.fromkeys(one for e in placed for one in self.hard(e)):
+        spreads = dict.fromkeys(one for e in placed for one in self.hard(e))
+        for one in islice(spreads, policy.ORDER_SPREADS_MAX):
             books = [self._spread(one, shape, hard) for shape, hard in kinds if one in hard]
             ordinal: Counter[str] = Counter()
             levels: dict[str, int] = {}
@@ -235,4 +279,4 @@ def _is_near(rules: _Rules, labels: Mapping[str, str]) -> bool:
     pairs = list(zip(rules.affinity, near, strict=True))
     if all(book.pods.get(here or "", 0) for book, here in pairs):
         return True
-    return rules.is_own_kind and not any(book.pods.total() for book in rules.affinity)
+    return rules.is_own_kind and not any(book.pods for book in rules.affinity)

@@ -6,6 +6,7 @@ what is wrong with them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from quorate.core.model import Node, SelectorTerm
@@ -21,10 +22,8 @@ def volume_problems(gang: GangBinds, cluster: Cluster, holds: Holds) -> list[str
     """Return a sentence for each claim that must not be bound so."""
     prepared = [one for bind in gang.binds for one in bind.prepare]
     wrong = [problem for one in prepared if (problem := _prepare_problem(one, cluster))]
-    named = [one.volume for one in prepared if one.volume]
-    wrong += [
-        f"volume {name} is given away twice" for name in sorted(set(named)) if named.count(name) > 1
-    ]
+    named = Counter(one.volume for one in prepared if one.volume)
+    wrong += [f"volume {name} is given away twice" for name in sorted(named) if named[name] > 1]
     planned = {one.key: one for one in prepared}
     for bind in gang.binds:
         wrong += _bind_problems(bind, planned, cluster, holds)

@@ -8,13 +8,19 @@ from __future__ import annotations
 from quorate.core.model import GangKey, Pod
 from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import GangEntry, Where
+from quorate.core.state.gangs import EXISTING, GangEntry, Where
+from quorate.core.state.tasks import lacking
 
 _WITHOUT_OBJECT = ("labels", "pod")
 
 
 def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
-    """Return why the gang may not be placed now, or ``Reason.NONE``. Costs O(1)."""
+    """Return why the gang may not be placed now, or ``Reason.NONE``.
+
+    Costs O(1), and O(members) where a gang has minima by task and members enough for min.
+    """
+    if gang.memory.is_aside(now_s):
+        return Reason.INTERNAL_ERROR
     if gang.spec is None and gang.key.dialect not in _WITHOUT_OBJECT:
         return _object_missing(gang.key, cluster)
     if gang.spec is not None and gang.spec.defect:
@@ -25,11 +31,13 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
         return Reason.MEMBERS_DISAGREE
     if gang.exist < gang.min_count or not gang.waits:
         return _too_few(gang, cluster)
+    if lacking(gang.spec, gang.members.values(), EXISTING):
+        return _too_few_of_task(gang)
     return _not_yet(gang, now_s)
 
 
 def _not_yet(gang: GangEntry, now_s: float) -> Reason:
-    if now_s < gang.not_before_s:
+    if now_s < gang.memory.not_before_s:
         return Reason.BACKING_OFF
     return Reason.NONE
 
@@ -63,6 +71,16 @@ def _too_few(gang: GangEntry, cluster: Cluster) -> Reason:
     total = owners_make(gang, cluster)
     if total is not None and total < gang.min_count:
         return Reason.OWNER_MAKES_TOO_FEW
+    return Reason.NOT_ENOUGH_MEMBERS
+
+
+def _too_few_of_task(gang: GangEntry) -> Reason:
+    """Say the same of a task that has fewer members than its minimum."""
+    members = gang.members.values()
+    if not lacking(gang.spec, members, EXISTING | {Where.INVALID}):
+        return _held_pods(gang)
+    if not lacking(gang.spec, members, EXISTING | {Where.GATED}):
+        return Reason.MEMBERS_GATED
     return Reason.NOT_ENOUGH_MEMBERS
 
 

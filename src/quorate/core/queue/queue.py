@@ -1,17 +1,20 @@
-"""Gangs that wait for a decision, for room, or for the end of a back-off.
+"""Gangs that wait for a decision, for room, for the end of a search or of a back-off.
 
-In: touched gangs, grown nodes, the time. Out: the gangs to try now, in order. Called by
-``scheduler``. A gang is in at most one of the three places; one with nothing to place is in none.
+In: touched gangs, the time. Out: where each gang is. Called by ``planning`` and ``waking``. A gang
+is in at most one of the four places; one with nothing to place is in none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 
 from quorate.core.model import GangKey
-from quorate.core.queue.ordering import OrderKey, order_key
-from quorate.core.queue.requeue import Blocked
-from quorate.core.state.encoding import PodClass
+from quorate.core.queue.alarms import Alarms
+from quorate.core.queue.blocked import Blocked
+from quorate.core.queue.buckets import Likeness, Likes
+from quorate.core.queue.ordering import order_key
+from quorate.core.queue.ready import Ready
+from quorate.core.queue.rounds import Rounds
 from quorate.core.state.gangs import GangEntry
 
 
@@ -19,57 +22,57 @@ class Queue:
     """Who is ready, who is blocked, who backs off."""
 
     def __init__(self) -> None:
-        self.ready: set[GangKey] = set()
+        self.ready = Ready()
         self.blocked = Blocked()
-        self.backing_off: dict[GangKey, float] = {}
-        self.alarms: dict[GangKey, float] = {}
+        self.backing_off = Alarms()
+        self.alarms = Alarms()
         """When to try a blocked gang again though no room grows: a node is avoided no more."""
-        self._ranked: list[OrderKey] = []
-        """Where ready gangs stand that an earlier decision did not come to, the first one last."""
-        self._ranks: dict[GangKey, OrderKey] = {}
-        """The ranks of those to which nothing happened since."""
+        self.searching: dict[GangKey, None] = {}
+        """Gangs for which a search goes on, in the order in which they came to it."""
+        self.rounds = Rounds()
+        """Goes over the blocked gangs when the words of all are others."""
 
     def make_ready(self, keys: Iterable[GangKey]) -> None:
         """Try these gangs at the next decision: something happened that could help them."""
         for key in keys:
-            self.blocked.discard(key)
-            self.backing_off.pop(key, None)
-            self.alarms.pop(key, None)
-            self._ranks.pop(key, None)
+            if key in self.searching:
+                continue  # it is looked at as it is then, and has not to wait anew for its turn
+            self.take(key)
+            self.backing_off.discard(key)
             self.ready.add(key)
-
-    def room_grew(self, could_help: Callable[[PodClass, int | None], bool]) -> None:
-        """Wake the blocked gangs that the change could help, by their classes."""
-        self.make_ready(self.blocked.woken_by(could_help))
 
     def time_passed(self, now_s: float) -> None:
         """Wake the gangs whose back-off is over."""
         for due in (self.backing_off, self.alarms):
-            self.make_ready([key for key, due_s in due.items() if due_s <= now_s])
+            self.make_ready(due.take_due(now_s))
 
-    def take_ready(self, gangs: dict[GangKey, GangEntry]) -> Iterator[GangEntry]:
-        """Yield the ready gangs that still exist, in order; one that was yielded is ready no more.
+    def block(self, gang: GangEntry, likeness: Likeness) -> Likes:
+        """Leave the gang alone until something can give it what it asks for; return its likes."""
+        self.rounds.add(gang.key)
+        return self.blocked.add(order_key(gang), likeness)
 
-        Whoever stops early leaves the rest ready, and in their order: it is not found out anew.
-        """
-        ranks = [order_key(gangs[key]) for key in self.ready - self._ranks.keys() if key in gangs]
-        self._ranks.update((rank[-1], rank) for rank in ranks)
-        self.ready.intersection_update(self._ranks)
-        self._ranked = sorted(self._ranked + ranks, reverse=True)
-        while self._ranked:
-            rank = self._ranked.pop()
-            key = rank[-1]
-            if self._ranks.get(key) is not rank:
-                continue  # something happened to the gang since: it was ranked anew
-            del self._ranks[key]
-            self.ready.discard(key)
-            if key in gangs:
-                yield gangs[key]
+    def take(self, key: GangKey) -> None:
+        """Take a gang out that is blocked or searched for, to be tried now."""
+        self.blocked.discard(key)
+        self.searching.pop(key, None)
+        self.alarms.discard(key)
+        self.rounds.discard(key)
 
-    def block(self, key: GangKey, classes: Iterable[PodClass], priority: int | None = None) -> None:
-        """Leave the gang alone until room for one of its classes grows; see ``Blocked.add``."""
-        self.blocked.add(key, classes, priority)
+    def forget(self, key: GangKey) -> None:
+        """Forget a gang."""
+        self.take(key)
+        self.backing_off.discard(key)
+        self.ready.discard(key)
+
+    def search(self, key: GangKey) -> None:
+        """Go on with the gang's search in later turns, after those that are under way."""
+        self.searching[key] = None
 
     def back_off(self, key: GangKey, until_s: float) -> None:
         """Leave the gang alone until then."""
-        self.backing_off[key] = until_s
+        self.backing_off.set(key, until_s)
+
+    def next_s(self) -> float | None:
+        """Return when time alone wakes a gang; None when it wakes none."""
+        due = [one.next_s() for one in (self.backing_off, self.alarms)]
+        return min((due_s for due_s in due if due_s is not None), default=None)

@@ -8,16 +8,16 @@ Called by ``scheduler``. This is the one mutable class of the core.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 
 from msgspec.structs import replace
 
 from quorate.core import changes
 from quorate.core.changes import Change
-from quorate.core.journal import Journal
+from quorate.core.journal import Journal, entry_of
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state import looked_up, outcomes
+from quorate.core.state.columns import recount
 from quorate.core.state.device_asks import Asks
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
@@ -27,13 +27,11 @@ from quorate.core.state.holds import Holds, placed
 from quorate.core.state.ledger import Ledger
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.pods import ON_NODES
 from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
 from quorate.core.state.storage import Storage
-
-_ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN})
-"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
 
 
 class Cluster:
@@ -49,9 +47,9 @@ class Cluster:
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
-        self.ledger = Ledger(self.nodes, self.neighbours.namespaces)
+        self.ledger = Ledger(self.nodes, self.neighbours.namespaces, self.neighbours.label_sets)
         self.storage = Storage(self.nodes.capacity)
-        self.spread_defaults = SpreadDefaults()
+        self.spread_defaults = SpreadDefaults(self.neighbours)
         self.devices = Devices()
         self.device_views = DeviceViews()
         self.asks = Asks(self.devices)
@@ -61,7 +59,7 @@ class Cluster:
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners: dict[tuple[str, Owner], int | None] = {}
         self.served: dict[str, bool] = {}
-        self.holds = Holds()
+        self.holds = Holds(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
         self.found: Journal | None = None
         """The journal of the leader before us."""
@@ -72,26 +70,13 @@ class Cluster:
         self.nodes_differ = False
         self.waiting = 0
         """Pods of ours that could be placed now, in all gangs together."""
-        self._with_min_resources: set[GangKey] = set()
+        self._owned: dict[tuple[str, Owner], dict[GangKey, int]] = {}
+        """Gangs by the owners of their members, and how many of these each has."""
         self._on_node: dict[str, set[str]] = {}
-        self._handlers: dict[type[Change], Callable[..., None]] = {
-            changes.NodeChanged: self._node_changed,
-            changes.NodeGone: self._node_gone,
-            changes.PodChanged: self._pod_changed,
-            changes.PodGone: self._pod_gone,
-            changes.GangChanged: self._gang_changed,
-            changes.GangGone: self._gang_gone,
-            changes.DialectServed: self._dialect_served,
-            changes.OwnerChanged: self._owner_changed,
-            **{
-                kind: partial(act, self)
-                for kind, act in (outcomes.HANDLERS | looked_up.HANDLERS).items()
-            },
-        }
 
     def apply(self, change: Change) -> None:
         """Make ``change`` true here. Repeated and out-of-date changes do no harm."""
-        self._handlers[type(change)](change)
+        _HANDLERS[type(change)](self, change)
 
     def snapshot(self) -> Snapshot:
         """Return the nodes as they are now."""
@@ -110,15 +95,6 @@ class Cluster:
         news = self.touched, self.grown | self.precedence.take_freed(), self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False
         return news
-
-    def held_by_min_resources(self) -> list[GangEntry]:
-        """Return the gangs that had too little room in sum when they were last tried."""
-        gangs = [self.gangs[key] for key in sorted(self._with_min_resources)]
-        return [gang for gang in gangs if gang.is_short and not gang.started]
-
-    def not_admitted(self) -> list[GangKey]:
-        """Return gangs with minResources and no pods yet: room alone decides their status."""
-        return [key for key in self._with_min_resources if not self.gangs[key].members]
 
     def assume(self, entries: Sequence[PodEntry], rows: Sequence[int]) -> None:
         """Count waiting pods of one gang and class on node rows, until their binds have outcomes.
@@ -140,11 +116,13 @@ class Cluster:
             self.ledger.count(entry, 1)
             if entry.nominated:
                 self.precedence.waits_no_more(entry, node.name)
+            self.spread_defaults.waits_no_more(entry.pod.uid)
             self.storage.take(row, entry.pod.uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
-        self.holds.note_assumed(gang, entries)
+        uids, names = [e.pod.uid for e in entries], [e.node for e in entries]
+        self.holds.note_assumed(gang.key, uids, names, pod_class)
 
     # Nodes
 
@@ -153,6 +131,7 @@ class Cluster:
         self.note_defect("Node", "", name)
         is_new = name not in self.nodes.rows
         row, differs = self.nodes.put(change.node)
+        recount(self)
         if is_new:
             self.nodes_differ = True
             self.neighbours.grow(self.nodes.capacity)
@@ -180,6 +159,7 @@ class Cluster:
             self.storage.release(uid)
             entry.row = -1
         self.storage.nodes.node_removed(change.name)
+        recount(self)
 
     # Pods
 
@@ -194,6 +174,8 @@ class Cluster:
             self.devices.note_user(pod, None)
             self.storage.hold(pod)
             entry.gang = self._gang_for(pod)
+            if entry.gang is not None:
+                entry.adopted = pod.bound_for not in ("", entry_of(entry.gang.key))
             self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
             self.holds.note(None, entry)
         elif replace(entry.pod, start_time=pod.start_time) == pod:
@@ -202,6 +184,7 @@ class Cluster:
             was = placed(entry)
             where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
             was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
+            was_bound = entry.where in (Where.BOUND, Where.PAST)
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
@@ -212,20 +195,23 @@ class Cluster:
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
-            self._enter(entry, where, node if where in _ON_NODES else "")
+            if entry.gang is not gang_before and entry.gang is not None:
+                entry.adopted = was_bound and not entry.gang.knows_attempt_of(pod)
+            self._enter(entry, where, node if where in ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry, ran=ran)
                 self.settle(entry.gang, pod.uid)
             if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
                 self.grown.add(row_before)
             self.holds.note(was, entry)
+            self.classes.release(class_before)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
             self.settle(entry.gang, pod.uid)
 
     def _class_of(self, pod: Pod) -> PodClass:
-        return self.classes.of(pod.shape, self.profiles.get(pod.scheduler, GANGS))
+        return self.classes.take(pod.shape, self.profiles.get(pod.scheduler, GANGS))
 
     def _pod_gone(self, change: changes.PodGone) -> None:
         entry = self.pods.get(change.uid)
@@ -237,6 +223,7 @@ class Cluster:
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
+        self.classes.release(entry.pod_class)
         self.devices.note_user(None, entry.pod)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         self.storage.drop(change.uid)
@@ -248,20 +235,36 @@ class Cluster:
         self.settle(gang, uid)
         self._drop_if_empty(gang)
 
+    def end_past_life(self, gang: GangEntry) -> None:
+        """Let the members of a life that is over count for nothing: the others are a new gang.
+
+        Asked before each decision, when all news are in: so the order of news does not matter.
+        """
+        past = gang.past_members()
+        for entry in past:
+            self._leave(entry)
+            self._enter(entry, Where.PAST, entry.node)
+        if past:
+            gang.lifecycle.end()
+            self.holds.forget(gang.key)
+            self.settle(gang, "")
+
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
         uses_devices = entry.pod.device_claims or entry.pod.shape.extended
-        if uses_devices and where not in (Where.ASSUMED, Where.BOUND):
+        if uses_devices and where not in (Where.ASSUMED, Where.BOUND, Where.PAST):
             self.devices.forget(entry.pod.uid)
         if where is not Where.ASSUMED:
             self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
+            self._count_owner(entry, 1)
             self.waiting += where is Where.WAITING
             self.touched.add(entry.gang.key)
             if where is Where.WAITING:
                 self.precedence.waits(entry)
+                self.spread_defaults.waits(entry)
         if not node or entry.pod.finished:
             return
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
@@ -284,9 +287,11 @@ class Cluster:
         if entry.gang is not None:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
+            self._count_owner(entry, -1)
             self.touched.add(entry.gang.key)
         if entry.nominated:
             self.precedence.waits_no_more(entry)
+        self.spread_defaults.waits_no_more(entry.pod.uid)
         self.storage.release(entry.pod.uid)
         if entry.row >= 0:
             self.precedence.released(entry)
@@ -334,10 +339,6 @@ class Cluster:
             if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
                 self.holds.end_all_of(gang.key)
             gang.set_spec(change.spec)
-            if change.spec.min_resources:
-                self._with_min_resources.add(gang.key)
-            else:
-                self._with_min_resources.discard(gang.key)
             self.touched.add(gang.key)
             self._touch_namesakes(gang.key)
 
@@ -346,7 +347,6 @@ class Cluster:
         if gang is None or gang.spec is None:
             return
         gang.set_spec(None)
-        self._with_min_resources.discard(gang.key)
         self.touched.add(gang.key)
         self._touch_namesakes(gang.key)
         self._drop_if_empty(gang)
@@ -369,11 +369,20 @@ class Cluster:
         if key in self.owners and self.owners[key] == change.replicas:
             return
         self.owners[key] = change.replicas
-        self.touched.update(
-            gang.key
-            for gang in self.gangs.values()
-            if gang.key.namespace == change.namespace and gang.waits
-        )
+        self.touched.update(which for which in self._owned.get(key, ()) if self.gangs[which].waits)
+
+    def _count_owner(self, entry: PodEntry, times: int) -> None:
+        """Count a member for its owner; the owner's namespace is the gang's."""
+        gang, owner = entry.gang, entry.pod.owner
+        if gang is None or owner is None:
+            return
+        place = gang.key.namespace, owner
+        gangs = self._owned.setdefault(place, {})
+        gangs[gang.key] = gangs.get(gang.key, 0) + times
+        if not gangs[gang.key]:
+            del gangs[gang.key]
+            if not gangs:
+                del self._owned[place]
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
         """Note what is wrong with an object, or that nothing is."""
@@ -386,10 +395,24 @@ class Cluster:
 
     def settle(self, gang: GangEntry, uid: str) -> None:
         """Close the attempt when its last bind is settled and the gang is quorate."""
-        attempt = gang.attempt
+        attempt = gang.lifecycle.attempt
         if attempt is None:
             return
         attempt.open.discard(uid)
         if not attempt.open and (gang.started or not gang.bound):
-            gang.attempt = None
+            gang.lifecycle.attempt = None
             self.precedence.may_go(gang)
+
+
+_HANDLERS: dict[type[Change], Callable[..., None]] = {
+    changes.NodeChanged: Cluster._node_changed,
+    changes.NodeGone: Cluster._node_gone,
+    changes.PodChanged: Cluster._pod_changed,
+    changes.PodGone: Cluster._pod_gone,
+    changes.GangChanged: Cluster._gang_changed,
+    changes.GangGone: Cluster._gang_gone,
+    changes.DialectServed: Cluster._dialect_served,
+    changes.OwnerChanged: Cluster._owner_changed,
+    **outcomes.HANDLERS,
+    **looked_up.HANDLERS,
+}

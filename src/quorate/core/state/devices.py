@@ -7,10 +7,12 @@ of ours assumes so. ``views`` says what each node sees; it is brought up to date
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
+from collections.abc import Collection
+from heapq import heapify, heappop, heappush
 
 import msgspec
 
+from quorate.core import policy
 from quorate.core.model import (
     Allocation,
     DeviceClass,
@@ -19,14 +21,10 @@ from quorate.core.model import (
     ResourceClaim,
     ResourceSlice,
 )
-from quorate.core.model.devices import ClaimSpec, DeviceTraits
-from quorate.core.quantity import DEVICE_CLASS_PREFIX, exact
+from quorate.core.model.devices import ClaimSpec
+from quorate.core.quantity import DEVICE_CLASS_PREFIX
+from quorate.core.state.device_counts import ClaimKey, DeviceShares, SpecNumbers
 from quorate.core.state.pools import PoolKey, Shares
-
-ClaimKey = tuple[str, str]
-Consumed = tuple[tuple[str, str], ...]
-"""What one share of a device takes of its capacity: names and quantities."""
-_NO_SHARES: dict[str, Consumed] = {}
 
 
 class Devices:
@@ -40,7 +38,8 @@ class Devices:
         """Slices that name one node."""
         self.of_several: dict[str, ResourceSlice] = {}
         self.by_pool: dict[PoolKey, dict[str, ResourceSlice]] = {}
-        self.traits: list[DeviceTraits] = []
+        self.shared_pools: dict[PoolKey, None] = {}
+        """Pools of which what one node takes is taken from others too."""
         self.stale_nodes: set[str] = set()
         """Names of nodes whose pools have to be gathered anew."""
         self.all_stale = False
@@ -48,40 +47,34 @@ class Devices:
         """Pools of which other devices are in use than before."""
         self.stirred = False
         """Whether something happened that may let a pod fit."""
-        self.specs: list[ClaimSpec] = []
         self.classes_version = 0
         self.backed: dict[str, DeviceClass] = {}
         """Extended resources, and the class that backs each."""
         self.special: dict[str, ClaimKey] = {}
         """By the pod's uid, the claim that was made for its extended resources."""
         self._classes_seen = 0
-        self._spec_numbers: dict[ClaimSpec, int] = {}
-        self._numbers: dict[DeviceTraits, int] = {}
+        self._specs = SpecNumbers()
         self.users: dict[ClaimKey, set[str]] = {}
         """Uids of the pods that use a claim."""
         self._stirred_claims: set[ClaimKey] = set()
         self._stirred_owners: set[str] = set()
         self._due_s: dict[ClaimKey, float] = {}
         """When the devices of a claim have to be ready."""
+        self._due: list[tuple[float, ClaimKey]] = []
+        """The same as a heap, with some that do not count any more."""
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
+        self._assumed_by: dict[str, dict[ClaimKey, None]] = {}
+        """By the pod's uid, for which claims it assumes devices."""
         self._exclusive: Counter[DeviceId] = Counter()
-        self._shares: dict[DeviceId, dict[str, Consumed]] = {}
+        self._shares: dict[DeviceId, DeviceShares] = {}
 
-    def number(self, traits: DeviceTraits) -> int:
-        """Return the number of traits in ``self.traits``."""
-        found = self._numbers.get(traits)
-        if found is None:
-            found = self._numbers[traits] = len(self.traits)
-            self.traits.append(traits)
-        return found
+    def spec_number(self, key: ClaimKey) -> int:
+        """Return the number of a claim's spec: equal specs have the same, no other has it later."""
+        return self._specs.of[key]
 
-    def spec_number(self, spec: ClaimSpec) -> int:
-        """Return the number of a claim's spec in ``self.specs``."""
-        found = self._spec_numbers.get(spec)
-        if found is None:
-            found = self._spec_numbers[spec] = len(self.specs)
-            self.specs.append(spec)
-        return found
+    def spec(self, number: int) -> ClaimSpec:
+        """Return the spec with a number that some claim has."""
+        return self._specs[number]
 
     def put(self, found: ResourceSlice | DeviceClass | ResourceClaim) -> None:
         """Add or replace an object."""
@@ -125,6 +118,7 @@ class Devices:
         else:
             self.of_several[one.name] = one
         self.by_pool.setdefault((one.driver, one.pool), {})[one.name] = one
+        self._note_reach((one.driver, one.pool))
         self._slice_stirred(one)
 
     def remove_slice(self, name: str) -> None:
@@ -142,6 +136,15 @@ class Devices:
         self._slice_stirred(one)
         if not pool:
             del self.by_pool[one.driver, one.pool]
+            self.stale_pools.discard((one.driver, one.pool))
+        self._note_reach((one.driver, one.pool))
+
+    def _note_reach(self, key: PoolKey) -> None:
+        names = {one.nodes.name if one.nodes else "" for one in self.by_pool.get(key, {}).values()}
+        if len(names) > 1 or "" in names:
+            self.shared_pools[key] = None
+        else:
+            self.shared_pools.pop(key, None)
 
     def _slice_stirred(self, one: ResourceSlice) -> None:
         self.stirred = True
@@ -151,6 +154,9 @@ class Devices:
                 self.stale_nodes.add(part.nodes.name)
             else:
                 self.all_stale = True
+        if len(self.stale_nodes) > policy.DEVICE_STALE_NODES_MAX:
+            self.stale_nodes.clear()
+            self.all_stale = True
 
     # Classes
 
@@ -185,12 +191,13 @@ class Devices:
             return
         allocated = self.allocation(key)
         if claim.allocation is not None or (before is not None and before.uid != claim.uid):
-            self._assumed.pop(key, None)
+            self._forget_assumed(key)
+        if before is None or before.spec != claim.spec:
+            self._specs.put(key, claim.spec)
         self.claims[key] = claim
         self._stirred_claims.add(key)
-        self._due_s.pop(key, None)
-        if claim.binding_pending and claim.binding_due_s is not None:
-            self._due_s[key] = claim.binding_due_s
+        due_s = claim.binding_due_s if claim.binding_pending else None
+        self._note_due(key, due_s)
         if claim.special and claim.owner_uid:
             self.special[claim.owner_uid] = key
             self._stirred_owners.add(claim.owner_uid)
@@ -200,23 +207,42 @@ class Devices:
         """Forget a claim: its devices are free."""
         allocated = self.allocation(key)
         claim = self.claims.pop(key, None)
+        self._specs.remove(key)
         self._stirred_claims.add(key)
-        self._due_s.pop(key, None)
+        self._note_due(key, None)
         if claim is not None and self.special.get(claim.owner_uid) == key:
             del self.special[claim.owner_uid]
             self._stirred_owners.add(claim.owner_uid)
-        self._assumed.pop(key, None)
+        self._forget_assumed(key)
         self._recount(allocated, None)
 
     def pass_time(self, now_s: float) -> None:
-        """Give up devices that have not become ready in time."""
-        for key in [key for key, due_s in self._due_s.items() if due_s < now_s]:
+        """Give up devices that have not become ready in time; of many the first ones only."""
+        for _ in range(policy.DEVICE_LATE_CLAIMS_PER_TURN_MAX):
+            due_s = self.due_s()
+            if due_s is None or due_s >= now_s:
+                return
+            _, key = heappop(self._due)
             late = {"binding_failed": "not ready in time", "binding_pending": False}
             self.put_claim(msgspec.structs.replace(self.claims[key], **late))
 
     def due_s(self) -> float | None:
         """Return when devices have to be ready next."""
-        return min(self._due_s.values(), default=None)
+        while self._due and self._due_s.get(self._due[0][1]) != self._due[0][0]:
+            heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def _note_due(self, key: ClaimKey, due_s: float | None) -> None:
+        if self._due_s.get(key) == due_s:
+            return
+        if due_s is None:
+            del self._due_s[key]
+            return
+        self._due_s[key] = due_s
+        heappush(self._due, (due_s, key))
+        if len(self._due) > 2 * len(self._due_s) + 16:
+            self._due = [(due_s, key) for key, due_s in self._due_s.items()]
+            heapify(self._due)
 
     def allocation(self, key: ClaimKey) -> Allocation | None:
         """Return what a claim has, or will have when our plan is carried out."""
@@ -233,16 +259,30 @@ class Devices:
         """
         before = self.allocation(key)
         self._assumed.setdefault(key, (allocation, set()))[1].add(uid)
+        self._assumed_by.setdefault(uid, {})[key] = None
         self._recount(before, self.allocation(key))
+
+    def assumed(self) -> list[tuple[ClaimKey, Allocation, list[str]]]:
+        """Return what claims will have when our plans are carried out, and for which pods."""
+        return [(key, given, sorted(uids)) for key, (given, uids) in self._assumed.items()]
 
     def forget(self, uid: str) -> None:
         """Stop assuming devices for the claims of a pod that has no node after all."""
-        for key in [key for key, (_, uids) in self._assumed.items() if uid in uids]:
+        for key in self._assumed_by.pop(uid, ()):
             before = self.allocation(key)
-            self._assumed[key][1].discard(uid)
-            if not self._assumed[key][1]:
+            uids = self._assumed[key][1]
+            uids.discard(uid)
+            if not uids:
                 del self._assumed[key]
             self._recount(before, self.allocation(key))
+
+    def _forget_assumed(self, key: ClaimKey) -> None:
+        _, uids = self._assumed.pop(key, (None, ()))
+        for uid in uids:
+            keys = self._assumed_by[uid]
+            del keys[key]
+            if not keys:
+                del self._assumed_by[uid]
 
     @property
     def has_no_users(self) -> bool:
@@ -283,23 +323,23 @@ class Devices:
             self._count(after, 1)
 
     def _count(self, allocation: Allocation, sign: int) -> None:
-        for index, given in enumerate(allocation.devices):
+        for given in allocation.devices:
             device = given.device
             if given.admin:
                 continue
-            self.stale_pools.add((device.driver, device.pool))
+            if (device.driver, device.pool) in self.by_pool:
+                self.stale_pools.add((device.driver, device.pool))
             if not given.share_id:
                 self._exclusive[device] += sign
                 if not self._exclusive[device]:
                     del self._exclusive[device]
                 continue
-            shares = self._shares.setdefault(device, {})
-            share_id = given.share_id or str(index)
+            shares = self._shares.setdefault(device, DeviceShares())
             if sign > 0:
-                shares[share_id] = given.consumed
+                shares.put(given.share_id, given.consumed)
             else:
-                shares.pop(share_id, None)
-            if not shares:
+                shares.remove(given.share_id)
+            if not shares.by_id:
                 del self._shares[device]
 
     def is_used(self, device: DeviceId) -> bool:
@@ -310,22 +350,17 @@ class Devices:
         """Return how many claims have the device for themselves: more than one is wrong."""
         return self._exclusive[device]
 
-    def shares(self, device: DeviceId) -> dict[str, Consumed]:
-        """Return what each share of the device consumes, by share id."""
-        return self._shares.get(device, _NO_SHARES)
+    def consumed(self, device: DeviceId) -> Shares | None:
+        """Return what all shares of the device consume; None when it has none."""
+        shares = self._shares.get(device)
+        return shares.in_sum() if shares is not None else None
+
+    def share_ids(self, device: DeviceId) -> Collection[str]:
+        """Return the ids of the shares of the device."""
+        shares = self._shares.get(device)
+        return shares.by_id.keys() if shares is not None else ()
 
 
 def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]:
     given = allocation.devices if allocation is not None else ()
     return [(one.device, bool(one.admin), one.share_id) for one in given]
-
-
-def in_sum(shares: dict[str, Consumed]) -> Shares | None:
-    """Return what all shares of a device consume; None when there is none."""
-    if not shares:
-        return None
-    total: dict[str, Fraction] = {}
-    for consumed in shares.values():
-        for name, text in consumed:
-            total[name] = total.get(name, Fraction(0)) + exact(text)
-    return tuple(sorted(total.items()))

@@ -1,81 +1,24 @@
 """Where pods are by plain values: what plans are checked against. Updated by change.
 
 Owned by ``state.cluster``, which tells it of every pod that comes to a node or leaves it; read by
-``plan.verify_neighbours``. Shares nothing with ``state.neighbours``, whose arrays plans are made
-from: nodes are names, domains are values of labels, and selectors are matched here once more.
+``plan.verify_neighbours``. Shares no count with ``state.neighbours``, whose arrays plans are made
+from: nodes are names, domains are values of labels, and selectors are matched here once more. Which
+labels are worth comparing with which selectors is looked up in the same indexes.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from quorate.core import policy
 from quorate.core.model import Node, PodSelector, PodTerm, SpreadConstraint
+from quorate.core.state.books import Book, Meaning, Scope, SpreadBook
 from quorate.core.state.gangs import PodEntry
-from quorate.core.state.neighbours import LabelSet
+from quorate.core.state.label_sets import LabelSet, LabelSets
 from quorate.core.state.nodes import NodeTable
-
-_BOOKS_MAX = 1000
-
-
-class Book:
-    """Pods that a selector means, by domain: by the value of a node's label."""
-
-    def __init__(self, selector: PodSelector, topology_key: str) -> None:
-        self.selector = selector
-        self.topology_key = topology_key
-        self.pods: Counter[str] = Counter()
-
-    def count(self, node: Node, labels: Mapping[str, str], pods: int, leaving: int) -> None:
-        """Count pods on a node (negative: fewer), and of these, how many are terminating."""
-        del node, leaving  # all of them count
-        domain = labels.get(self.topology_key)
-        if domain is not None:
-            self.pods[domain] += pods
-
-
-class SpreadBook(Book):
-    """What one hard constraint counts: pods by domain, and how many domains hold how many.
-
-    Terminating pods do not count, nor pods on nodes that are not ``counted`` (names); an empty
-    selector counts nothing.
-    """
-
-    def __init__(
-        self, one: SpreadConstraint, counted: frozenset[str], domains: Iterable[str]
-    ) -> None:
-        super().__init__(one.selector, one.topology_key)
-        self._one = one
-        self._counted = counted
-        self.pods.update(dict.fromkeys(domains, 0))
-        self._levels: Counter[int] = Counter({0: len(self.pods)})
-        self._lowest = 0
-        labels = one.selector.labels
-        self._means_pods = bool(labels and labels.requirements)
-
-    def count(self, node: Node, labels: Mapping[str, str], pods: int, leaving: int) -> None:
-        """Count pods on a node; see ``Book.count``."""
-        change = pods - leaving
-        if not change or not self._means_pods or node.name not in self._counted:
-            return
-        domain = labels[self.topology_key]
-        self._levels[self.pods[domain]] -= 1
-        self.pods[domain] += change
-        level = self.pods[domain]
-        self._levels[level] += 1
-        self._lowest = min(self._lowest, level)
-        while not self._levels[self._lowest]:
-            self._lowest += 1
-
-    def is_skewed(self, domain: str | None, *, itself: bool) -> bool:
-        """Whether one more pod in the domain would be too many."""
-        if domain is None:
-            return True
-        if not self.pods:
-            return False
-        lowest = self._lowest if len(self.pods) >= self._one.min_domains else 0
-        return self.pods[domain] + itself - lowest > self._one.max_skew
+from quorate.core.state.recent import Recent
+from quorate.core.state.selector_index import SelectorIndex
 
 
 class _Group:
@@ -84,26 +27,62 @@ class _Group:
     __slots__ = ("books", "leaving", "pods")
 
     def __init__(self) -> None:
-        self.pods: Counter[str] = Counter()
-        self.leaving: Counter[str] = Counter()
+        self.pods: dict[str, int] = {}
+        self.leaving: dict[str, int] = {}
         """Those of ``pods`` that are terminating."""
         self.books: list[Book] = []
+        """With some that are closed."""
+
+    def open_books(self) -> list[Book]:
+        """Return the books that are kept, and forget the others."""
+        if not all(book.is_open for book in self.books):
+            self.books = [book for book in self.books if book.is_open]
+        return self.books
+
+
+class _Carriers(_Group):
+    """Pods with the same anti-affinity term; ``books`` has at most one open book."""
+
+    __slots__ = ("_meaning", "term")
+
+    def __init__(self, term: PodTerm) -> None:
+        super().__init__()
+        self.term = term
+        self._meaning: Meaning | None = None
+
+    @property
+    def meaning(self) -> Meaning:
+        """Which pods the term means; worked out when it is asked for."""
+        if self._meaning is None:
+            self._meaning = Meaning(self.term.selector)
+        return self._meaning
 
 
 class Ledger:
     """Pods on nodes, by labels and by the anti-affinity terms that they carry.
 
-    Books are made when somebody asks, and kept by change until nodes or namespaces are other ones.
+    Books are made when somebody asks, and kept by change until nodes or namespaces are other ones,
+    or others were asked for since.
     """
 
-    def __init__(self, nodes: NodeTable, namespaces: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        nodes: NodeTable,
+        namespaces: Mapping[str, Mapping[str, str]],
+        label_sets: LabelSets,
+    ) -> None:
         self._nodes = nodes
         self._namespaces = namespaces
+        self._label_sets = label_sets
         self._alike: dict[LabelSet, _Group] = {}
-        self._carriers: dict[PodTerm, _Group] = {}
+        self._carriers: dict[PodTerm, _Carriers] = {}
+        self._repelling: SelectorIndex[_Carriers] = SelectorIndex()
         self.carriers_version = 0
         """Differs whenever pods on nodes carry other terms."""
         self._books: dict[object, Book] = {}
+        """The longest unused first."""
+        self._index: SelectorIndex[Book] = SelectorIndex()
+        self._scopes: Recent[object, Scope] = Recent()
         self._made_for = -1
         """The version of the nodes' attributes that books are good for."""
         self._labels: dict[str, tuple[Node, Mapping[str, str]]] = {}
@@ -115,19 +94,22 @@ class Ledger:
         group = self._alike.get(label_set)
         if group is None:
             group = self._alike[label_set] = _Group()
-            books = self._books.values()
-            group.books = [one for one in books if self.selects(one.selector, label_set)]
+            for book in self._index.worth_a_look(label_set):
+                if book.meaning.matches(label_set, self._namespaces):
+                    group.books.append(book)
         if self._count(group, entry, sign):
             del self._alike[label_set]
         if not entry.pod.shape.anti_affinity:
             return
         for term in dict.fromkeys(entry.pod.shape.anti_affinity):
-            group = self._carriers.get(term)
-            if group is None:
-                group = self._carriers[term] = _Group()
+            carriers = self._carriers.get(term)
+            if carriers is None:
+                carriers = self._carriers[term] = _Carriers(term)
+                self._repelling.add(term.selector, carriers)
                 self.carriers_version += 1
-            if self._count(group, entry, sign):
+            if self._count(carriers, entry, sign):
                 del self._carriers[term]
+                self._repelling.remove(carriers)
                 self.carriers_version += 1
 
     def _count(self, group: _Group, entry: PodEntry, sign: int) -> bool:
@@ -135,8 +117,8 @@ class Ledger:
         name, leaving = entry.node, 0
         if entry.pod.terminating:
             leaving = sign
-            group.leaving[name] += sign
-        for book in group.books:
+            group.leaving[name] = group.leaving.get(name, 0) + sign
+        for book in group.open_books():
             self._enter(book, name, sign, leaving)
         left = group.pods.get(name, 0) + sign
         if left:
@@ -164,19 +146,39 @@ class Ledger:
     # Questions
 
     def refresh(self) -> None:
-        """Forget the books if nodes have other labels or taints, or other nodes are there."""
+        """Forget the books if nodes have other labels or taints, or other nodes are there.
+
+        Otherwise the longest unused ones go while all are larger than the bounds.
+        """
         version = self._nodes.attributes_version
-        if version != self._made_for or len(self._books) > _BOOKS_MAX:
+        if version != self._made_for:
             self._made_for = version
             self.forget()
+            return
+        too_many = len(self._books) - policy.LEDGER_BOOKS_MAX
+        cells = sum(len(book.pods) for book in self._books.values())
+        for key, book in list(self._books.items()):
+            if too_many <= 0 and cells <= policy.LEDGER_CELLS_MAX:
+                break
+            cells -= len(book.pods)
+            too_many -= 1
+            self._index.remove(book)
+            book.close()
+            del self._books[key]
 
     def forget(self) -> None:
         """Forget the books: selectors may mean other pods now."""
         self.carriers_version += 1
+        for book in self._books.values():
+            book.close()
+        for carriers in self._carriers.values():
+            for book in carriers.books:
+                book.close()
+            carriers.books = []
         self._books.clear()
+        self._index.clear()
         self._labels.clear()
-        for group in (*self._alike.values(), *self._carriers.values()):
-            group.books = []
+        self._scopes = Recent()
 
     @property
     def is_idle(self) -> bool:
@@ -191,54 +193,66 @@ class Ledger:
 
     def selects(self, selector: PodSelector, label_set: LabelSet) -> bool:
         """Whether the selector means pods with these labels in this namespace."""
-        if label_set.namespace not in selector.namespaces:
-            wanted = selector.namespace_selector
-            labels = self._namespaces.get(label_set.namespace, {})
-            if wanted is None or not wanted.matches(labels):
-                return False
-        if selector.labels is None or not selector.labels.matches(dict(label_set.labels)):
-            return False
-        return all(self.selects(other, label_set) for other in selector.also)
+        return Meaning(selector).matches(label_set, self._namespaces)
 
     def near(self, selector: PodSelector, topology_key: str) -> Book:
         """Return how many pods that the selector means are in each domain."""
-        found = self._books.get((selector, topology_key))
-        return found or self._open((selector, topology_key), Book(selector, topology_key))
+        key = selector, topology_key
+        return self._kept(key) or self._open(key, Book(selector, topology_key))
 
     def spread(
         self, key: object, one: SpreadConstraint, counts: Callable[[Node], bool]
     ) -> SpreadBook:
         """Return what a constraint counts; ``key`` says by what ``counts`` looks at nodes."""
-        found = self._books.get((one, key))
+        found = self._kept((one, key))
+        if found is None:
+            scope = self._scope(key, one.topology_key, counts)
+            found = self._open((one, key), SpreadBook(one, scope))
+        assert isinstance(found, SpreadBook)
+        return found
+
+    def _scope(self, key: object, topology_key: str, counts: Callable[[Node], bool]) -> Scope:
+        found = self._scopes.get((key, topology_key))
         if found is None:
             nodes = [node for node in self._nodes.nodes if node is not None and counts(node)]
-            domains = {self.labels(node.name)[one.topology_key] for node in nodes}
-            counted = frozenset(node.name for node in nodes)
-            found = self._open((one, key), SpreadBook(one, counted, domains))
-        assert isinstance(found, SpreadBook)
+            found = Scope(
+                frozenset(node.name for node in nodes),
+                frozenset(self.labels(node.name)[topology_key] for node in nodes),
+            )
+            size = len(found.nodes) + len(found.domains)
+            self._scopes.put((key, topology_key), found, policy.LEDGER_CELLS_MAX, size)
         return found
 
     def repelling(self, label_set: LabelSet) -> list[Book]:
         """Return for each term of pods on nodes that means such a pod where its carriers are."""
         found = []
-        for term, group in self._carriers.items():
-            if self.selects(term.selector, label_set):
-                if not group.books:
-                    self._fill(Book(term.selector, term.topology_key), group)
-                found.append(group.books[0])
+        for carriers in self._repelling.worth_a_look(label_set):
+            if carriers.meaning.matches(label_set, self._namespaces):
+                if not carriers.open_books():
+                    term = carriers.term
+                    self._fill(Book(term.selector, term.topology_key), carriers)
+                found.append(carriers.books[0])
+        return found
+
+    def _kept(self, key: object) -> Book | None:
+        found = self._books.pop(key, None)
+        if found is not None:
+            self._books[key] = found
         return found
 
     def _open(self, key: object, book: Book) -> Book:
         self._books[key] = book
-        for label_set, group in self._alike.items():
-            if self.selects(book.selector, label_set):
+        self._index.add(book.selector, book)
+        for label_set in self._label_sets.worth_a_look(book.selector):
+            group = self._alike.get(label_set)
+            if group is not None and book.meaning.matches(label_set, self._namespaces):
                 self._fill(book, group)
         return book
 
     def _fill(self, book: Book, group: _Group) -> None:
-        group.books.append(book)
+        group.open_books().append(book)
         for name, pods in group.pods.items():
-            self._enter(book, name, pods, group.leaving[name])
+            self._enter(book, name, pods, group.leaving.get(name, 0))
 
     @contextmanager
     def without(self, entries: Iterable[PodEntry]) -> Iterator[dict[str, PodEntry]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_KEPT_MAX = 20_000
+from quorate.core import policy
 
 
 class Log:
@@ -36,7 +36,7 @@ class Log:
         return self._entries[position - self._forgotten :]
 
     def _shorten(self) -> None:
-        if len(self._entries) > 2 * _KEPT_MAX:
-            gone = len(self._entries) - _KEPT_MAX
+        if len(self._entries) > 2 * policy.LOG_KEPT_MAX:
+            gone = len(self._entries) - policy.LOG_KEPT_MAX
             del self._entries[:gone]
             self._forgotten += gone

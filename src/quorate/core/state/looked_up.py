@@ -37,10 +37,13 @@ def _put(found: AnyObject, cluster: Cluster) -> None:
             cluster.neighbours.put_namespace(found)
             cluster.ledger.forget()
         case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
-            cluster.spread_defaults.put(found)
+            cluster.touched |= cluster.spread_defaults.put(found)
         case PodDisruptionBudget():
             cluster.precedence.budgets.put(found)
-        case ResourceSlice() | DeviceClass() | ResourceClaim():
+        case DeviceClass():
+            cluster.devices.put(found)
+            cluster.resources.set_backed(cluster.devices.backed)
+        case ResourceSlice() | ResourceClaim():
             cluster.devices.put(found)
         case _:
             cluster.storage.put(found)
@@ -52,11 +55,12 @@ def _remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
             cluster.neighbours.remove_namespace(name)
             cluster.ledger.forget()
         case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
-            cluster.spread_defaults.remove(kind, namespace, name)
+            cluster.touched |= cluster.spread_defaults.remove(kind, namespace, name)
         case "PodDisruptionBudget":
             cluster.precedence.budgets.remove(namespace, name)
         case "ResourceSlice" | "DeviceClass" | "ResourceClaim":
             cluster.devices.remove(kind, namespace, name)
+            cluster.resources.set_backed(cluster.devices.backed)
         case _:
             cluster.storage.remove(kind, namespace, name)
 

@@ -1,8 +1,9 @@
 """Which pods are where, by labels: counted for each selector and each node, updated by change.
 
 Owned by ``state.cluster``; read through ``plan.room``. A selector that some pod's affinity,
-anti-affinity or spread uses gets a column of counts over the nodes; so do the terms that running
-pods carry. A cycle then reads arrays, however many pods run. What no pod uses any more is dropped.
+anti-affinity or spread uses has counts by node; so do the terms that running pods carry. A cycle
+then reads arrays, however many pods run; what is kept is as large as the pods that are counted.
+What no pod uses any more is dropped.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 
 from quorate.core.model import Namespace, PodSelector, PodShape, all_of
-from quorate.core.state.arrays import Ints, grown
+from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
+from quorate.core.state.label_sets import LabelSet, LabelSets
 from quorate.core.state.log import Log
-
-_GUESTS_MAX = 256
+from quorate.core.state.matching import Matching
+from quorate.core.state.recent import Recent
+from quorate.core.state.row_counts import Columns, Views
 
 
 class Column(IntEnum):
@@ -37,6 +39,8 @@ class Column(IntEnum):
     PULL = 4
     """Sum of weights of pods' preferred terms of this selector and topology (negative: anti)."""
 
+    __hash__ = int.__hash__  # that of Enum is slow, and another one in each process
+
 
 class Key(NamedTuple):
     """Names a column. ``topology`` is a node label, for columns of terms."""
@@ -46,34 +50,16 @@ class Key(NamedTuple):
     topology: str = ""
 
 
-class LabelSet:
-    """Pods with the same labels in the same namespace, and how many of them are on which row."""
+class _User:
+    """A shape that uses selectors: how many living pods have it, and what it uses."""
 
-    __slots__ = ("labels", "leaving", "matched", "namespace", "pods", "rows", "seen", "version")
+    __slots__ = ("pods", "selectors", "terms")
 
-    def __init__(self, namespace: str, labels: tuple[tuple[str, str], ...]) -> None:
-        self.namespace = namespace
-        self.labels = labels
+    def __init__(self, selectors: list[PodSelector]) -> None:
         self.pods = 0
-        """How many pods bear it, those without a node included."""
-        self.rows: Counter[int] = Counter()
-        self.leaving: Counter[int] = Counter()
-        """As ``rows``, of terminating pods only."""
-        self.matched: frozenset[int] = frozenset()
-        """The selectors that match it, of those made before ``seen`` and in use at ``version``."""
-        self.seen = 0
-        self.version = 0
-
-
-class _Selector:
-    """A selector in use: its number, and how many shapes of living pods use it."""
-
-    __slots__ = ("id", "selector", "users")
-
-    def __init__(self, selector_id: int, selector: PodSelector) -> None:
-        self.id = selector_id
-        self.selector = selector
-        self.users = 0
+        self.selectors = selectors
+        self.terms: Mapping[Key, int] = {}
+        """What the terms of one pod add, by column."""
 
 
 class Neighbours:
@@ -81,26 +67,33 @@ class Neighbours:
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
-        self.label_sets: dict[tuple[str, tuple[tuple[str, str], ...]], LabelSet] = {}
-        self._by_namespace: dict[str, set[LabelSet]] = {}
-        self.namespaces: dict[str, Mapping[str, str]] = {}
-        """Labels of namespaces."""
-        self._selectors: dict[PodSelector, _Selector] = {}
-        self._alive: dict[int, _Selector] = {}
-        self._made = 0
-        self._version = 0
-        """Differs whenever other selectors are in use."""
-        self._shapes: Counter[PodShape] = Counter()
-        """Shapes of living pods that use selectors, and how many pods have them."""
-        self.columns: dict[Key, Ints] = {}
-        self._terms: dict[int, set[Key]] = {}
-        """The columns of terms, by selector."""
+        self._matching = Matching()
+        self._shapes: dict[PodShape, _User] = {}
+        """Shapes of living pods that use selectors."""
+        self._views: Views = Recent()
+        self._pods: Columns[int] = Columns(rows, self._views)
+        """Pods that a selector matches, by its number."""
+        self._leaving: Columns[int] = Columns(rows, self._views)
+        """Those of them that are terminating."""
+        self._weights: Columns[Key] = Columns(rows, self._views)
+        """What terms of pods on nodes add up to."""
         self._carriers: Counter[Key] = Counter()
-        self._guests: dict[PodSelector, None] = {}
-        """Selectors that are kept for default spreading, the longest unused first."""
+        """How many times pods on nodes have a term."""
+        self._terms: dict[int, set[Key]] = {}
+        """The terms of ``_carriers``, by selector."""
         self._stirred: set[int] = set()
         self.log = Log()
         """Selectors whose counts changed, or that are new."""
+
+    @property
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """Labels of namespaces, by name."""
+        return self._matching.namespaces
+
+    @property
+    def label_sets(self) -> LabelSets:
+        """Kinds of pods by namespace and labels."""
+        return self._matching.label_sets
 
     # Who is there
 
@@ -108,65 +101,66 @@ class Neighbours:
         self, namespace: str, labels: tuple[tuple[str, str], ...], shape: PodShape
     ) -> LabelSet:
         """Note a pod that exists, with or without a node."""
-        found = self.label_sets.get((namespace, labels))
-        if found is None:
-            found = self.label_sets[namespace, labels] = LabelSet(namespace, labels)
-            self._by_namespace.setdefault(namespace, set()).add(found)
-        found.pods += 1
+        found = self._matching.hold(namespace, labels)
         if uses_selectors(shape):
-            self._shapes[shape] += 1
-            if self._shapes[shape] == 1:
-                for selector in _selectors_of(shape):
-                    self._use(selector)
+            user = self._shapes.get(shape)
+            if user is None:
+                user = self._shapes[shape] = _User(_selectors_of(shape))
+                for selector in user.selectors:
+                    self.use(selector)
+                user.terms = self._make_terms(shape)
+            user.pods += 1
         return found
 
     def drop(self, label_set: LabelSet, shape: PodShape) -> None:
         """Forget a pod; it must have left its node."""
-        label_set.pods -= 1
-        if not label_set.pods:
-            del self.label_sets[label_set.namespace, label_set.labels]
-            alike = self._by_namespace[label_set.namespace]
-            alike.discard(label_set)
-            if not alike:
-                del self._by_namespace[label_set.namespace]
+        self.label_sets.drop(label_set)
         if uses_selectors(shape):
-            self._shapes[shape] -= 1
-            if not self._shapes[shape]:
+            user = self._shapes[shape]
+            user.pods -= 1
+            if not user.pods:
                 del self._shapes[shape]
-                for selector in _selectors_of(shape):
-                    self._disuse(selector)
+                for selector in user.selectors:
+                    self.disuse(selector)
 
     def selector_id(self, selector: PodSelector) -> int:
         """Return the number of a selector that a living pod uses."""
-        return self._selectors[selector].id
+        return self._matching.in_use[selector].id
 
     def matched(self, label_set: LabelSet) -> frozenset[int]:
         """Return the numbers of the selectors in use that match pods with these labels."""
-        if label_set.version != self._version:
-            alive, seen = self._alive, label_set.seen
-            kept = (number for number in label_set.matched if number in alive)
-            new = takewhile(lambda one: one.id >= seen, reversed(alive.values()))  # newest last
-            fresh = (one.id for one in new if self._matches(one.selector, label_set))
-            label_set.matched = frozenset((*kept, *fresh))
-            label_set.seen, label_set.version = self._made, self._version
         return label_set.matched
 
-    def host(self, selector: PodSelector) -> None:
-        """Keep a selector that no pod's own terms use; the longest unused of many is dropped."""
-        if selector in self._guests:
-            self._guests[selector] = self._guests.pop(selector)
-            return
-        self._guests[selector] = None
-        self._use(selector)
-        if len(self._guests) > _GUESTS_MAX:
-            oldest = next(iter(self._guests))
-            del self._guests[oldest]
-            self._disuse(oldest)
+    def use(self, selector: PodSelector) -> None:
+        """Count for a selector, of a shape or of default spreading, until ``disuse``."""
+        is_new = selector not in self._matching.in_use
+        number, matched = self._matching.use(selector)
+        if is_new:
+            self.log.note(number)
+            self._pods.fill(number, _sum(one.rows for one in matched))
+            self._leaving.fill(number, _sum(one.leaving for one in matched))
+
+    def disuse(self, selector: PodSelector) -> None:
+        """Take back one ``use``; what nobody uses is dropped."""
+        gone = self._matching.disuse(selector)
+        if gone is not None:
+            self._pods.drop(gone)
+            self._leaving.drop(gone)
 
     @property
     def is_idle(self) -> bool:
         """Whether no living pod uses a selector: then labels tell nobody apart."""
-        return not self._alive
+        return not self._matching.in_use
+
+    def selectors(self) -> Iterable[PodSelector]:
+        """Return the selectors in use, the oldest first."""
+        return self._matching.in_use.keys()
+
+    def counted(self) -> set[Key]:
+        """Return the columns that count something."""
+        found = {Key(Column.PODS, number) for number in self._pods}
+        found |= {Key(Column.STAYING, number) for number in self._pods}
+        return found | set(self._weights)
 
     # Pods on nodes
 
@@ -187,14 +181,17 @@ class Neighbours:
             return
         together: dict[frozenset[int], list[int]] = {}
         for row, label_set in zip(rows, label_sets, strict=True):
-            label_set.rows[row] += 1
-            if self._alive:
-                together.setdefault(self.matched(label_set), []).append(row)
+            label_set.count(row, 1, terminating=False)
+            if self._matching.in_use:
+                together.setdefault(label_set.matched, []).append(row)
+        terms = self._terms_of(shape)
         for matched, some in together.items():
-            effects = self.effects(shape, matched)
-            self._stir({key.selector for key in effects})
-            for key, amount in effects.items():
-                np.add.at(self._column(key), some, amount)
+            places, times = np.unique(np.array(some, np.int64), return_counts=True)
+            self._stir({*matched, *(key.selector for key in terms)})
+            for number in matched:
+                self._pods.add_at(number, places, times)
+            for key, amount in terms.items():
+                self._weights.add_at(key, places, amount * times)
                 self._note_carriers(key, len(some))
 
     def effects(self, shape: PodShape, matched: frozenset[int]) -> dict[Key, int]:
@@ -211,14 +208,24 @@ class Neighbours:
         )
 
     def column(self, key: Key) -> Ints:
-        """Return int64[rows]: what the column counts now. Not to be written to."""
-        found = self.columns.get(key)
-        return np.zeros(self._rows, np.int64) if found is None else found
+        """Return int64[rows]: what the column counts now.
+
+        It cannot be written to, and may be brought up to date in place: copy it to keep it.
+        """
+        if key.column not in (Column.PODS, Column.STAYING):
+            return self._weights.column(key)
+        pods = self._pods.column(key.selector)
+        if key.column is Column.PODS or key.selector not in self._leaving:
+            return pods
+        staying = pods - self._leaving.column(key.selector)
+        staying.flags.writeable = False
+        return staying
 
     def concerns(self, pod_class: PodClass) -> frozenset[int]:
         """Return the selectors whose counts decide where pods of the class may go."""
-        used = [*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)]
-        return pod_class.matched | {self._selectors[one].id for one in used}
+        used = {*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)}
+        in_use = self._matching.in_use
+        return pod_class.matched.union(in_use[one].id for one in used & in_use.keys())
 
     def take_stirred(self) -> set[int]:
         """Return and forget the selectors whose counts differ from what they were."""
@@ -227,9 +234,12 @@ class Neighbours:
 
     def grow(self, rows: int) -> None:
         """Make room for ``rows`` rows."""
+        if rows == self._rows:
+            return
         self._rows = rows
-        for key, counts in self.columns.items():
-            self.columns[key] = grown(counts, rows)
+        self._views = Recent()
+        for columns in (self._pods, self._leaving, self._weights):
+            columns.grow(rows, self._views)
 
     # Namespaces
 
@@ -243,90 +253,34 @@ class Neighbours:
 
     def _relabel(self, namespace: str, labels: dict[str, str]) -> bool:
         """Count anew what selectors by namespace labels mean of the pods in one namespace."""
-        concerned = [one for one in self._alive.values() if _by_namespace_labels(one.selector)]
-        label_sets = self._by_namespace.get(namespace, ()) if concerned else ()
-        before = [self.matched(label_set) for label_set in label_sets]  # by the labels as they were
-        self.namespaces[namespace] = labels
-        if not labels:
-            del self.namespaces[namespace]
         others: set[int] = set()
-        for label_set, was in zip(label_sets, before, strict=True):
-            now = {one.id for one in concerned if self._matches(one.selector, label_set)}
-            label_set.matched = was - {one.id for one in concerned} | now
-            for number in was ^ label_set.matched:
-                self._tally(number, label_set, 1 if number in now else -1)
-                others.add(number)
+        for label_set, number in self._matching.relabel(namespace, labels):
+            self._tally(number, label_set, 1 if label_set.is_matched(number) else -1)
+            others.add(number)
         self._stir(others)
         return bool(others)
 
     # Inside
 
-    def _use(self, selector: PodSelector) -> None:
-        used = self._selectors.get(selector)
-        if used is None:
-            used = self._selectors[selector] = _Selector(self._made, selector)
-            self._alive[used.id] = used
-            self._made += 1
-            self._version += 1
-            self.log.note(used.id)
-            for column in (Column.PODS, Column.STAYING):
-                self.columns[Key(column, used.id)] = np.zeros(self._rows, np.int64)
-            for label_set in self._candidates(selector):
-                if self._matches(selector, label_set):
-                    self._tally(used.id, label_set, 1)
-        used.users += 1
-
-    def _disuse(self, selector: PodSelector) -> None:
-        used = self._selectors[selector]
-        used.users -= 1
-        if not used.users:
-            del self._selectors[selector], self._alive[used.id]
-            self._version += 1
-            for column in (Column.PODS, Column.STAYING):
-                del self.columns[Key(column, used.id)]
-
-    def _candidates(self, selector: PodSelector) -> Iterable[LabelSet]:
-        if selector.labels is None:
-            return ()
-        if selector.namespace_selector is not None:
-            return self.label_sets.values()
-        return (one for name in selector.namespaces for one in self._by_namespace.get(name, ()))
-
-    def _matches(self, selector: PodSelector, label_set: LabelSet) -> bool:
-        if selector.labels is None:
-            return False
-        if label_set.namespace not in selector.namespaces:
-            wanted = selector.namespace_selector
-            labels = self.namespaces.get(label_set.namespace, {})
-            if wanted is None or not wanted.matches(labels):
-                return False
-        if not selector.labels.matches(dict(label_set.labels)):
-            return False
-        return all(self._matches(other, label_set) for other in selector.also)
-
     def _tally(self, number: int, label_set: LabelSet, sign: int) -> None:
         """Count all pods of a label set for one selector; a terminating pod is in both counters."""
-        pods = self.columns[Key(Column.PODS, number)]
-        staying = self.columns[Key(Column.STAYING, number)]
         for row, count in label_set.rows.items():
-            pods[row] += sign * count
-            staying[row] += sign * (count - label_set.leaving[row])
+            self._pods.add(number, row, sign * count)
+        for row, count in label_set.leaving.items():
+            self._leaving.add(number, row, sign * count)
 
     def _count(
         self, row: int, label_set: LabelSet, shape: PodShape, sign: int, *, terminating: bool
     ) -> None:
-        # What is matched is settled first: a new selector must not find this pod on its row twice.
-        matched = self.matched(label_set)
-        _add(label_set.rows, row, sign)
-        if terminating:
-            _add(label_set.leaving, row, sign)
+        matched = label_set.matched
+        label_set.count(row, sign, terminating=terminating)
         stirred = set(matched)
         for number in matched:
-            self.columns[Key(Column.PODS, number)][row] += sign
-            if not terminating:
-                self.columns[Key(Column.STAYING, number)][row] += sign
+            self._pods.add(number, row, sign)
+            if terminating:
+                self._leaving.add(number, row, sign)
         for key, amount in self._terms_of(shape).items():
-            self._column(key)[row] += sign * amount
+            self._weights.add(key, row, sign * amount)
             self._note_carriers(key, sign)
             stirred.add(key.selector)
         self._stir(stirred)
@@ -335,38 +289,46 @@ class Neighbours:
         self._stirred |= selectors
         self.log.note_all(selectors)
 
-    def _column(self, key: Key) -> Ints:
-        found = self.columns.get(key)
-        if found is None:
-            found = self.columns[key] = np.zeros(self._rows, np.int64)
-        return found
-
     def _note_carriers(self, key: Key, count: int) -> None:
-        """Drop the column of a term that no pod on a node carries any more."""
-        if key.column in (Column.PODS, Column.STAYING):
-            return
+        """Note that pods on nodes have a term more often; forget one that none has any more."""
         self._carriers[key] += count
         if self._carriers[key]:
             self._terms.setdefault(key.selector, set()).add(key)
             return
-        del self._carriers[key], self.columns[key]
+        del self._carriers[key]
         self._terms[key.selector].discard(key)
         if not self._terms[key.selector]:
             del self._terms[key.selector]
 
-    def _terms_of(self, shape: PodShape) -> dict[Key, int]:
-        if not (shape.affinity or shape.anti_affinity or shape.preferred_affinity):
+    def _terms_of(self, shape: PodShape) -> Mapping[Key, int]:
+        """Return what the terms of one pod add, by column."""
+        if not uses_selectors(shape):
             return {}
-        effects: Counter[Key] = Counter()
-        number = self.selector_id
-        for term in shape.anti_affinity:
-            effects[Key(Column.REPELLING, number(term.selector), term.topology_key)] += 1
-        for term in shape.affinity:
-            effects[Key(Column.ATTRACTED, number(term.selector), term.topology_key)] += 1
+        user = self._shapes.get(shape)
+        return self._make_terms(shape) if user is None else user.terms
+
+    def _make_terms(self, shape: PodShape) -> Mapping[Key, int]:
+        effects: dict[Key, int] = {}
+        in_use = self._matching.in_use
+        for column, terms in (
+            (Column.REPELLING, shape.anti_affinity),
+            (Column.ATTRACTED, shape.affinity),
+        ):
+            for term in terms:
+                key = Key(column, in_use[term.selector].id, term.topology_key)
+                effects[key] = effects.get(key, 0) + 1
         for one in shape.preferred_affinity:
-            key = Key(Column.PULL, number(one.term.selector), one.term.topology_key)
-            effects[key] += one.weight
-        return dict(effects)
+            key = Key(Column.PULL, in_use[one.term.selector].id, one.term.topology_key)
+            effects[key] = effects.get(key, 0) + one.weight
+        return effects
+
+
+def _sum(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for part in parts:
+        for row, count in part.items():
+            found[row] = found.get(row, 0) + count
+    return found
 
 
 def uses_selectors(shape: PodShape) -> bool:
@@ -382,13 +344,3 @@ def _selectors_of(shape: PodShape) -> list[PodSelector]:
         *(constraint.selector for constraint in shape.spread),
         *together,
     ]
-
-
-def _by_namespace_labels(selector: PodSelector) -> bool:
-    return selector.namespace_selector is not None or any(map(_by_namespace_labels, selector.also))
-
-
-def _add(counter: Counter[int], row: int, count: int) -> None:
-    counter[row] += count
-    if not counter[row]:
-        del counter[row]

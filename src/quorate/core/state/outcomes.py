@@ -47,11 +47,12 @@ def bind_failed(cluster: Cluster, change: changes.BindFailed) -> None:
     if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
         if entry.gang.attempt is not None:
             entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
+            entry.gang.attempt.elsewhere.add(change.uid)
         cluster.move(entry, Where.BOUND, change.node)
     elif entry.where is Where.ASSUMED and entry.node == change.node:
         if change.failure is not BindFailure.NOT_SENT:
-            entry.gang.failed = True
-            entry.gang.last_failure = change.message
+            entry.gang.memory.failed = True
+            entry.gang.memory.last_failure = change.message
         cluster.move(entry, place_of(entry.pod, None, cluster.scheduler_names), "")
     cluster.settle(entry.gang, change.uid)
 

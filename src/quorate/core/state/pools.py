@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from quorate.core.model.devices import Device, DeviceId, DeviceTraits, Nodes, ResourceSlice
 from quorate.core.quantity import exact
@@ -30,14 +31,46 @@ class PoolState(IntEnum):
     """Names are not unique, or counters are not there."""
 
 
+class SharedTraits:
+    """The traits of devices that are alike: one object for equal traits, as long as it is held.
+
+    Two of them are equal when they are one object, so that kinds are compared quickly. In
+    ``answers`` planning remembers something of them.
+    """
+
+    __slots__ = ("__weakref__", "answers", "value")
+
+    def __init__(self, value: DeviceTraits) -> None:
+        self.value = value
+        self.answers: dict[object, object] = {}
+
+
+class TraitsTable:
+    """The shared traits that somebody holds: pools, kinds of nodes."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[DeviceTraits, SharedTraits] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        """Return how many different traits are held."""
+        return len(self._known)
+
+    def of(self, traits: DeviceTraits) -> SharedTraits:
+        """Return the one object for these traits."""
+        found = self._known.get(traits)
+        if found is None:
+            found = self._known[traits] = SharedTraits(traits)
+        return found
+
+
 class KindDevice(NamedTuple):
-    """A device without its name: the number of its traits, and whether it is in use.
+    """A device without its name: its traits, and whether it is in use.
 
     ``shares`` is what is consumed of its capacity, None when nobody shares it yet; ``here`` says
     that it can be reached from the node.
     """
 
-    traits: int
+    traits: SharedTraits
     used: bool
     shares: Shares | None
     here: bool
@@ -62,7 +95,7 @@ class PlacedDevice(NamedTuple):
     """A device as a node sees it; ``nodes`` are those that can reach it."""
 
     id: DeviceId
-    traits: int
+    traits: SharedTraits
     here: bool
     nodes: Nodes
 
@@ -104,12 +137,12 @@ def gather(
     labels: dict[str, str],
     slices: Iterable[ResourceSlice],
     by_pool: dict[PoolKey, dict[str, ResourceSlice]],
-    number: Callable[[DeviceTraits], int],
+    table: TraitsTable,
 ) -> tuple[Pool, ...]:
     """Return the pools that a node sees, in the order in which devices are tried.
 
-    ``slices`` are the node's own and those for several nodes; ``number`` gives traits theirs. The
-    counters of a pool belong to it wherever they are said to be.
+    ``slices`` are the node's own and those for several nodes; ``table`` gives traits their
+    one object. The counters of a pool belong to it wherever they are said to be.
     """
     newest: dict[PoolKey, list[ResourceSlice]] = {}
     for one in slices:
@@ -122,7 +155,7 @@ def gather(
     first: list[Pool] = []
     last: list[Pool] = []  # devices that need more before they can be bound to come last
     for key in sorted(newest):
-        pool = _pool(key, newest[key], list(by_pool[key].values()), node, labels, number)
+        pool = _pool(key, newest[key], list(by_pool[key].values()), node, labels, table)
         if pool is None:
             continue
         waits = any(
@@ -147,7 +180,7 @@ def _pool(
     known: list[ResourceSlice],
     node: str,
     labels: dict[str, str],
-    number: Callable[[DeviceTraits], int],
+    table: TraitsTable,
 ) -> Pool | None:
     """Build a pool of the slices that the node sees; None when it is obsolete or of no use."""
     generation, count = seen[0].generation, seen[0].slices
@@ -162,7 +195,7 @@ def _pool(
     if _is_invalid(seen, whole):
         return Pool(key, PoolState.INVALID)
     devices = tuple(
-        _placed(key, device, one, node, labels, number)
+        _placed(key, device, one, node, labels, table)
         for one in seen
         if not one.counters
         for device in one.devices
@@ -196,12 +229,12 @@ def _placed(
     one: ResourceSlice,
     node: str,
     labels: dict[str, str],
-    number: Callable[[DeviceTraits], int],
+    table: TraitsTable,
 ) -> PlacedDevice:
     nodes = device.nodes if device.nodes is not None else one.nodes
     return PlacedDevice(
         id=DeviceId(*key, device.name),
-        traits=number(device.traits),
+        traits=table.of(device.traits),
         here=device.nodes is None or device.nodes.include(node, labels),
         nodes=nodes or Nodes(),
     )

@@ -38,6 +38,13 @@ class Precedence:
         if self.bound is not None:
             self.bound.grow(self._nodes.capacity)
 
+    def recount(self, entries: Iterable[PodEntry]) -> None:
+        """Count anew what bound pods take, of all pods that are counted on a row."""
+        if self.bound is not None:
+            self.bound = Preemptable(self._nodes.capacity)
+            for entry in entries:
+                self.took(entry)
+
     def took(self, entry: PodEntry) -> None:
         """Note that a pod is counted on its row."""
         if self.bound is not None and entry.where is Where.BOUND:
@@ -50,7 +57,7 @@ class Precedence:
 
     def waits(self, entry: PodEntry) -> None:
         """Note that a pod waits: its nomination counts."""
-        self.nominated.add(entry)
+        self.nominated.add(entry, entry.nominated)
 
     def waits_no_more(self, entry: PodEntry, goes_to: str = "") -> None:
         """Note that a pod does not wait any more; it keeps the name of its nomination."""
@@ -63,7 +70,7 @@ class Precedence:
         self.waits_no_more(entry)
         entry.nominated = node
         if entry.where is Where.WAITING:
-            self.nominated.add(entry)
+            self.nominated.add(entry, node)
 
     def may_go(self, gang: GangEntry) -> None:
         """Note that the gang's binds are settled: its pods may be victims from now on."""
@@ -84,5 +91,5 @@ class Precedence:
         entry = pods.get(change.uid)
         if entry is None or entry.gang is None:
             return set()
-        entry.gang.failed, entry.gang.last_failure = True, change.message
+        entry.gang.memory.failed, entry.gang.memory.last_failure = True, change.message
         return {entry.gang.key}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -9,9 +10,9 @@ import numpy as np
 
 from quorate.core.model import HostPort, Node
 from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.codes import CodeColumn
 from quorate.core.state.device_views import DeviceViews
 from quorate.core.state.devices import Devices
-from quorate.core.state.encoding import CodeColumn
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.special_claims import DELEGATED
@@ -25,8 +26,7 @@ class Snapshot:
     ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
     others overcommitted a node, and is DELEGATED where devices are given instead. ``scored`` is
     int64[n, 2]: cpu and memory in use as scores count. ``unschedulable`` is bool[n]. All arrays are
-    read-only. Where ``is_live``, what is assumed in the cluster meanwhile shows in ``free`` and
-    ``scored``; elsewhere they are copies.
+    read-only; they are the cluster's own, which nobody changes while a decision lasts.
     """
 
     table: NodeTable
@@ -37,7 +37,6 @@ class Snapshot:
     allocatable: Ints
     free: Ints
     scored: Ints
-    is_live: bool
     alive: Mask
     unschedulable: Mask
     attributes_version: int
@@ -52,12 +51,11 @@ class Snapshot:
         views: DeviceViews,
     ) -> Snapshot:
         """Show the nodes as they are; ``free`` is copied only where devices are given instead."""
-        table.widen()
         rows, width = len(table), len(table.resources.names)
         free, scored = table.free[:rows, :width], table.scored[:rows]
         delegated = sorted(table.resources.columns.keys() & devices.backed.keys())
         if delegated:
-            free, scored = free.copy(order="F"), scored.copy()
+            free = free.copy(order="F")
         for column in (table.resources.columns[name] for name in delegated):
             free[table.allocatable[:rows, column] == 0, column] = DELEGATED
         return cls(
@@ -69,7 +67,6 @@ class Snapshot:
             allocatable=_read_only(table.allocatable[:rows, :width]),
             free=_read_only(free),
             scored=_read_only(scored),
-            is_live=not delegated,
             alive=_read_only(table.alive[:rows]),
             unschedulable=_read_only(table.unschedulable[:rows]),
             attributes_version=table.attributes_version,
@@ -102,10 +99,14 @@ class Snapshot:
         """Return the codes of the label's value (-1: absent); the values are strings."""
         return self.table.label(key)
 
+    def labels_at(self, row: int) -> Mapping[str, str]:
+        """Return the labels of the node at ``row``."""
+        return self.table.labels_at(row)
+
     def sizes(self, resource: str) -> Ints:
         """Return int64[n]: how much of a resource the nodes list."""
         column = self.table.resources.columns.get(resource)
-        if column is None or column >= self.allocatable.shape[1]:
+        if column is None:
             return np.zeros(len(self), np.int64)
         found: Ints = self.allocatable[:, column]
         return found

@@ -57,14 +57,14 @@ def requests_of(
     wanted: list[Wanted] = []
     mappings: list[Mapping] = []
     for resource in sorted(resources):
-        lasting: list[Wanted | None] = [
-            None if one.brief else _request(index, one, resource, 0)
+        lasting = {
+            index: found
             for index, one in enumerate(containers)
-        ]
+            if not one.brief and (found := _request(index, one, resource, 0)) is not None
+        }
         mappings += [
             Mapping(containers[index].name, resource, found.name)
-            for index, found in enumerate(lasting)
-            if found is not None
+            for index, found in lasting.items()
         ]
         brief, reused = _of_brief(containers, resource, lasting)
         largest = max(brief, key=lambda one: one.devices, default=None)  # the first of equals
@@ -73,12 +73,12 @@ def requests_of(
             replaces = largest is not None and one.request in asked
             mappings.append(one._replace(request=largest.name) if replaces and largest else one)
         wanted += [largest] if largest is not None else []
-        wanted += [one for one in lasting if one is not None]
+        wanted += lasting.values()
     return tuple(sorted(wanted)), tuple(mappings)
 
 
 def _of_brief(
-    containers: tuple[ContainerDevices, ...], resource: str, lasting: list[Wanted | None]
+    containers: tuple[ContainerDevices, ...], resource: str, lasting: dict[int, Wanted]
 ) -> tuple[list[Wanted], list[Mapping]]:
     """Return what init containers that end ask for beyond what they may use, and their mappings."""
     wanted: list[Wanted] = []
@@ -88,8 +88,8 @@ def _of_brief(
         if not one.brief or not amount:
             continue
         reused = 0
-        for later in lasting[index:]:
-            if later is not None and reused < amount:
+        for place, later in lasting.items():
+            if place >= index and reused < amount:
                 reused += later.devices
                 mappings.append(Mapping(one.name, resource, later.name))
         found = _request(index, one, resource, reused) if reused < amount else None

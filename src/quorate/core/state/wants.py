@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
+from quorate.core import policy
 from quorate.core.model import LabelSelector, Pod, SelectorTerm
 from quorate.core.model.storage import (
     READ_WRITE_ONCE_POD,
@@ -21,6 +24,7 @@ from quorate.core.model.storage import (
 )
 from quorate.core.state.storage import Storage
 from quorate.core.state.volume_counts import VolumeId
+from quorate.core.state.volume_users import User, volumes_of
 
 ZONE_LABELS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -81,7 +85,7 @@ class UnboundWant(NamedTuple):
     shareable: bool = False
 
 
-class Wants(NamedTuple):
+class Wants(msgspec.Struct, frozen=True, cache_hash=True):
     """All that the volume rules read of a pod.
 
     ``bound`` is in the pod's order, ``unbound`` from small to large. ``new`` is how many volumes
@@ -103,14 +107,20 @@ def wants_of(pod: Pod, storage: Storage) -> Wants | None:
     user = storage.users.get(pod.uid)
     if user is None:
         return None
-    problems = problems_of(pod, storage)
-    if problems:
-        return Wants(problems=problems)
+    if user.uses.wants is None:
+        problems = problems_of(pod, storage)
+        if problems:
+            return Wants(problems=problems)  # these name the pod, so that they are its own
+        user.uses.wants = _wants(pod, user, storage)
+    return user.uses.wants
+
+
+def _wants(pod: Pod, user: User, storage: Storage) -> Wants:
     claims = _claims(pod, storage)
     new: dict[str, int] = {}
     shared: list[VolumeId] = []
     for volume_id in user.ids:
-        if storage.id_users[volume_id] > 1:
+        if len(storage.sharers[volume_id]) > 1:
             shared.append(volume_id)
         else:
             new[volume_id[0]] = new.get(volume_id[0], 0) + 1
@@ -147,6 +157,8 @@ def unbound_claims(pod: Pod, storage: Storage) -> list[Claim]:
 
 def problems_of(pod: Pod, storage: Storage) -> tuple[Problem, ...]:
     """Return why no node can take the pod: the first finding of each rule, in the rules' order."""
+    if volumes_of(pod) > policy.VOLUMES_PER_POD_MAX:
+        return tuple(_too_many(rule, pod) for rule in (RESTRICTIONS, LIMITS, BINDING, ZONE))
     found = (
         _missing(pod, storage),
         _limits_problem(pod, storage),
@@ -215,6 +227,13 @@ def _kept(claim: Claim, storage: Storage) -> str:
         if meant and volume.storage_class == claim.storage_class and fits_claim(volume, claim):
             return name
     return storage.kept_for.get(claim.key, "")
+
+
+def _too_many(rule: str, pod: Pod) -> Problem:
+    most = policy.VOLUMES_PER_POD_MAX
+    text = f"pod has {volumes_of(pod)} claims and disks, and may have {most}"
+    detail = f"spec.volumes of pod {pod.name} has {volumes_of(pod)} claims and disks, and may have"
+    return Problem(rule, "too many", text, f"{detail} {most}")
 
 
 def _missing(pod: Pod, storage: Storage) -> Problem | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
-from quorate.lint.rules import gangs, groups, objects, pods, shape
+from quorate.lint.rules import gangs, groups, objects, pods, shape, volcano
 
 Check = Callable[[Manifests], Iterator[Finding]]
 
@@ -43,6 +43,7 @@ RULES = (
     Rule(groups.invalid, ("podgroup-invalid", "min-invalid"), "a PodGroup that cannot be used"),
     Rule(groups.min_not_positive, ("min-not-positive",), "a min that makes no gang"),
     Rule(groups.timeout, ("timeout-out-of-range",), "a timeout that does not count"),
+    Rule(volcano.ignored_fields, ("podgroup-field-ignored",), "a field that does not count"),
     Rule(groups.without_pods, ("podgroup-without-pods",), "a PodGroup that no pod names"),
     Rule(gangs.mixed_eras, ("label-era-mixed",), "pods and PodGroup of different APIs"),
     Rule(
@@ -51,6 +52,7 @@ RULES = (
         "a PodGroup that is not there",
     ),
     Rule(gangs.min_above_replicas, ("min-above-replicas",), "fewer pods than the gang needs"),
+    Rule(volcano.min_by_task, ("min-task-above-replicas",), "fewer pods than a task needs"),
     Rule(gangs.min_available, ("min-available-disagrees",), "labels that disagree on min"),
     Rule(
         gangs.schedulers,

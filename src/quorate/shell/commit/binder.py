@@ -21,8 +21,9 @@ import msgspec
 import structlog
 
 from quorate.core.changes import BindFailed, BindFailure, PodBound
+from quorate.core.journal import entry_of
 from quorate.core.plan.plan import Bind, GangBinds
-from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
+from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 from quorate.shell.clock import Clock
 from quorate.shell.commit.trying import TRANSIENT, Backoff
 from quorate.shell.kube.client import KubeClient
@@ -254,7 +255,11 @@ class Binder:
 
 def _binding(job: _Job) -> dict[str, object]:
     bind, gang, seals = job
-    annotations = {ATTEMPT: gang.attempt, ATTEMPT_SIZE: str(gang.size)}
+    annotations = {
+        ATTEMPT: gang.attempt,
+        ATTEMPT_SIZE: str(gang.size),
+        GANG: entry_of(gang.key),
+    }
     if seals:
         annotations[STARTED] = "true"
     return {

@@ -32,7 +32,8 @@ _STATE_BYTES_MAX: Final = 1 << 32
 _LEFT_OUT: Final = {
     ("Cluster", "_handlers"),  # methods: a new cluster has its own
     ("Cluster", "device_views"),  # it follows from the rest
-    ("Scheduler", "_masks"),  # answers that are kept: they are found again
+    ("Planner", "_masks"),  # answers that are kept: they are found again
+    ("Planner", "_searches"),  # generators under way: see ``capture``
 }
 
 Value = Any
@@ -162,7 +163,12 @@ class _Reader:
     """Reads in the order in which ``_Writer`` wrote, so that numbers mean the same."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._ready: dict[type, object] = {Scheduler: scheduler, Cluster: scheduler.cluster}
+        planner = scheduler.planner
+        self._ready: dict[type, object] = {
+            Scheduler: scheduler,
+            Cluster: scheduler.cluster,
+            type(planner): planner,
+        }
         self._objects: list[Any] = []
         self._containers: dict[int, Any] = {}
         self._made = 0

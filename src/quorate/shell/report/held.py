@@ -15,7 +15,7 @@ from quorate.dialects import by_name
 from quorate.dialects.fields import format_time
 from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
 
-HELD, RELEASED = "SlotHeld", "SlotReleased"
+HELD, NOT_HELD, RELEASED = "SlotHeld", "SlotNotHeld", "SlotReleased"
 
 
 class HeldNote(NamedTuple):
@@ -32,23 +32,30 @@ class HeldNotes:
     """Remembers what was said of each gang."""
 
     def __init__(self) -> None:
-        self._said: dict[GangKey, str] = {}
+        self._said: dict[GangKey, tuple[str, str]] = {}
+        """The reason and the sentence of the last Event about each gang."""
 
     def news(self, gang: GangEntry, held: str, holds: Holds) -> HeldNote | None:
         """Return what is to be said now; ``held`` is the explanation's sentence."""
-        before = self._said.get(gang.key, "")
+        reason_before, before = self._said.get(gang.key, ("", ""))
         member = next((entry.pod for entry in gang.members.values() if entry.node), None)
         if held == before or member is None:
             return None
         if not held:
             del self._said[gang.key]
+            if reason_before == NOT_HELD:
+                return None
             note = "no room is held for replacements any more"
             return HeldNote(member, RELEASED, note, _annotations(gang.key), _object_of(gang))
-        self._said[gang.key] = held
+        not_held = holds.not_held(gang.key)
+        ends_s = [hold.until_s for hold in holds.of(gang.key)]
+        reason = HELD if ends_s else NOT_HELD
+        self._said[gang.key] = reason, held
         annotations = _annotations(gang.key)
-        until_s = max(hold.until_s for hold in holds.of(gang.key))
-        annotations[HELD_UNTIL] = format_time(until_s)
-        return HeldNote(member, HELD, held, annotations, _object_of(gang))
+        if not ends_s and not_held is not None:
+            ends_s = [not_held.until_s]
+        annotations[HELD_UNTIL] = format_time(max(ends_s, default=0.0))
+        return HeldNote(member, reason, held, annotations, _object_of(gang))
 
     def forget(self, key: GangKey) -> None:
         """Forget a gang that is gone."""

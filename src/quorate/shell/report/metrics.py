@@ -15,6 +15,7 @@ from prometheus_client import (
 
 from quorate.core.guard import Answer
 from quorate.core.invariants import Invariant
+from quorate.core.quarantine import STAGES
 from quorate.core.reasons import GangState, Reason
 
 
@@ -45,6 +46,13 @@ class Metrics:
         self.unverified = self._counter(
             "unverified_plans", "Plans that failed verification and were not sent.", []
         )
+        self.defects = self._counter(
+            "contained_defects",
+            "Defects of quorate's own that cost one gang or object its turn, by stage.",
+            ["stage"],
+        )
+        for stage in STAGES:
+            self.defects.labels(stage)
         self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
         self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
         self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])

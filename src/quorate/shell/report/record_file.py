@@ -12,7 +12,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -34,8 +34,11 @@ def default_path(pid: int) -> Path:
 @asynccontextmanager
 async def written_when_asked(
     recorder: Recorder, path: str, expected: tuple[type[Exception], ...]
-) -> AsyncIterator[None]:
-    """Write the recording at each signal, and when the body raises what is not ``expected``."""
+) -> AsyncIterator[Callable[[], None]]:
+    """Write the recording at each signal, and when the body raises what is not ``expected``.
+
+    Yields what writes it too, in a thread of its own.
+    """
     target = Path(path) if path else default_path(os.getpid())
     writes: set[asyncio.Task[None]] = set()
 
@@ -50,7 +53,7 @@ async def written_when_asked(
     if listens:
         loop.add_signal_handler(SIGNAL, start)
     try:
-        yield
+        yield start
     except Exception as error:
         if not isinstance(error, expected):
             _write(recorder.frames(), target)

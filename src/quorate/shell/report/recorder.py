@@ -130,6 +130,7 @@ class Recorder:
             return
         try:
             state = capture(self._scheduler)
+            self._scheduler.forget_answers()  # so that whoever goes on from here goes on alike
             first = recording.frame(
                 Checkpoint(state=state, changes=self._changes, decisions=self._decisions)
             )

@@ -15,6 +15,7 @@ from functools import partial
 from quorate.core.explain import Explainer
 from quorate.core.model import GangKey, Pod, PodShape
 from quorate.core.plan.plan import Preemption, Victim
+from quorate.core.pod_words import priority_words
 from quorate.core.reasons import Explanation, GangState, Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.gangs import GangEntry, Where, key_of
@@ -233,9 +234,10 @@ class Reporter:
         """Write the condition and the Event of each waiting member whose sentence is new."""
         now_s = self._clock.wall_s()
         starting = explanation.reason in (Reason.NONE, Reason.STARTING)
+        of_gang = {gang.spec.warning if gang.spec else "", priority_words(gang), ""}
         for entry in gang.members.values():
             pod = entry.pod
-            for warning in {pod.warning, gang.spec.warning if gang.spec else ""} - {""}:
+            for warning in (of_gang | {pod.warning}) - {""}:
                 self._warn(gang.key, pod, warning)
             if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
                 self._said.pop(pod.uid, None)

@@ -14,15 +14,18 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
+from quorate.core import policy
 from quorate.core.changes import PodChanged
-from quorate.core.model import Owner, Pod, PodShape
+from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodShape
 from quorate.core.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
-from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, STARTED
+from quorate.dialects.hold_time import FOR_NOBODY
+from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 from quorate.shell.watch import pod_shape, pod_volumes
 from quorate.shell.watch.pod_claims import pod_claims
+from quorate.shell.watch.pod_limits import bounded, bounded_uses
 from quorate.shell.watch.pod_wire import (
     Condition,
     Metadata,
@@ -71,7 +74,8 @@ class PodDecoder:
 
     def __init__(self, owned: frozenset[str]) -> None:
         self._owned = owned
-        self._shapes: dict[tuple[object, ...], PodShape] = {}
+        self._shapes: dict[tuple[object, ...], tuple[PodShape, str]] = {}
+        """By the bytes that say it: a shape within all bounds, and the first field above one."""
         self._canonical: dict[PodShape, PodShape] = {}
 
     def decode(self, raw: bytes) -> PodChanged:
@@ -105,28 +109,34 @@ class PodDecoder:
             (group.pod_group_name or "") if group else "",
         )
         said = self._resolve(facts, owned)
+        shape, above = self._shape(meta, spec, status, rules=owned or not node)
+        claims, device_claims, more = _claims(meta, spec, status)
+        excess = above or more
+        is_held = bool(excess) and owned and not node
+        owner = _owner(meta.owner_references, labels) if meta.owner_references else None
         return Pod(
             uid=meta.uid,
             namespace=meta.namespace,
             name=meta.name,
             scheduler=scheduler,
-            shape=self._shape(meta, spec, status, rules=owned or not node),
+            shape=PodShape() if is_held else shape,
             created_s=_created_s(meta),
             node=node,
             phase=(status and status.phase) or "Pending",
             priority=spec.priority or 0,
-            claims=pod_volumes.claims(meta.name, spec.volumes) if spec.volumes else (),
-            device_claims=pod_claims(spec, status) if is_set(spec.resource_claims) else (),
+            claims=claims,
+            device_claims=device_claims,
             labels=tuple(sorted(labels.items())),
             gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
             terminating=meta.deletion_timestamp is not None,
             membership=said.membership,
-            owner=_owner(meta.owner_references, labels) if meta.owner_references else None,
-            defect=said.defect,
-            defect_reason=said.defect_reason,
-            warning=said.warning,
+            owner=owner,
+            defect=said.defect or (excess if is_held else ""),
+            defect_reason=said.defect_reason or (Reason.POD_INVALID.value if is_held else ""),
+            warning=said.warning or ("" if is_held else excess) or _of_hold(said, owner),
             attempt=annotations.get(ATTEMPT, ""),
             attempt_size=_attempt_size(annotations),
+            bound_for=annotations.get(GANG, ""),
             started=STARTED in annotations,
             hold_s=said.hold_s,
             refusal=_refusal(status) if node and status is not None else "",
@@ -134,6 +144,7 @@ class PodDecoder:
             start_time=(status and status.start_time) or "",
             preempted=meta.deletion_timestamp is not None and _is_preempted(status),
             never_preempts=spec.preemption_policy == "Never",
+            priority_class=(said.membership and spec.priority_class_name) or "",
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -144,9 +155,12 @@ class PodDecoder:
         said = resolve(facts)
         return said if owned else Resolution(said.membership)
 
-    def _shape(self, meta: Metadata, spec: Spec, status: Status | None, *, rules: bool) -> PodShape:
-        """Return the shape. Of a foreign pod on a node its ``rules`` are of no interest.
+    def _shape(
+        self, meta: Metadata, spec: Spec, status: Status | None, *, rules: bool
+    ) -> tuple[PodShape, str]:
+        """Return the shape, and what is above a bound and not in it.
 
+        Of a foreign pod on a node its ``rules`` are of no interest.
         So the pods of a DaemonSet, each of which names its node in an affinity, share one shape.
         """
         disks = pod_volumes.disks(spec.volumes) if spec.volumes else ()
@@ -157,18 +171,18 @@ class PodDecoder:
             *_neighbours_key(meta, spec, rules=rules),
             *_room_key(spec, resized),
         )
-        shape = self._shapes.get(key)
-        if shape is None:
-            made = (
+        found = self._shapes.get(key)
+        if found is None:
+            whole = (
                 pod_shape.pod_shape(spec, resized, disks, meta.namespace, meta.labels or _NOTHING)
                 if rules
                 else pod_shape.taken(spec, resized, disks, meta.namespace)
             )
             _make_room(self._shapes)
             _make_room(self._canonical)
-            shape = self._canonical.setdefault(made, made)
-            self._shapes[key] = shape
-        return shape
+            made, above = bounded(whole)
+            found = self._shapes[key] = self._canonical.setdefault(made, made), above
+        return found
 
     def _defective(self, raw: bytes, defect: str) -> Pod:
         """Return what can be said of a pod that cannot be decoded as a whole."""
@@ -198,8 +212,28 @@ class PodDecoder:
             defect_reason=Reason.POD_INVALID.value,
             attempt=annotations.get(ATTEMPT, ""),
             attempt_size=_attempt_size(annotations),
+            bound_for=annotations.get(GANG, ""),
             started=STARTED in annotations,
         )
+
+
+def _of_hold(said: Resolution, owner: Owner | None) -> str:
+    return FOR_NOBODY if said.hold_s and owner is None else ""
+
+
+def _claims(
+    meta: Metadata, spec: Spec, status: Status | None
+) -> tuple[tuple[ClaimUse, ...], tuple[PodClaim, ...], str]:
+    """Return a pod's claims of volumes and of devices, and what is above a bound and left out."""
+    of_volumes = pod_volumes.claims(meta.name, spec.volumes) if spec.volumes else ()
+    of_devices = pod_claims(spec, status) if is_set(spec.resource_claims) else ()
+    if not (of_volumes or of_devices):
+        return (), (), ""
+    most = policy.VOLUMES_PER_POD_MAX
+    of_volumes, volumes_said = bounded_uses(of_volumes, "spec.volumes", most)
+    most = policy.DEVICE_CLAIMS_PER_POD_MAX
+    of_devices, devices_said = bounded_uses(of_devices, "spec.resourceClaims", most)
+    return of_volumes, of_devices, volumes_said or devices_said
 
 
 def _rules_key(spec: Spec) -> tuple[object, ...]:

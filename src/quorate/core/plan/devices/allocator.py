@@ -3,37 +3,29 @@
 Source: kube-scheduler 1.36's structured allocator ("incubating"): claims, requests and devices one
 after the other, depth first; pools by driver and name, slices by name, devices as listed. In: a
 kind of node and what is asked. Out: positions of devices. Calls nothing but rules.
+
+The search keeps its own stack, counts the devices that it looks at, and can be interrupted. Of
+devices that are alike it tries one: if that leads nowhere, none of the others does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from quorate.core.model.devices import DeviceTraits
-from quorate.core.model.taints import tolerates
-from quorate.core.plan.devices.constraints import Constraint
-from quorate.core.plan.devices.expressions import Broken, Expressions
-from quorate.core.plan.devices.shares import Consumed, consumption, fits
-from quorate.core.plan.devices.used import Place, Used
-from quorate.core.state.device_asks import SCORE_OF_FIRST, Choice, ClaimAsk, Request
-from quorate.core.state.pools import Kind, KindDevice, PoolState
+from quorate.core import policy
+from quorate.core.plan.devices.cel_programs import Broken
+from quorate.core.plan.devices.seen import ChoiceKey, SeenDevice, SeenKind
+from quorate.core.plan.devices.taken import Pick, StoppedError, Taken, Tally, Wanted
+from quorate.core.plan.devices.used import Place
+from quorate.core.state.device_asks import SCORE_OF_FIRST, Choice, ClaimAsk
+from quorate.core.state.pools import PoolState
+from quorate.core.steps import Steps
 
-RESULTS_MAX = 32
-"""AllocationResultsMaxSize: devices of one claim."""
-STEPS_MAX = 200_000
-"""kube-scheduler gives up after ten seconds; so many steps take about one."""
-
-
-class Pick(NamedTuple):
-    """A chosen device by its place in the kind, for which choice of which request."""
-
-    pool: int
-    device: int
-    request: int
-    choice: int
-    consumed: Consumed
+_LOOKS_AT_ONCE = 256
+"""So many devices are looked at before it is asked if steps are left."""
 
 
 class Found(NamedTuple):
@@ -41,24 +33,6 @@ class Found(NamedTuple):
 
     claims: tuple[tuple[Pick, ...], ...]
     score: int
-
-
-def allocate(
-    claims: tuple[ClaimAsk, ...], kind: Kind, traits: list[DeviceTraits], expressions: Expressions
-) -> Found | Broken | None:
-    """Return devices for all claims; None when there are none, ``Broken`` when it cannot be said.
-
-    ``traits`` are those of all devices, by the number in the kind.
-    """
-    search = _Search(claims, kind, traits, expressions)
-    try:
-        return search.run()
-    except _StoppedError as stopped:
-        return Broken(str(stopped))
-
-
-class _StoppedError(Exception):
-    """The search cannot go on: an expression is broken, or it takes too long."""
 
 
 class _Outcome(Enum):
@@ -69,231 +43,236 @@ class _Outcome(Enum):
 
 
 @dataclass(slots=True)
-class _Wanted:
-    """A choice, how many devices it takes, and which they are if it takes all."""
+class _Level:
+    """A device that is to be chosen: the one number ``got`` of a choice."""
 
-    choice: Choice
-    count: int
-    everything: list[Place] | None
+    key: ChoiceKey
+    wanted: Wanted
+    got: int
+    next: Place
+    """Devices before this one were tried."""
+    taken: Place | None = None
+    failed: set[tuple[int, SeenDevice]] = field(default_factory=set)
+    """Devices that lead nowhere, with their pools: others that are alike lead nowhere either."""
 
 
-class _Search:
+@dataclass(slots=True)
+class _List:
+    """A list of choices of which one is to be made; ``key`` is the one that is being tried."""
+
+    key: ChoiceKey
+    only_too_many: bool = True
+
+
+class Search:
+    """The search for devices of claims on one kind of node. ``run`` it until there is an answer."""
+
     def __init__(
-        self,
-        claims: tuple[ClaimAsk, ...],
-        kind: Kind,
-        traits: list[DeviceTraits],
-        expressions: Expressions,
+        self, claims: tuple[ClaimAsk, ...], kind: SeenKind, numbers: dict[ChoiceKey, int]
     ) -> None:
-        self.claims = claims
-        self.kind = kind
-        self.traits = traits
-        self.expressions = expressions
-        self.picks: list[list[Pick]] = [[] for _ in claims]
-        self.constraints = [[Constraint(one) for one in claim.constraints] for claim in claims]
-        self.wanted: dict[tuple[int, int, int], _Wanted] = {}
-        self.selectable: dict[tuple[int, int, int, int, int], bool] = {}
-        self.used = Used()
-        self.steps = 0
+        """Prepare to search; ``numbers`` are those of choices among the verdicts of looks."""
+        self._claims = claims
+        self._kind = kind
+        self._numbers = numbers
+        # What a constraint of different values admits depends on the order of what was tried.
+        self._skips_alike = not any(one.distinct for claim in claims for one in claim.constraints)
+        self._wanted: dict[ChoiceKey, Wanted] = {}
+        self._tally = Tally()
+        self._taken = Taken(claims, kind, self._tally)
+        self._stack: list[_Level | _List] = []
+        self._claim = 0
+        """The claim at which the last outcome arose."""
+        self._counted = 0
+        """Looks for which steps were taken."""
+        self._work = self._run()
 
-    def run(self) -> Found | Broken | None:
-        for number, claim in enumerate(self.claims):
-            at_least = 0
-            for index, request in enumerate(claim.requests):
-                counts = []
-                for which, choice in enumerate(request.choices):
-                    found = self._size(number, index, which, choice)
-                    self.wanted[number, index, which] = found
-                    counts.append(found.count)
-                at_least += min(counts)
-            if at_least > RESULTS_MAX:
-                raise _StoppedError(
-                    f"number of requested devices {at_least} exceeds the claim limit of "
-                    f"{RESULTS_MAX}"
-                )
-        if self._place(0, 0, None, 0, (0, 0)) is _Outcome.DONE:
-            return Found(tuple(tuple(picks) for picks in self.picks), self._score())
-        if any(pool.state is PoolState.INVALID for pool in self.kind):
+    def run(self, steps: Steps | None = None) -> Found | Broken | None:
+        """Return devices for all claims; None when there are none, ``Broken`` when it is unknown.
+
+        Raises ``OutOfStepsError``: call it again to go on. Not to be called after an answer.
+        """
+        while True:
+            if steps is not None:
+                steps.expect()
+            try:
+                next(self._work)
+            except StopIteration as over:
+                answer: Found | Broken | None = over.value
+                return answer
+            except StoppedError as stopped:
+                return Broken(str(stopped))
+            finally:
+                self._count(steps)
+
+    def _count(self, steps: Steps | None) -> None:
+        if steps is not None:
+            steps.take(1 + (self._tally.looks - self._counted) // policy.DEVICE_LOOKS_PER_STEP)
+        self._counted = self._tally.looks
+
+    def _run(self) -> Generator[None, None, Found | Broken | None]:
+        """Do all of the work; yield now and then. Returns the answer."""
+        yield from self._size_all()
+        outcome = self._descend(0, 0, None, 0, (0, 0))
+        while outcome is not _Outcome.DONE and (outcome is None or self._stack):
+            if self._tally.looks >= self._counted + _LOOKS_AT_ONCE:
+                yield
+            top = self._stack[-1]
+            if outcome is None:
+                assert isinstance(top, _Level), "a list is left with an outcome"
+                outcome = self._try_next(top)
+                continue
+            if outcome is _Outcome.TOO_MANY and top.key[0] < self._claim:
+                outcome = _Outcome.NOT  # each claim may have so many devices
+            if isinstance(top, _List):
+                outcome = self._next_choice(top, outcome)
+            else:
+                outcome = self._after_failure(top, outcome)
+        if outcome is _Outcome.DONE:
+            return Found(tuple(tuple(picks) for picks in self._taken.picks), self._score())
+        if any(pool.state is PoolState.INVALID for pool in self._kind):
             return Broken("invalid resource pools were encountered")
         return None
 
     def _score(self) -> int:
         lists = {
             (number, pick.request, pick.choice)
-            for number, picks in enumerate(self.picks)
+            for number, picks in enumerate(self._taken.picks)
             for pick in picks
-            if self.claims[number].requests[pick.request].is_list
+            if self._claims[number].requests[pick.request].is_list
         }
         return sum(SCORE_OF_FIRST - choice for _, _, choice in lists)
 
-    def _size(self, number: int, index: int, which: int, choice: Choice) -> _Wanted:
-        """Return how many devices a choice takes; for all devices, those that match."""
-        if choice.wanted.count is not None:
-            return _Wanted(choice, choice.wanted.count, None)
-        everything = []
-        for at, pool in enumerate(self.kind):
+    # How many devices each choice takes
+
+    def _size_all(self) -> Iterator[None]:
+        most = policy.DEVICES_PER_CLAIM_MAX
+        for number, claim in enumerate(self._claims):
+            at_least = 0
+            for index, request in enumerate(claim.requests):
+                counts = []
+                for which, choice in enumerate(request.choices):
+                    key = number, index, which
+                    everything: list[Place] | None = None
+                    if choice.wanted.count is None:
+                        everything = []
+                        yield from self._all_devices(key, choice, everything)
+                    count = len(everything) if everything is not None else choice.wanted.count or 0
+                    self._wanted[key] = Wanted(choice, self._numbers[key], count, everything)
+                    counts.append(count)
+                    self._tally.note()
+                at_least += min(counts, default=0)
+            if at_least > most:
+                raise StoppedError(
+                    f"number of requested devices {at_least} exceeds the claim limit of {most}"
+                )
+
+    def _all_devices(self, key: ChoiceKey, choice: Choice, found: list[Place]) -> Iterator[None]:
+        """Find the devices that match a choice."""
+        for at, pool in enumerate(self._kind):
             if pool.state is not PoolState.GOOD:
                 words = "being updated" if pool.state is PoolState.INCOMPLETE else "invalid"
-                raise _StoppedError(
+                raise StoppedError(
                     f"request {choice.wanted.name}: asks for all devices, but resource pool "
                     f"{pool.label} is currently {words}"
                 )
             for device, one in enumerate(pool.devices):
-                if self._is_selectable((number, index, which), (at, device), choice) and (
-                    self._share((at, device), one, choice) is not None
-                ):
-                    everything.append((at, device))
-        return _Wanted(choice, len(everything), everything)
+                self._tally.note()
+                if self._tally.looks >= self._counted + _LOOKS_AT_ONCE:
+                    yield
+                if self._taken.may_have(key, choice, self._numbers[key], (at, device), one):
+                    found.append((at, device))
 
-    def _place(
+    # The search
+
+    def _descend(
         self, number: int, index: int, which: int | None, got: int, start: Place
-    ) -> _Outcome:
-        """Choose the device number ``got`` of a request's choice, and everything after it.
+    ) -> _Outcome | None:
+        """Go on to the next device that has to be chosen; return an outcome when there is none.
 
-        ``which`` None means that a choice has to be made; devices before ``start`` were tried.
+        ``got`` devices of a request's choice are chosen; ``which`` None means that the choice has
+        to be made. Devices before ``start`` were tried.
         """
-        self.steps += 1
-        if self.steps > STEPS_MAX:
-            raise _StoppedError("the search for devices was cut short: it took too many steps")
-        if number >= len(self.claims):
-            return _Outcome.DONE
-        requests = self.claims[number].requests
-        if index >= len(requests):
-            after = self._place(number + 1, 0, None, 0, (0, 0))
-            return _Outcome.NOT if after is _Outcome.TOO_MANY else after
-        if which is None and requests[index].is_list:
-            return self._first_of_list(number, index, requests[index])
-        key = number, index, which or 0
-        wanted = self.wanted[key]
-        if wanted.everything == []:
-            return _Outcome.NOT  # all devices are at least one
-        if got >= wanted.count:
-            return self._place(number, index + 1, None, 0, (0, 0))
-        if len(self.picks[number]) + wanted.count - got > RESULTS_MAX:
-            return _Outcome.TOO_MANY
-        if wanted.everything is not None:
-            return self._with_device(key, wanted, got, wanted.everything[got], must=True)
-        return self._with_any_device(key, wanted, got, start)
-
-    def _with_any_device(
-        self, key: tuple[int, int, int], wanted: _Wanted, got: int, start: Place
-    ) -> _Outcome:
-        admin = bool(wanted.choice.wanted.admin)
-        for place in self._places(start):
-            one = self.kind[place[0]].devices[place[1]]
-            if self.used.holds(place, one, key[0], admin=admin):
+        while True:
+            self._claim = number
+            if number >= len(self._claims):
+                return _Outcome.DONE
+            requests = self._claims[number].requests
+            if index >= len(requests):
+                number, index, which, got, start = number + 1, 0, None, 0, (0, 0)
                 continue
-            if not self._is_selectable(key, place, wanted.choice):
+            key = number, index, which or 0
+            if not requests[index].choices:
+                return _Outcome.NOT
+            if which is None and requests[index].is_list:
+                self._stack.append(_List(key))
+            which = key[2]
+            wanted = self._wanted[key]
+            if wanted.everything == []:
+                return _Outcome.NOT  # "all devices" means at least one
+            if got >= wanted.count:
+                index, which, got, start = index + 1, None, 0, (0, 0)
                 continue
-            outcome = self._with_device(key, wanted, got, place, must=False)
-            if outcome is not _Outcome.NOT:
-                return outcome
-        return _Outcome.NOT
-
-    def _first_of_list(self, number: int, index: int, request: Request) -> _Outcome:
-        only_too_many = True
-        for which in range(len(request.choices)):
-            outcome = self._place(number, index, which, 0, (0, 0))
-            if outcome is _Outcome.DONE:
-                return outcome
-            only_too_many &= outcome is _Outcome.TOO_MANY
-        return _Outcome.TOO_MANY if only_too_many else _Outcome.NOT
-
-    def _places(self, start: Place) -> list[Place]:
-        """Return the places from ``start`` on, in pools that may be used."""
-        return [
-            (at, device)
-            for at in range(start[0], len(self.kind))
-            if self.kind[at].state is PoolState.GOOD
-            for device in range(start[1] if at == start[0] else 0, len(self.kind[at].devices))
-        ]
-
-    def _is_selectable(self, key: tuple[int, int, int], place: Place, choice: Choice) -> bool:
-        """Whether the device matches the selectors of class and request, and is for this node."""
-        known = self.selectable.get((*key, *place))
-        if known is None:
-            one = self.kind[place[0]].devices[place[1]]
-            of_class, own = choice.device_class.selectors, choice.wanted.selectors
-            known = (
-                self._all_match(f"class {choice.device_class.name}", of_class, one.traits)
-                and self._all_match(f"request {choice.wanted.name}", own, one.traits)
-                and one.here
-            )
-            self.selectable[(*key, *place)] = known
-        return known
-
-    def _all_match(self, owner: str, selectors: tuple[str, ...], number: int) -> bool:
-        for index, expression in enumerate(selectors):
-            answer = self.expressions.matches(expression, number, self.traits[number])
-            if isinstance(answer, Broken):
-                raise _StoppedError(f"{owner}: selector #{index}: {answer}")
-            if not answer:
-                return False
-        return True
-
-    def _share(self, place: Place, one: KindDevice, choice: Choice) -> Consumed | None:
-        """Return what the choice takes of the device's capacity; None when that is too much."""
-        traits = self.traits[one.traits]
-        taken = consumption(traits, choice.wanted.capacity)
-        if taken is None:
+            if len(self._taken.picks[number]) + wanted.count - got > policy.DEVICES_PER_CLAIM_MAX:
+                return _Outcome.TOO_MANY
+            if wanted.everything is not None:
+                start = wanted.everything[got]
+            self._stack.append(_Level(key, wanted, got, start))
             return None
-        used = dict(one.shares or ()), *self.used.shares(place)
-        return taken if fits(traits, taken, *used) else None
 
-    def _with_device(
-        self, key: tuple[int, int, int], wanted: _Wanted, got: int, place: Place, *, must: bool
-    ) -> _Outcome:
-        """Take one device and go on; give it back when that leads nowhere."""
-        number, index, which = key
-        one = self.kind[place[0]].devices[place[1]]
-        traits = self.traits[one.traits]
-        if self.used.holds(place, one, number, admin=bool(wanted.choice.wanted.admin)):
-            return _Outcome.NOT
-        consumed = self._share(place, one, wanted.choice)
-        if consumed is None:
-            return _Outcome.NOT
-        consumes = self.used.consumes(place, one, traits)
-        if consumes and not self.used.take_counters(place[0], self.kind[place[0]], traits):
-            return _Outcome.NOT
-        outcome = _Outcome.NOT
-        if self._admitted(key, wanted, traits, must=must):
-            self.used.take(place, number, traits, consumed)
-            shared = consumed if traits.shareable else ()
-            self.picks[number].append(Pick(*place, index, which, shared))
-            outcome = self._place(number, index, which, got + 1, (place[0], place[1] + 1))
-            if outcome is _Outcome.DONE:
-                return outcome
-            self.picks[number].pop()
-            self.used.give(place, number, traits)
-            for constraint in self.constraints[number]:
-                constraint.remove(*self._names(key, wanted))
-        if consumes:
-            self.used.give_counters(place[0], traits)
+    def _next_choice(self, level: _List, outcome: _Outcome) -> _Outcome | None:
+        """Try the next choice of a list; return the outcome of the list after the last."""
+        number, index, which = level.key
+        level.only_too_many &= outcome is _Outcome.TOO_MANY
+        if which + 1 < len(self._claims[number].requests[index].choices):
+            level.key = number, index, which + 1
+            return self._descend(number, index, which + 1, 0, (0, 0))
+        self._stack.pop()
+        self._claim = number
+        return _Outcome.TOO_MANY if level.only_too_many else _Outcome.NOT
+
+    def _after_failure(self, level: _Level, outcome: _Outcome) -> _Outcome | None:
+        """Give a device back that led nowhere; go on with another one if that may help."""
+        place = level.taken
+        assert place is not None, "a level is left with its device"
+        one = self._kind[place[0]].devices[place[1]]
+        self._taken.give_back()
+        level.taken = None
+        if outcome is _Outcome.NOT and level.wanted.everything is None:
+            if self._skips_alike and self._taken.used.is_untouched(place):
+                level.failed.add((place[0], one))
+            return None
+        self._stack.pop()
+        self._claim = level.key[0]
         return outcome
 
-    def _names(self, key: tuple[int, int, int], wanted: _Wanted) -> tuple[str, str]:
-        request = self.claims[key[0]].requests[key[1]]
-        return request.name, wanted.choice.label(request)
+    def _try_next(self, level: _Level) -> _Outcome | None:
+        """Take the next device that may be taken, and go on from there; None: nothing is said yet.
 
-    def _admitted(
-        self, key: tuple[int, int, int], wanted: _Wanted, traits: DeviceTraits, *, must: bool
-    ) -> bool:
-        """Whether taints are tolerated and all constraints hold; these then count the device."""
-        tolerations = wanted.choice.wanted.tolerations
-        for taint in traits.taints:
-            blocks = taint.effect in ("NoSchedule", "NoExecute")
-            if blocks and not tolerates(tolerations, taint):
-                return False
-        names = self._names(key, wanted)
-        constraints = self.constraints[key[0]]
-        for index, constraint in enumerate(constraints):
-            if not constraint.add(*names, traits):
-                for counted in constraints[:index]:
-                    counted.remove(*names)
-                if must:
-                    raise _StoppedError(
-                        f"request {wanted.choice.wanted.name}: cannot add a device because a "
-                        "claim constraint would not be satisfied"
-                    )
-                return False
-        return True
+        Where there is none, nothing was found.
+        """
+        number, index, which = level.key
+        wanted = level.wanted
+        at, device = level.next
+        while at < len(self._kind):
+            pool = self._kind[at]
+            if pool.state is not PoolState.GOOD or device >= len(pool.devices):
+                at, device = at + 1, 0
+                continue
+            self._tally.note()
+            one, place = pool.devices[device], (at, device)
+            level.next = at, device + 1
+            leads_nowhere = level.failed and (at, one) in level.failed
+            if leads_nowhere and self._taken.used.is_untouched(place):
+                device += 1
+                continue
+            if self._taken.take(level.key, wanted, place, one):
+                level.taken = place
+                return self._descend(number, index, which, level.got + 1, level.next)
+            if wanted.everything is not None:
+                break
+            device += 1
+            if self._tally.looks >= self._counted + _LOOKS_AT_ONCE:
+                return None
+        self._stack.pop()
+        self._claim = number
+        return _Outcome.NOT

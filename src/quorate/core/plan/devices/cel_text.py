@@ -1,139 +1,94 @@
-"""Rewrite a CEL expression about a device so that the library can evaluate it.
+"""Rewrite a CEL expression about a device so that the library can evaluate it, if that is cheap.
 
 Kubernetes extends CEL: an unknown domain of ``device.attributes`` and ``device.capacity`` is an
 empty map, ``cel.bind(x, A, B)`` names a value, ``.?`` and ``[?]`` select optionally. The library
-knows none of these, so they become calls of functions (``expressions`` provides them), and a bind
+knows none of these, so they become calls of functions (``cel_programs`` provides them), and a bind
 becomes ``[A].map(x, B)[0]``. Everything else passes through as it is written.
+
+The library has no bound of its own. So what evaluating takes at most is added up on the way
+(``cel_cost``), and an expression that may take too much is refused, as kube-apiserver does.
 """
 
 from __future__ import annotations
 
-import re
+from typing import NamedTuple
 
-_TOKEN = re.compile(
-    r"(?P<space>\s+|//[^\n]*)"
-    r"|(?P<text>[rRbB]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\""
-    r"|'(?:\\.|[^\\'\n])*'|\"(?:\\.|[^\\\"\n])*\"))"
-    r"|(?P<number>(?:0[xX][0-9a-fA-F]+|[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)[uU]?)"
-    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<sign>\.\?|\[\?|&&|\|\||[=!<>]=|.)",
-    re.DOTALL,
-)
+from quorate.core import policy
+from quorate.core.plan.devices import cel_cost
+from quorate.core.plan.devices.cel_cost import ALL_MAPS, DEVICE, MACROS, ONE_MAP, Part
+from quorate.core.plan.devices.cel_names import MAPS, CelError, Token, tokens_of
+
 _OPERATORS = frozenset({"in"})
 _CLOSING = {"(": ")", "[": "]", "[?": "]", "{": "}"}
-_DEPTH_MAX = 100
-STEPS_MAX = 1_000_000
-"""kube-apiserver's bound of what a selector may cost (CELSelectorExpressionMaxCost)."""
-_MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
-_WIDTH = 64
-"""How long a list is taken to be that is not written out: texts of devices have 64 bytes."""
-
-MAPS = {"attributes": "attributes_of", "capacity": "capacity_of"}
 OPTIONAL = "optional_of"
+_WHOLE_DEVICE = 2
+"""To hand all of a device over is like so many look-ups."""
 
 
-class CelError(ValueError):
-    """An expression that cannot be read."""
+class Rewritten(NamedTuple):
+    """An expression for the library; ``cost`` is what an evaluation may take (``cel_cost``).
 
-
-def rewrite(expression: str) -> str:
-    """Return an expression of equal meaning for the library. Raises ``CelError``."""
-    return _Rewriter(_tokens(expression)).run()
-
-
-def names_only(expression: str) -> bool:
-    """Whether all keys of the device's maps that it can look at stand in its text.
-
-    Then attributes whose names do not occur there cannot change the answer. It is told by what is
-    allowed: maps are only looked up in, by literal keys, and only these functions are called.
+    That is beside ``lookups``: so often all attributes, or capacities, may be handed over.
     """
-    tokens = [("sign", ""), *_tokens(expression), ("sign", ""), ("sign", "")]
-    texts = [text for _, text in tokens]
-    maps = {texts[i + 2] for i, text in enumerate(texts[:-3]) if text == "bind"}
-    for i, (kind, text) in enumerate(tokens):
-        before, after = texts[i - 1], texts[i + 1] if i + 1 < len(texts) else ""
-        if text == "{" or (kind == "text" and "\\" in text):
-            return False
-        if kind == "word" and after == "(" and text not in _HARMLESS:
-            return False
-        is_index = text == "[?" or (text == "[" and (tokens[i - 1][0] == "word" or before in "])"))
-        if is_index and before != "in" and (tokens[i + 1][0] != "text" or texts[i + 2] != "]"):
-            return False
-        if text == "in" and after != "[" and tokens[i - 1][0] != "text":
-            return False
-        is_map = kind == "word" and before != "." and text in maps and before != "("
-        is_map = is_map or (text == "device" and before != ".")
-        is_map = is_map or (text in MAPS and before == "." and texts[i - 2] == "device")
-        if is_map and after not in _LOOKS_UP and before != "in":
-            return False
-        if text == "]" and texts[i - 3] in MAPS and after not in _LOOKS_UP:
-            is_bound = after == "," and texts[i - 9] == "bind"
-            if not is_bound and texts[i - 6] != "in":
-                return False
-    return True
+
+    text: str
+    tokens: int
+    cost: int
+    lookups: int
 
 
-_LOOKS_UP = frozenset({".", ".?", "[", "[?"})
-_HARMLESS = frozenset(
-    {
-        "bind",
-        "compareTo",
-        "contains",
-        "endsWith",
-        "has",
-        "isGreaterThan",
-        "isLessThan",
-        "isQuantity",
-        "isSemver",
-        "lowerAscii",
-        "matches",
-        "orValue",
-        "quantity",
-        "semver",
-        "startsWith",
-        "upperAscii",
-    }
-)
+def rewrite(expression: str) -> Rewritten:
+    """Return an expression of equal meaning for the library.
 
-
-def _tokens(expression: str) -> list[tuple[str, str]]:
-    tokens = []
-    for match in _TOKEN.finditer(expression):
-        kind = match.lastgroup or "sign"
-        if kind != "space":
-            tokens.append((kind, match.group()))
-    return tokens
+    Raises ``CelError``: it cannot be read, or is too long or too expensive.
+    """
+    return _Rewriter(tokens_of(expression)).run()
 
 
 class _Rewriter:
     """Copies tokens; the operands are read as a primary with its suffixes."""
 
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+    def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
         self._commas = 0
         """Of the part that was copied last."""
+        self._names = {"device": DEVICE}
+        """What names stand for, in the part that is being copied."""
         self._times = 1
         """How often the part that is being copied may be evaluated."""
-        self._steps = 0
+        self._cost = 0
+        self._lookups = 0
+        self._is_whole = False
+        """Whether it looks at the device otherwise than by a domain."""
 
-    def run(self) -> str:
-        text = self._until(frozenset())
+    def run(self) -> Rewritten:
+        text = self._until(frozenset()).text
         if self._at < len(self._tokens):
             raise CelError(f"unexpected {self._tokens[self._at][1]!r}")
-        return text
+        lookups = self._lookups + _WHOLE_DEVICE * self._is_whole
+        cost = self._cost - self._lookups * cel_cost.LOOKUP_MAX
+        return Rewritten(text, max(len(self._tokens), 1), cost, lookups)
+
+    def _spend(self, cost: int) -> None:
+        self._cost += cost * self._times
+        if self._cost > policy.CEL_COST_MAX:
+            raise CelError(
+                f"it may cost more than {policy.CEL_COST_MAX} tenths of a microsecond to evaluate"
+            )
 
     def _peek(self, ahead: int = 0) -> str:
         at = self._at + ahead
         return self._tokens[at][1] if at < len(self._tokens) else ""
 
-    def _until(self, ends: frozenset[str]) -> str:
-        """Copy up to one of the closing signs, which stays."""
+    def _until(self, ends: frozenset[str]) -> Part:
+        """Copy up to one of the closing signs, which stays. Any operator may join its operands."""
         self._depth += 1
-        if self._depth > _DEPTH_MAX:
+        if self._depth > policy.CEL_DEPTH_MAX:
             raise CelError("it is nested too deeply")
-        parts = []
+        texts: list[str] = []
+        operands: list[Part] = []
         commas = 0
         while self._at < len(self._tokens):
             kind, text = self._tokens[self._at]
@@ -142,16 +97,24 @@ class _Rewriter:
             if kind == "sign" and text in (")", "]", "}"):
                 break
             if (kind in ("word", "text", "number") and text not in _OPERATORS) or text in _CLOSING:
-                parts.append(self._operand())
+                operands.append(self._operand())
+                texts.append(operands[-1].text)
             else:
                 self._at += 1
+                self._spend(1)
                 commas += text == ","
-                parts.append(text)
+                texts.append(text)
         self._depth -= 1
         self._commas = commas
-        return " ".join(parts)
+        if len(operands) == 1:
+            return operands[0]._replace(text=" ".join(texts))
+        size = sum(one.size for one in operands)
+        self._spend(size // 25)
+        width = sum(one.width for one in operands)
+        inner = max((one.inner for one in operands), default=1)
+        return Part(" ".join(texts), size, width, inner)
 
-    def _inside(self) -> str:
+    def _inside(self) -> Part:
         """Copy a bracketed part without its brackets."""
         opening = self._peek()
         self._at += 1
@@ -161,37 +124,65 @@ class _Rewriter:
         self._at += 1
         return inner
 
-    def _arguments(self) -> list[str]:
-        """Copy the arguments of a call, one by one."""
-        self._at += 1
-        found = []
-        while self._peek() not in (")", ""):
-            found.append(self._until(frozenset({","})))
-            if self._peek() == ",":
-                self._at += 1
-        if self._peek() != ")":
+    def _argument(self) -> Part:
+        """Copy an argument of a call, and step over the comma behind it."""
+        found = self._until(frozenset({","}))
+        if self._peek() == ",":
+            self._at += 1
+        elif self._peek() != ")":
             raise CelError("')' is missing")
+        return found
+
+    def _arguments(self) -> list[Part]:
+        """Copy the arguments of a call up to its end."""
+        found = []
+        while self._peek() != ")":
+            found.append(self._argument())
         self._at += 1
         return found
 
-    def _repeated(self, function: str, width: int) -> list[str]:
-        """Copy the arguments of a method, which a macro evaluates for each element of its list.
+    def _call(self, name: str, target: Part | None = None) -> Part:
+        """Copy a call of a function, or of a method of ``target``."""
+        self._at += 1
+        arguments = self._arguments()
+        of = arguments if target is None else [target, *arguments]
+        cost, value = cel_cost.call(name, of)
+        if name == "matches" and len(of) == 2:
+            compiling = cel_cost.pattern(self._last_argument())
+            cost += compiling + of[0].size * (1 + compiling // 1000)
+        self._spend(cost)
+        texts = ", ".join(one.text for one in arguments)
+        dot = f"{target.text}." if target is not None else ""
+        return value._replace(text=f"{dot}{name}({texts})")
 
-        What would take too long is refused before it is tried, as kube-apiserver does.
-        """
-        if function not in _MACROS:
-            return self._arguments()
-        before = self._times
-        self._times *= max(width, 1)
-        self._steps += self._times
-        if self._steps > STEPS_MAX:
-            raise CelError(f"it may take more than {STEPS_MAX} steps")
-        found = self._arguments()
-        self._times = before
-        return found
+    def _last_argument(self) -> str:
+        """Return the text that was the last argument of the call before this place."""
+        before, (kind, text) = self._tokens[self._at - 3][1], self._tokens[self._at - 2]
+        if kind != "text" or before not in ("(", ","):
+            raise CelError("the pattern of matches has to be written out")
+        return text
 
-    def _operand(self) -> str:
+    def _macro(self, name: str, target: Part) -> Part:
+        """Copy a macro, whose body is evaluated for each element of its target."""
+        self._at += 1
+        times, names = self._times, self._names
+        texts = []
+        while self._peek(1) == "," and self._tokens[self._at][0] == "word":
+            texts.append(self._peek())
+            self._names = {**self._names, texts[-1]: target.element}
+            self._at += 2
+        self._times *= max(target.width, 1)
+        arguments = self._arguments()
+        self._times, self._names = times, names
+        body = arguments[-1] if arguments else Part("")
+        cost, value = cel_cost.macro(name, target, body)
+        self._spend(cost)
+        inside = ", ".join([*texts, *(one.text for one in arguments)])
+        return value._replace(text=f"{target.text}.{name}({inside})")
+
+    def _operand(self) -> Part:
         kind, text = self._tokens[self._at]
+        self._spend(1)
         if kind != "sign":
             self._at += 1
             if kind == "word" and text == "cel" and self._peek() == "." and self._peek(1) == "bind":
@@ -200,52 +191,92 @@ class _Rewriter:
             if kind == "word" and text == "device" and self._peek() == ".":
                 return self._suffixes(self._of_device())
             if kind == "word" and self._peek() == "(":
-                return self._suffixes(f"{text}({', '.join(self._arguments())})")
-            return self._suffixes(text)
-        closing, inner = _CLOSING[text], self._inside()
-        width = self._commas + bool(inner) if text == "[" else _WIDTH
-        return self._suffixes(f"{text}{inner}{closing}", width)
+                return self._suffixes(self._call(text))
+            self._is_whole |= text == "device"
+            size = len(text) if kind == "text" else 1
+            known = self._names.get(text, Part("", size, size, size))
+            return self._suffixes(known._replace(text=text))
+        found = self._inside()
+        width = self._commas + bool(found.text) if text == "[" else found.width
+        found = found._replace(text=f"{text}{found.text}{_CLOSING[text]}", width=width)
+        if text == "[":
+            found = found._replace(inner=found.size)
+        return self._suffixes(found)
 
-    def _bind(self) -> str:
-        arguments = self._arguments() if self._peek() == "(" else []
-        if len(arguments) != 3:
-            raise CelError("cel.bind takes three arguments")
-        name, value, body = arguments
-        return f"[{value}].map({name}, {body})[0]"
+    def _bind(self) -> Part:
+        """Copy ``(name, value, body)``: the value is named in the body."""
+        wrong = CelError("cel.bind takes three arguments")
+        if self._peek() != "(" or self._peek(2) != "," or self._tokens[self._at + 1][0] != "word":
+            raise wrong
+        name = self._peek(1)
+        self._at += 3
+        value = self._argument()
+        names, self._names = self._names, {**self._names, name: value}
+        rest = self._arguments()
+        self._names = names
+        if len(rest) != 1:
+            raise wrong
+        self._spend(value.size // 10 + rest[0].size // 10)
+        return rest[0]._replace(text=f"[{value.text}].map({name}, {rest[0].text})[0]")
 
-    def _of_device(self) -> str:
+    def _of_device(self) -> Part:
         """Read ``device.attributes[E]`` and ``device.attributes.name``."""
-        function = MAPS.get(self._peek(1))
-        if function is None:
-            return "device"
-        if self._peek(2) == "[":
+        name = self._peek(1)
+        if name not in MAPS:
+            self._is_whole = True
+            return DEVICE._replace(text="device")
+        self._at += 2
+        looked_up = ""
+        if self._peek() == "[":
+            looked_up = self._inside().text
+        elif self._peek() == "." and self._peek(2) != "(" and self._is_word(1):
+            looked_up = f'"{self._peek(1)}"'
             self._at += 2
-            return f"{function}({self._inside()})"
-        is_name = self._at + 3 < len(self._tokens) and self._tokens[self._at + 3][0] == "word"
-        if self._peek(2) == "." and is_name and self._peek(4) != "(":
-            name = self._peek(3)
-            self._at += 4
-            return f'{function}("{name}")'
-        return "device"
+        if not looked_up:
+            self._is_whole = True
+            self._spend(ALL_MAPS.size // 100)
+            return ALL_MAPS._replace(text=f"device.{name}")
+        self._lookups += self._times
+        self._spend(cel_cost.LOOKUP_MAX)
+        return ONE_MAP._replace(text=f"{MAPS[name]}({looked_up})")
 
-    def _suffixes(self, text: str, width: int = _WIDTH) -> str:
+    def _is_word(self, ahead: int) -> bool:
+        at = self._at + ahead
+        return at < len(self._tokens) and self._tokens[at][0] == "word"
+
+    def _suffixes(self, found: Part) -> Part:
         while True:
             match self._peek():
                 case "." if self._at + 1 < len(self._tokens):
                     name = self._peek(1)
                     self._at += 2
-                    text = f"{text}.{name}"
-                    if self._peek() == "(":
-                        text = f"{text}({', '.join(self._repeated(name, width))})"
-                    width = width if name in ("map", "filter") else _WIDTH
+                    if self._peek() != "(":
+                        self._spend(found.size // 100)
+                        found = found.element._replace(text=f"{found.text}.{name}")
+                    elif name in MACROS:
+                        found = self._macro(name, found)
+                    else:
+                        found = self._call(name, found)
                 case "[":
-                    text = f"{text}[{self._inside()}]"
+                    inside = self._inside().text
+                    self._spend(found.size // 100)
+                    found = found.element._replace(text=f"{found.text}[{inside}]")
                 case ".?":
-                    text = f'{OPTIONAL}({text}, "{self._peek(1)}")'
+                    text = f'{OPTIONAL}({found.text}, "{self._peek(1)}")'
                     self._at += 2
+                    found = self._optional(found, text)
                 case "[?":
-                    text = f"{OPTIONAL}({text}, {self._inside()})"
+                    found = self._optional(
+                        found, f"{OPTIONAL}({found.text}, {self._inside().text})"
+                    )
                 case "{":
-                    text = f"{text}{{{self._inside()}}}"
+                    inner = self._inside()
+                    size = found.size + inner.size
+                    found = Part(f"{found.text}{{{inner.text}}}", size, size, size)
                 case _:
-                    return text
+                    return found
+
+    def _optional(self, found: Part, text: str) -> Part:
+        cost, _ = cel_cost.call("", [found])
+        self._spend(cost)
+        return found.element._replace(text=text)

@@ -6,6 +6,8 @@ value for each request.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from quorate.core.model.devices import Attribute, DeviceConstraint, DeviceTraits
 
 _Value = tuple[str, bool | int | str]
@@ -20,12 +22,15 @@ class Constraint:
         self._value: _Value = ("", "")
         self._by_request: dict[str, _Value] = {}
 
-    def add(self, request: str, label: str, traits: DeviceTraits) -> bool:
-        """Count a device for a request (``label`` with its alternative); False: it may not be."""
+    def add(self, request: str, label: str, values: Mapping[str, Attribute | None]) -> bool:
+        """Count a device for a request (``label`` with its alternative); False: it may not be.
+
+        ``values`` are its attributes by the names that constraints use.
+        """
         if not self._applies(request, label):
             return True
         name = self._written.match or self._written.distinct
-        attribute = look_up(traits, name)
+        attribute = values[name]
         if attribute is None:
             return False
         value = attribute.kind, attribute.value

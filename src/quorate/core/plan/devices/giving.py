@@ -19,14 +19,14 @@ from quorate.core.state.gangs import GangEntry, PodEntry, Where
 from quorate.core.state.special_claims import claim_name, requests_of
 
 
-def assume_devices(
+def hand_out(
     pod_class: PodClass,
     entries: Sequence[PodEntry],
     rows: Sequence[int],
     room: Room,
     cluster: Cluster,
 ) -> list[tuple[Give, ...]]:
-    """Assume the devices that the room gave to these pods; return what each of them needs."""
+    """Hand out the devices that the room gave to these pods; return what each of them needs."""
     if pod_class.ask is None:
         return [()] * len(entries)
     devices = cluster.devices
@@ -39,21 +39,16 @@ def assume_devices(
         for place, name in enumerate(needed):
             key = pod.namespace, name
             claim = devices.claims[key]
-            if place in given:
-                devices.assume(key, given[place], pod.uid)
-            elif claim.allocation is None:
-                allocation = devices.allocation(key)
-                assert allocation is not None, "a claim of a placed pod has devices"
-                devices.assume(key, allocation, pod.uid)
             of = claim.namespace, claim.name, claim.uid
             if claim.allocation is None:
-                mine.append(Give(*of, devices.allocation(key)))
+                allocation = given.get(place) or room.taking.allocation(key)
+                assert allocation is not None, "a claim of a placed pod has devices"
+                mine.append(Give(*of, allocation))
             elif pod.uid not in claim.reserved_for or claim.binding_pending:
                 awaited = claim.allocation.devices if claim.binding_pending else ()
                 mine.append(Give(*of, awaited=awaited))
         if len(needed) in given:
             mine.append(_special(pod, pod_class.ask, row, given[len(needed)], room))
-            devices.assume((pod.namespace, mine[-1].claim), given[len(needed)], pod.uid)
         gives.append(tuple(mine))
     return gives
 

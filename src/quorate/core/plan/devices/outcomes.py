@@ -3,167 +3,169 @@
 Nodes differ in devices' names and serial numbers, and claims look at little of that. So for each
 ask, kinds are first reduced to what the ask can see; then each reduced kind is searched once, and
 what is left after each pod is a kind again. In: asks and codes of kinds. Out: how many pods fit.
+
+All of it takes steps. What was found when they are over is kept, searches under way included, so
+that who asks again next turn goes on where it stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import NamedTuple
+from weakref import WeakValueDictionary
 
+from quorate.core import policy
 from quorate.core.model.devices import DeviceTraits
-from quorate.core.plan.devices.allocator import Found, allocate
-from quorate.core.plan.devices.constraints import look_up
-from quorate.core.plan.devices.expressions import Broken, Expressions
+from quorate.core.plan.devices.allocator import Found, Search
+from quorate.core.plan.devices.cel_programs import Broken
+from quorate.core.plan.devices.expressions import Expressions
+from quorate.core.plan.devices.seen import Looks, SeenDevice, SeenKind
 from quorate.core.quantity import exact
 from quorate.core.state.device_asks import ClaimAsk
 from quorate.core.state.device_views import Kinds
-from quorate.core.state.pools import Kind, KindDevice
+from quorate.core.steps import OutOfStepsError, Steps
 
-PODS_MAX = 256
-"""More pods than any node takes: an ask that uses nothing up fits that often."""
-ASKS_MAX = 512
 Claims = tuple[ClaimAsk, ...]
-
-
-class Step(NamedTuple):
-    """What one more pod gets on a kind, and the reduced kind that is left."""
-
-    found: Found | Broken | None
-    after: int
+_DEVICES_PER_STEP = 32
+_STEPS_OF_SEARCH = 3
+"""What a search takes that finds its devices at once."""
+AskKey = tuple[object, ...]
+"""The ask, and which of its claims are meant."""
 
 
 class Outcomes:
-    """Outcomes by ask, for the kinds and traits of one cluster."""
+    """Outcomes by ask, for the kinds of one cluster. Of too many the ask used longest ago goes."""
 
     def __init__(self) -> None:
         self.expressions = Expressions()
-        self._asked: dict[Claims, Asked] = {}
+        self._asked: dict[AskKey, Asked] = {}
+        """In the order of their last use."""
         self._kinds: Kinds | None = None
+        self._weight = 0
 
-    def of(self, claims: Claims, kinds: Kinds, traits: list[DeviceTraits]) -> Asked:
-        """Return what is known for these claims; ``traits`` are those that kinds number."""
-        if self._kinds is not kinds or len(self._asked) > ASKS_MAX:
-            self._asked, self._kinds = {}, kinds
-        found = self._asked.get(claims)
+    def of(self, key: AskKey, claims: Claims, kinds: Kinds) -> Asked:
+        """Return what is known for these claims, which ``key`` stands for."""
+        if self._kinds is not kinds:
+            self._asked, self._kinds, self._weight = {}, kinds, 0
+        found = self._asked.pop(key, None)
         if found is None:
-            found = self._asked[claims] = Asked(claims, kinds, traits, self.expressions)
+            found = Asked(claims, kinds, self.expressions)
+            self._weight += found.weight
+        while self._asked and (
+            self._weight > policy.DEVICE_OUTCOMES_ASKS_MAX
+            or kinds.remembered > policy.DEVICE_OUTCOMES_MAX
+        ):
+            first = self._asked.pop(next(iter(self._asked)))
+            self._weight -= first.weight
+            kinds.forget(first.number)
+        self._asked[key] = found
         return found
 
 
-class Asked:
-    """The outcomes of one ask."""
+class _Reduced:
+    """A kind of node as an ask sees it, and what was found for one pod more, and for many.
 
-    def __init__(
-        self, claims: Claims, kinds: Kinds, traits: list[DeviceTraits], expressions: Expressions
-    ) -> None:
+    ``after`` is what is left then; None: as much as before.
+    """
+
+    __slots__ = ("__weakref__", "after", "answer", "is_known", "kind", "pods")
+
+    def __init__(self, kind: SeenKind) -> None:
+        self.kind = kind
+        self.is_known = False
+        self.answer: Found | Broken | None = None
+        self.after: _Reduced | None = None
+        self.pods = -1
+
+
+class Asked:
+    """The outcomes of one ask. All of its methods raise ``OutOfStepsError``: ask again."""
+
+    def __init__(self, claims: Claims, kinds: Kinds, expressions: Expressions) -> None:
+        self.number = kinds.new_number()
+        self.weight = 1 + sum(one.weight for one in claims)
         self._claims = claims
         self._kinds = kinds
-        self._traits = traits
-        self._expressions = expressions
-        self._reduced = Kinds()
-        self._of_code: dict[int, int] = {}
-        self._steps: dict[int, Step] = {}
-        self._pods: dict[int, int] = {}
-        self._alike: dict[int, int] = {}
-        self._by_look: dict[tuple[object, ...], int] = {}
+        self._looks = Looks(claims, expressions)
+        self._reduced: WeakValueDictionary[SeenKind, _Reduced] = WeakValueDictionary()
+        self._under_way: dict[_Reduced, Search] = {}
+        """In the order of their last use."""
 
-    def found(self, code: int) -> Found | Broken | None:
+    def found(self, code: int, steps: Steps | None = None) -> Found | Broken | None:
         """Return what one pod gets on nodes of this kind."""
-        return self._step(self._reduce(code)).found
+        return self._search(self._reduce(code, steps), steps).answer
 
-    def pods(self, codes: Iterable[int]) -> list[int]:
+    def pods(self, codes: Iterable[int], steps: Steps | None = None) -> list[int]:
         """Return for each code how many pods fit, one after the other."""
-        return [self._count(self._reduce(code)) for code in codes]
+        return [self._count(self._reduce(code, steps), steps) for code in codes]
 
-    def can_use(self, number: int) -> bool:
-        """Whether devices of the traits with this number match one of the choices."""
-        return any(
-            all(
-                self._expressions.matches(expression, number, self._traits[number]) is True
-                for expression in (*choice.device_class.selectors, *choice.wanted.selectors)
-            )
-            for claim in self._claims
-            for request in claim.requests
-            for choice in request.choices
-        )
+    def seen(self, code: int, steps: Steps | None = None) -> SeenKind:
+        """Return how nodes of this kind look."""
+        return self._reduce(code, steps).kind
 
-    def _count(self, reduced: int) -> int:
-        known = self._pods.get(reduced)
-        if known is not None:
-            return known
-        chain: list[int] = []
+    def _count(self, reduced: _Reduced, steps: Steps | None) -> int:
+        if reduced.pods >= 0:
+            return reduced.pods
+        most = policy.DEVICE_PODS_PER_NODE_MAX
+        chain: list[_Reduced] = []
         at = reduced
-        while len(chain) < PODS_MAX:
-            step = self._step(at)
-            if not isinstance(step.found, Found):
-                break
-            chain.append(at)
-            at = step.after
-        last = 0 if len(chain) < PODS_MAX else PODS_MAX
-        self._pods[at] = last
-        for pods, one in enumerate(reversed(chain), start=1):
-            self._pods.setdefault(one, min(pods + last, PODS_MAX))
-        return self._pods[reduced]
+        while at.pods < 0 and len(chain) < most:
+            if not isinstance(self._search(at, steps).answer, Found):
+                at.pods = 0
+            elif at.after is None:
+                at.pods = most  # it uses nothing up
+            else:
+                chain.append(at)
+                at = at.after
+        if at.pods < 0:
+            reduced.pods = most
+            return most
+        for pods, one in enumerate(reversed(chain), start=at.pods + 1):
+            one.pods = min(pods, most)
+        return reduced.pods
 
-    def _step(self, reduced: int) -> Step:
-        known = self._steps.get(reduced)
+    def _search(self, reduced: _Reduced, steps: Steps | None) -> _Reduced:
+        """Find out what one pod gets."""
+        if reduced.is_known:
+            return reduced
+        search = self._under_way.pop(reduced, None)
+        if search is None:
+            search = Search(self._claims, reduced.kind, self._looks.choices)
+            if steps is not None:
+                steps.take(_STEPS_OF_SEARCH)
+        try:
+            answer = search.run(steps)
+        except OutOfStepsError:
+            if len(self._under_way) >= policy.DEVICE_SEARCHES_MAX:
+                del self._under_way[next(iter(self._under_way))]
+            self._under_way[reduced] = search
+            raise
+        reduced.answer, reduced.is_known = answer, True
+        if isinstance(answer, Found):
+            after = _after(self._claims, reduced.kind, answer)
+            if steps is not None:
+                steps.take(1 + sum(len(pool.devices) for pool in after) // _DEVICES_PER_STEP)
+            if after != reduced.kind:
+                reduced.after = self._of_kind(after)
+        return reduced
+
+    def _reduce(self, code: int, steps: Steps | None) -> _Reduced:
+        of = self._kinds[code]
+        known = of.remembered.get(self.number)
         if known is None:
-            kind = self._reduced.values[reduced]
-            found = allocate(self._claims, kind, self._traits, self._expressions)
-            after = reduced
-            if isinstance(found, Found):
-                after = self._reduced.code(_after(self._claims, kind, found, self._traits))
-            known = self._steps[reduced] = Step(found, after)
+            known = self._of_kind(self._looks.of(of.kind, steps))
+            self._kinds.remember(code, self.number, known)
+        assert isinstance(known, _Reduced), "under its number an ask finds its own"
         return known
 
-    def _reduce(self, code: int) -> int:
-        known = self._of_code.get(code)
-        if known is None:
-            kind = tuple(
-                pool._replace(
-                    devices=tuple(
-                        one._replace(traits=self._first_alike(one.traits)) for one in pool.devices
-                    )
-                )
-                for pool in self._kinds.values[code]
-            )
-            known = self._of_code[code] = self._reduced.code(kind)
-        return known
-
-    def _first_alike(self, number: int) -> int:
-        """Return the first traits that the ask cannot tell from these."""
-        known = self._alike.get(number)
-        if known is None:
-            look = self._look(number, self._traits[number])
-            known = self._alike[number] = self._by_look.setdefault(look, number)
-        return known
-
-    def _look(self, number: int, traits: DeviceTraits) -> tuple[object, ...]:
-        answers = tuple(
-            self._expressions.matches(expression, number, traits)
-            for claim in self._claims
-            for request in claim.requests
-            for choice in request.choices
-            for expression in (*choice.device_class.selectors, *choice.wanted.selectors)
-        )
-        values = tuple(
-            look_up(traits, constraint.match or constraint.distinct)
-            for claim in self._claims
-            for constraint in claim.constraints
-        )
-        return (
-            answers,
-            values,
-            traits.taints,
-            traits.capacity,
-            traits.counters,
-            traits.shareable,
-            traits.driver if values else "",
-        )
+    def _of_kind(self, kind: SeenKind) -> _Reduced:
+        found = self._reduced.get(kind)
+        if found is None:
+            found = self._reduced[kind] = _Reduced(kind)
+        return found
 
 
-def _after(claims: Claims, kind: Kind, found: Found, traits: list[DeviceTraits]) -> Kind:
+def _after(claims: Claims, kind: SeenKind, found: Found) -> SeenKind:
     """Return the kind of node that is left when these devices are taken."""
     pools = [list(pool.devices) for pool in kind]
     left = [dict(pool.counters) for pool in kind]
@@ -173,7 +175,7 @@ def _after(claims: Claims, kind: Kind, found: Found, traits: list[DeviceTraits])
             if request.choices[pick.choice].wanted.admin:
                 continue
             before = pools[pick.pool][pick.device]
-            one = traits[before.traits]
+            one = before.look.traits
             if before.shares is None and not before.used:
                 for use in one.counters:
                     for name, amount in use.counters:
@@ -186,8 +188,8 @@ def _after(claims: Claims, kind: Kind, found: Found, traits: list[DeviceTraits])
 
 
 def _taken(
-    before: KindDevice, traits: DeviceTraits, consumed: tuple[tuple[str, Fraction], ...]
-) -> KindDevice:
+    before: SeenDevice, traits: DeviceTraits, consumed: tuple[tuple[str, Fraction], ...]
+) -> SeenDevice:
     if not traits.shareable:
         return before._replace(used=True)
     total = dict(before.shares or ())

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from quorate.core.model import Allocation, Requirement, SelectorTerm
-from quorate.core.model.devices import DeviceId, DeviceTraits, GivenConfig, GivenDevice
-from quorate.core.plan.devices.allocator import Pick
+from quorate.core.model.devices import DeviceId, GivenConfig, GivenDevice
+from quorate.core.plan.devices.taken import Pick
 from quorate.core.state.device_asks import Choice, ClaimAsk
 from quorate.core.state.pools import PlacedDevice, Pool
 
@@ -21,7 +21,6 @@ def allocation(
     claim: ClaimAsk,
     picks: tuple[Pick, ...],
     pools: tuple[Pool, ...],
-    traits: list[DeviceTraits],
     node: str,
     new_share_id: Callable[[DeviceId], str],
 ) -> Allocation:
@@ -35,7 +34,7 @@ def allocation(
         choice = request.choices[pick.choice]
         one = pools[pick.pool].devices[pick.device]
         placed.append(one)
-        of_device = traits[one.traits]
+        of_device = one.traits.value
         devices.append(
             GivenDevice(
                 request=choice.label(request),
@@ -48,7 +47,7 @@ def allocation(
                 tolerations_text=choice.wanted.tolerations_text,
             )
         )
-    return Allocation(tuple(devices), _nodes(placed, traits, node), _config(claim, picks))
+    return Allocation(tuple(devices), _nodes(placed, node), _config(claim, picks))
 
 
 def share_id(device: DeviceId, number: int) -> str:
@@ -65,14 +64,12 @@ def as_text(amount: Fraction) -> str:
     return f"{-(-amount.numerator * 10**9 // amount.denominator)}n"
 
 
-def _nodes(
-    placed: Sequence[PlacedDevice], traits: list[DeviceTraits], node: str
-) -> tuple[SelectorTerm, ...] | None:
+def _nodes(placed: Sequence[PlacedDevice], node: str) -> tuple[SelectorTerm, ...] | None:
     """Return on which nodes all the devices can be reached; None: on all."""
     expressions: list[Requirement] = []
     fields: list[Requirement] = []
     for one in placed:
-        if one.nodes.name or traits[one.traits].binds_to_node:
+        if one.nodes.name or one.traits.value.binds_to_node:
             return (SelectorTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
         for term in (one.nodes.terms or ())[:1]:
             _add_new(term.expressions, expressions)
@@ -110,8 +107,9 @@ def _config(claim: ClaimAsk, picks: tuple[Pick, ...]) -> tuple[GivenConfig, ...]
         if not config.requests:
             found.append(GivenConfig("FromClaim", (), config.text))
             continue
+        named = frozenset(config.requests)
         for index, request in enumerate(claim.requests):
             choice = request.choices[chosen.get(index, 0)]
-            if request.name in config.requests or choice.label(request) in config.requests:
+            if request.name in named or choice.label(request) in named:
                 found.append(GivenConfig("FromClaim", config.requests, config.text))
     return tuple(found)

@@ -12,48 +12,76 @@ import numpy as np
 
 from quorate.core.model import Allocation, DeviceId
 from quorate.core.plan.devices.allocator import Found
-from quorate.core.plan.devices.expressions import Broken
+from quorate.core.plan.devices.cel_programs import Broken
 from quorate.core.plan.devices.outcomes import Asked, Outcomes
 from quorate.core.plan.devices.results import allocation, share_id
 from quorate.core.state.arrays import Codes, Ints
-from quorate.core.state.device_asks import Ask, HeldClaim
+from quorate.core.state.device_asks import Ask, HeldClaim, held
+from quorate.core.state.device_counts import ClaimKey, DeviceShares, added
 from quorate.core.state.device_views import DeviceViews
-from quorate.core.state.devices import ClaimKey, Consumed, Devices
+from quorate.core.state.devices import Devices
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.pools import Shares
+from quorate.core.steps import Steps
 
 Given = tuple[tuple[int, Allocation], ...]
 """The allocations of one pod, each with the place of its claim among the pod's."""
+_DEVICES_PER_STEP = 16
 
 
 class Taking:
-    """Devices of a room. Nothing here changes the cluster."""
+    """Devices of a room, as long as devices and nodes do not change. It changes neither.
+
+    ``steps`` are those of the turn (None: as many as it takes): what is asked when they are over
+    raises ``OutOfStepsError``, and goes on where it stopped when it is asked again next turn.
+    """
 
     def __init__(
-        self, devices: Devices, views: DeviceViews, nodes: NodeTable, outcomes: Outcomes
+        self,
+        devices: Devices,
+        views: DeviceViews,
+        nodes: NodeTable,
+        outcomes: Outcomes,
+        *,
+        steps: Steps | None = None,
     ) -> None:
         views.refresh(devices, nodes)
+        self.steps = steps
         self._devices = devices
         self._views = views
         self._outcomes = outcomes
-        self._codes: Codes = views.codes.copy()
+        self._codes: Codes = views.lend(views.codes)
         self._used: set[DeviceId] = set()
-        self._shares: dict[DeviceId, dict[str, Consumed]] = {}
+        self._shares: dict[DeviceId, DeviceShares] = {}
         self._shared: dict[ClaimKey, Allocation] = {}
         self._given: dict[tuple[int, int], tuple[Given, ...]] = {}
 
     def copy(self) -> Taking:
         """Return one of its own to try something with."""
         other = Taking.__new__(Taking)
+        other.steps = self.steps
         other._devices, other._views, other._outcomes = self._devices, self._views, self._outcomes
-        other._codes = self._codes.copy()
-        other._used, other._shares = set(self._used), dict(self._shares)
+        other._codes = self._views.lend(self._codes)
+        other._used = set(self._used)
+        other._shares = {device: shares.copy() for device, shares in self._shares.items()}
         other._shared, other._given = dict(self._shared), dict(self._given)
         return other
 
+    def allocation(self, key: ClaimKey) -> Allocation | None:
+        """Return what a claim has in the cluster, or got here if pods may share it.
+
+        What a claim of one pod alone got here is what ``hand_out`` returns for the pod.
+        """
+        return self._shared.get(key) or self._devices.allocation(key)
+
     def held(self, ask: Ask) -> tuple[HeldClaim, ...]:
         """Return the claims that have devices, also those that got them here."""
-        given = [self._shared[c.shared] for c in ask.open if c.shared in self._shared and c.shared]
-        return (*ask.held, *(HeldClaim(one.nodes) for one in given))
+        given = [
+            held(one.requests, self._shared[one.shared])
+            for one in ask.open
+            if one.shared is not None and one.shared in self._shared
+        ]
+        return (*ask.held, *given)
 
     def codes(self, rows: Ints) -> Codes:
         """Return int32[m]: the code of each row's kind, as things are here."""
@@ -63,37 +91,44 @@ class Taking:
     def asked(self, ask: Ask) -> Asked:
         """Return what is known for the claims of an ask that have no devices yet."""
         claims = tuple(one for one in ask.open if one.shared not in self._shared)
-        return self._outcomes.of(claims, self._views.kinds, self._devices.traits)
+        key = ask.id, ask.lacks, *(one.place for one in claims)
+        return self._outcomes.of(key, claims, self._views.kinds)
 
     def is_settled(self, ask: Ask) -> bool:
         """Whether all claims of the ask have devices."""
         return all(one.shared in self._shared for one in ask.open)
 
+    def is_tied(self, ask: Ask) -> bool:
+        """Whether a claim that other pods may use too has no devices yet: where one goes all go."""
+        return any(one.shared and one.shared not in self._shared for one in ask.open)
+
     def pods(self, ask: Ask, rows: Ints) -> Ints:
         """Return int64[m]: how many pods of the ask each of the rows takes, one after the other."""
         codes, index = _distinct(self.codes(rows))
-        found: Ints = np.array(self.asked(ask).pods(codes), np.int64)[index]
+        found: Ints = np.array(self.asked(ask).pods(codes, self.steps), np.int64)[index]
         return found
 
     def found(self, ask: Ask, rows: Ints) -> tuple[Ints, list[Found | Broken | None]]:
         """Return int64[m], an index into the list of what one pod gets on each of the rows."""
         codes, index = _distinct(self.codes(rows))
         asked = self.asked(ask)
-        return index, [asked.found(code) for code in codes]
+        return index, [asked.found(code, self.steps) for code in codes]
 
     def couples(self, ask: Ask) -> bool:
         """Whether a device given to one pod may be missing on another node, or must be shared."""
-        if ask.is_shared and not self.is_settled(ask):
+        if self.is_tied(ask):
             return True
-        several = [
-            pool
-            for key, views in self._views.views_of.items()
-            if views and self._views.is_for_several(key)
-            for pool in self._views.views[min(views)]
-            if pool.key == key
-        ]
         asked = self.asked(ask)
-        return any(asked.can_use(n) for pool in several for n in {d.traits for d in pool.devices})
+        for key in self._devices.shared_pools:
+            views = self._views.views_of.get(key)
+            if not views:
+                continue
+            view = min(views)
+            seen = asked.seen(int(self._codes[view]), self.steps)
+            for pool, one in zip(self._views.views[view], seen, strict=True):
+                if pool.key == key and any(device.look.usable for device in one.devices):
+                    return True
+        return False
 
     def take(self, class_id: int, ask: Ask, rows: Iterable[int], nodes: Iterable[str]) -> bool:
         """Give devices to one pod of the ask on each of the rows; False when there are too few.
@@ -104,12 +139,12 @@ class Taking:
             view = int(self._views.of_row[row])
             mine: list[tuple[int, Allocation]] = []
             open_claims = [one for one in ask.open if one.shared not in self._shared]
-            found = self.asked(ask).found(int(self._codes[view]))
+            found = self.asked(ask).found(int(self._codes[view]), self.steps)
             if not isinstance(found, Found):
                 return False
-            pools, traits = self._views.views[view], self._devices.traits
+            pools = self._views.views[view]
             for claim, picks in zip(open_claims, found.claims, strict=True):
-                given = allocation(claim, picks, pools, traits, node, self._share_id)
+                given = allocation(claim, picks, pools, node, self._share_id)
                 mine.append((claim.place, given))
                 if claim.shared:
                     self._shared[claim.shared] = given
@@ -122,11 +157,12 @@ class Taking:
 
     def _share_id(self, device: DeviceId) -> str:
         """Return an id for one more share of a device, unlike those that it has; it has it then."""
-        known = self._devices.shares(device).keys() | self._shares.get(device, {}).keys()
-        number = len(known)
-        while (made := share_id(device, number)) in known:
+        known = self._devices.share_ids(device)
+        here = self._shares.setdefault(device, DeviceShares())
+        number = len(known) + len(here.by_id)
+        while (made := share_id(device, number)) in known or made in here.by_id:
             number += 1
-        self._shares[device] = {**self._shares.get(device, {}), made: ()}
+        here.put(made, ())
         return made
 
     def hand_out(self, class_id: int, row: int) -> Given:
@@ -137,16 +173,13 @@ class Taking:
         return first
 
     def _use(self, given: Allocation) -> None:
-        used = []
         for one in given.devices:
             if one.admin:
                 continue
-            if not one.share_id:
-                used.append(one.device)
-                continue
-            shares = self._shares.get(one.device, {})
-            self._shares[one.device] = {**shares, one.share_id: one.consumed}
-        self._used.update(used)
+            if one.share_id:
+                self._shares[one.device].put(one.share_id, one.consumed)
+            else:
+                self._used.add(one.device)
 
     def _recode(self, mine: list[tuple[int, Allocation]]) -> None:
         """Find the codes of the views that see the devices that were taken."""
@@ -155,13 +188,17 @@ class Taking:
         def is_used(device: DeviceId) -> bool:
             return device in self._used or devices.is_used(device)
 
-        def shares(device: DeviceId) -> dict[str, Consumed]:
-            here = self._shares.get(device)
-            return {**devices.shares(device), **here} if here else devices.shares(device)
+        def consumed(device: DeviceId) -> Shares | None:
+            before, here = devices.consumed(device), self._shares.get(device)
+            return before if here is None else added(before, here.in_sum())
 
         pools = {(g.device.driver, g.device.pool) for _, one in mine for g in one.devices}
-        for view in {view for pool in pools for view in views.views_of.get(pool, ())}:
-            self._codes[view] = views.kinds.code(views.kind(view, is_used, shares))
+        stale = sorted({view for pool in pools for view in views.views_of.get(pool, ())})
+        for view in stale:
+            self._codes[view] = views.kinds.code(views.kind(view, is_used, consumed))
+        if self.steps is not None:
+            seen = sum(len(pool.devices) for view in stale for pool in views.views[view])
+            self.steps.take(1 + seen // _DEVICES_PER_STEP)
 
 
 def _distinct(codes: Codes) -> tuple[list[int], Ints]:

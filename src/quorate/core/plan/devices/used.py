@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from quorate.core.model.devices import DeviceTraits
+from quorate.core.plan.devices.seen import SeenDevice, SeenPool
 from quorate.core.plan.devices.shares import Consumed
 from quorate.core.quantity import exact
-from quorate.core.state.pools import KindDevice, KindPool
 
 Place = tuple[int, int]
 """Where a device is: its pool, and its place in it."""
@@ -21,13 +21,17 @@ class Used:
         self._shares: dict[Place, list[Consumed]] = {}
         self._counters: dict[int, dict[tuple[str, str], Fraction]] = {}
 
-    def holds(self, place: Place, one: KindDevice, claim: int, *, admin: bool) -> bool:
+    def holds(self, place: Place, one: SeenDevice, claim: int, *, admin: bool) -> bool:
         """Whether a claim cannot have the device because it is in use.
 
         With ``admin`` only the claim itself must not have it already.
         """
         claims = self._claims_of.get(place, ())
         return claim in claims if admin else one.used or bool(claims)
+
+    def is_untouched(self, place: Place) -> bool:
+        """Whether no claim of this search has the device, nor a share of it."""
+        return not (self._claims_of.get(place) or place in self._shares)
 
     def shares(self, place: Place) -> list[dict[str, Fraction]]:
         """Return what each share of the device taken here consumes."""
@@ -50,12 +54,13 @@ class Used:
         if not shares:
             del self._shares[place]
 
-    def consumes(self, place: Place, one: KindDevice, traits: DeviceTraits) -> bool:
+    def consumes(self, place: Place, one: SeenDevice) -> bool:
         """Whether taking the device takes counters: a further share of one takes none."""
+        traits = one.look.traits
         is_shared = traits.shareable and (one.shares is not None or place in self._shares)
         return bool(traits.counters) and not is_shared
 
-    def take_counters(self, at: int, pool: KindPool, traits: DeviceTraits) -> bool:
+    def take_counters(self, at: int, pool: SeenPool, traits: DeviceTraits) -> bool:
         """Count what a device consumes; False, and nothing counted, when the pool has too little.
 
         Every counter of the pool is looked at: one that others overdrew stops all.

@@ -1,19 +1,18 @@
 """The rules that a node must pass, one file each, named as kube-scheduler's plugins are.
 
 Each file has ``judge(pod_class, room)``: a verdict on every node for one more pod of the class, or
-None where kube-scheduler would skip the rule. What ``ATTRIBUTE_RULES`` say is kept until a node
+None where kube-scheduler would skip the rule. What the rules of ``masks`` say is kept until a node
 changes; the others look at what runs where, and at what the cycle has placed. To add a rule: one
 file, and a row in ``RULES``. NodeName needs no file: a pod that names its node is bound to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from quorate.core.plan.devices.outcomes import Outcomes
 from quorate.core.plan.filters import (
     dynamic_resources,
     inter_pod_affinity,
@@ -29,6 +28,7 @@ from quorate.core.plan.filters import (
     volume_restrictions,
     volume_zone,
 )
+from quorate.core.plan.filters.masks import AttributeMasks as AttributeMasks
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PodClass
@@ -61,60 +61,10 @@ RULES: dict[str, Rule] = {
 }
 """In kube-scheduler's order: a node is ruled out by the first one that it fails."""
 FIRST_RULES = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
-ATTRIBUTE_RULES = (*FIRST_RULES, "NodeDeclaredFeatures")
 VOLUME_RULES = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
 """Of interest only to pods that use claims or disks."""
 _COUNTED = (*VOLUME_RULES, "PodTopologySpread", "InterPodAffinity")
 """Rules that a number of slots does not express: they say whether one more pod may come."""
-_Kept = TypeVar("_Kept")
-_Version = tuple[int, int, int]
-_KEPT_MAX = 2_000
-
-
-class AttributeMasks:
-    """Which nodes pass the attribute rules, by class, kept until a node's attributes change."""
-
-    def __init__(self) -> None:
-        self._kept: dict[object, tuple[_Version, Any]] = {}
-        self.outcomes = Outcomes()
-        """What claims get on kinds of nodes; kept as long."""
-
-    @staticmethod
-    def version_of(room: Room, *, images: bool = False) -> _Version:
-        """Return what differs whenever labels or taints (or ``images``) do, or there are others."""
-        version = room.snapshot.table.images_version if images else 0
-        return room.snapshot.attributes_version, version, len(room.snapshot)
-
-    def of(self, pod_class: PodClass, room: Room) -> Mask:
-        """Return bool[n]: alive nodes that pass every attribute rule for the class."""
-
-        def make() -> Mask:
-            mask = room.snapshot.alive.copy()
-            for _, verdict in verdicts(pod_class, room, ATTRIBUTE_RULES):
-                mask &= verdict.codes == 0
-            return mask
-
-        return self.kept(room, ("mask", pod_class.base), make)
-
-    def kept(
-        self, room: Room, key: object, make: Callable[[], _Kept], *, images: bool = False
-    ) -> _Kept:
-        """Return what ``make`` returns from the nodes' labels and taints, and the ``key``.
-
-        With ``images`` it may look at these too. It is made once; nobody may write to it.
-        """
-        version = self.version_of(room, images=images)
-        known = self._kept.get(key)
-        if known is not None and known[0] == version:
-            found: _Kept = known[1]
-            return found
-        if len(self._kept) > _KEPT_MAX:
-            self._kept.clear()
-        found = make()
-        if isinstance(found, np.ndarray):
-            found.setflags(write=False)
-        self._kept[key] = version, found
-        return found
 
 
 def verdicts(
@@ -159,11 +109,15 @@ def fits_alone(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mas
 
     Together with ``open_to`` that is where ``pod_slots`` has a slot.
     """
-    mask, free = room.mask(pod_class), room.free
-    mask, free = (mask.copy(), free) if rows is None else (mask[rows], free[rows])
+    if rows is None:
+        mask, free = room.mask(pod_class).copy(), room.free
+    else:
+        mask, free = room.masks.on(pod_class, room, rows.tolist()), room.free[rows]
     if "NodeResourcesFit" not in pod_class.profile.disabled:
         for column, amount in pod_class.checked:
             mask &= free[:, column] >= amount
+        if pod_class.missing:
+            mask[:] = False
     if pod_class.shape.host_ports and "NodePorts" not in pod_class.profile.disabled:
         mask &= ~node_ports.taken(pod_class, room, rows)
     return mask
@@ -174,7 +128,9 @@ def fits_on(pod_class: PodClass, room: Room, row: int, free: Sequence[int]) -> b
     if not room.mask(pod_class)[row]:
         return False
     disabled = pod_class.profile.disabled
-    if "NodeResourcesFit" not in disabled and any(free[c] < a for c, a in pod_class.checked):
+    if "NodeResourcesFit" not in disabled and (
+        pod_class.missing or any(free[c] < a for c, a in pod_class.checked)
+    ):
         return False
     if not pod_class.shape.host_ports or "NodePorts" in disabled:
         return True

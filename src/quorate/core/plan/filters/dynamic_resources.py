@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quorate.core.model import SelectorTerm
-from quorate.core.plan.devices.expressions import Broken
+from quorate.core.plan.devices.cel_programs import Broken
 from quorate.core.plan.filters.node_affinity import matches_term
 from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected
 from quorate.core.state.arrays import Ints, Mask
@@ -26,6 +26,8 @@ CANNOT_ALLOCATE = Refusal("cannot allocate all claims", resolvable=False)
 NOT_AVAILABLE = Refusal("resourceclaim not available on the node", resolvable=False)
 LEFT_OVER = Refusal("cannot schedule extended resource claim", resolvable=False)
 NOT_LISTED = Refusal("cannot fit resource", resolvable=False)
+_REFUSALS = (CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED)
+_CODES_MAX = 127
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -36,33 +38,36 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     if ask.problem:
         return rejected(ask.problem, len(room.free))
     codes = np.zeros(len(room.free), np.int8)
-    refusals = [CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED]
+    refusals = {one: code for code, one in enumerate(_REFUSALS, start=1)}
     for part, rows in by_nodes(ask, room):
         codes[rows] = _codes(part, rows, room, refusals)
     if ask.extended is not None:
-        codes[_lack_any(ask.extended.unbacked, room)] = refusals.index(NOT_LISTED) + 1
+        codes[_lack_any(ask.extended.unbacked, room)] = refusals[NOT_LISTED]
         if ask.extended.is_left_over:
-            codes[:] = refusals.index(LEFT_OVER) + 1
+            codes[:] = refusals[LEFT_OVER]
     return Verdict(codes, tuple(refusals))
 
 
 def _codes(
-    ask: Ask, rows: Ints, room: Room, refusals: list[Refusal]
+    ask: Ask, rows: Ints, room: Room, refusals: dict[Refusal, int]
 ) -> np.ndarray[Any, np.dtype[np.int8]]:
-    """Return int8[m]: the verdicts on these rows, as codes of ``refusals``, which may grow."""
-    codes = np.where(can_reach(ask, room)[rows], 0, 2).astype(np.int8)
+    """Return int8[m]: the verdicts on these rows, as codes of ``refusals``, which may grow.
+
+    Of very many different ones the last stands for all that do not fit into a code.
+    """
+    codes = np.where(can_reach(ask, room)[rows], 0, refusals[NOT_AVAILABLE]).astype(np.int8)
     if room.taking.is_settled(ask):
         return codes
     index, outcomes = room.taking.found(ask, rows)
     code_of = []
     for outcome in outcomes:
         if outcome is None:
-            code_of.append(1)
+            code_of.append(refusals[CANNOT_ALLOCATE])
         elif isinstance(outcome, Broken):
             refusal = Refusal(str(outcome), resolvable=False)
-            if refusal not in refusals:
-                refusals.append(refusal)
-            code_of.append(min(refusals.index(refusal), 126) + 1)
+            if len(refusals) < _CODES_MAX:
+                refusals.setdefault(refusal, len(refusals) + 1)
+            code_of.append(refusals.get(refusal, _CODES_MAX))
         else:
             code_of.append(0)
     failed = np.array(code_of, np.int8)[index]
@@ -110,7 +115,7 @@ def limit(ask: Ask, count: Ints, room: Room, *, together: bool) -> Ints:
         if not len(rows) or room.taking.is_settled(part):
             continue
         pods = room.taking.pods(part, rows)
-        if ask.is_shared and together:
+        if together and room.taking.is_tied(part):
             most = int(count[rows][pods > 0].max(initial=0))
             pods = np.where(count[rows] == most, pods, 0)
         count[rows] = np.minimum(count[rows], pods)

@@ -43,6 +43,18 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     return Verdict(codes, REFUSALS, early=_NOT_NAMED)
 
 
+def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
+    """Whether the node at ``row`` matches the pod's own selectors, and those of its profile."""
+    shape, labels = pod_class.shape, snapshot.labels_at(row)
+    if any(labels.get(key) != value for key, value in shape.node_selector):
+        return False
+    name = snapshot.node(row).name
+    return all(
+        terms is None or any(term.matches(name, labels) for term in terms)
+        for terms in (shape.required_terms, pod_class.profile.added_required)
+    )
+
+
 def _named_nodes(terms: tuple[SelectorTerm, ...]) -> set[str] | None:
     """Return the only nodes that can match, where every term names some; else None."""
     found: set[str] = set()
@@ -105,17 +117,8 @@ def matches_label(requirement: Requirement, snapshot: Snapshot) -> Mask:
     elif operator == "DoesNotExist":
         verdicts[-1] = True
     elif operator in ("Gt", "Lt"):
-        verdicts[:-1] = [_compares(operator, cast("str", v), wanted) for v in column.values]
+        verdicts[:-1] = requirement.beyond(cast("list[str]", column.values))
     return verdicts[column.codes[: len(snapshot)]]
-
-
-def _compares(operator: str, value: str, wanted: tuple[str, ...]) -> bool:
-    """Gt and Lt compare integers; anything else does not match."""
-    try:
-        actual, bound = int(value), int(wanted[0])
-    except (ValueError, IndexError):
-        return False
-    return actual > bound if operator == "Gt" else actual < bound
 
 
 def _matches_name(requirement: Requirement, snapshot: Snapshot) -> Mask:

@@ -11,6 +11,7 @@ import numpy as np
 
 from quorate.core.plan.filters.verdict import Refusal, Verdict
 from quorate.core.state.encoding import PodClass
+from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room
@@ -28,3 +29,9 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     lacks = [not needed.issubset(features) for features in sets]
     codes = np.array([*lacks, True], np.int8)[column.codes[: len(room.free)]]
     return Verdict(codes, REFUSALS)
+
+
+def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
+    """Whether the node at ``row`` declares all of them."""
+    needed = pod_class.shape.node_features
+    return not needed or set(needed).issubset(snapshot.node(row).declared_features)

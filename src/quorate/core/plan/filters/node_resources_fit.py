@@ -9,6 +9,7 @@ import numpy as np
 from quorate.core.plan.filters.verdict import Refusal, Verdict
 from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PODS, PodClass
+from quorate.core.state.special_claims import DELEGATED
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room
@@ -25,14 +26,16 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return which nodes lack which resources; one too small when empty cannot be helped."""
     names = room.snapshot.table.resources.names
     codes = np.zeros(len(room.free), np.int8)
-    short = lacking(pod_class, room.free)
+    short = lacking(pod_class, room.free, names)
     for lacks in short.values():
         codes[lacks] = _LACKS
     for column, amount in pod_class.checked:
         if column != PODS:
-            codes[short[column] & (room.snapshot.allocatable[:, column] < amount)] = _TOO_SMALL
-    several = tuple((message(column, names), lacks) for column, lacks in short.items())
-    return Verdict(codes, REFUSALS, several)
+            too_small = room.snapshot.allocatable[:, column] < amount
+            codes[short[message(column, names)] & too_small] = _TOO_SMALL
+    if pod_class.missing:
+        codes[:] = _TOO_SMALL
+    return Verdict(codes, REFUSALS, tuple(short.items()))
 
 
 def slots(pod_class: PodClass, free: Ints) -> Ints:
@@ -40,6 +43,8 @@ def slots(pod_class: PodClass, free: Ints) -> Ints:
 
     ``free`` is int64[n, r]. Formula: the minimum over resources of ``free // request``.
     """
+    if pod_class.missing:
+        return np.zeros(len(free), np.int64)
     count = np.full(len(free), SLOTS_MAX, np.int64)
     for column, amount in pod_class.checked:
         room = free[:, column] if amount == 1 else free[:, column] // amount
@@ -47,9 +52,28 @@ def slots(pod_class: PodClass, free: Ints) -> Ints:
     return np.maximum(count, 0, out=count)
 
 
-def lacking(pod_class: PodClass, free: Ints) -> dict[int, Mask]:
-    """Return for each requested resource (by column) bool[n]: nodes with too little of it free."""
-    return {column: free[:, column] < amount for column, amount in pod_class.checked}
+def lacking(pod_class: PodClass, free: Ints, names: list[str]) -> dict[str, Mask]:
+    """Return for each requested resource, by its message: bool[n], nodes with too little free.
+
+    ``names`` are those of the columns.
+    """
+    short = {message(column, names): free[:, column] < n for column, n in pod_class.checked}
+    for name, _ in pod_class.missing:
+        short[insufficient(name)] = np.ones(len(free), np.bool_)
+    return short
+
+
+def free_of(name: str, room: Room, rows: Ints) -> Ints:
+    """Return int64[len(rows)]: how much of a resource is free on these rows.
+
+    What devices are given for seems to be there (``special_claims.DELEGATED``).
+    """
+    resources = room.snapshot.table.resources
+    column = resources.columns.get(name)
+    if column is not None:
+        free: Ints = room.free[rows, column]
+        return free
+    return np.full(len(rows), DELEGATED if name in resources.backed else 0, np.int64)
 
 
 def could_hold(size: Ints, column: int, amount: int) -> bool:
@@ -62,4 +86,9 @@ def could_hold(size: Ints, column: int, amount: int) -> bool:
 
 def message(column: int, names: list[str]) -> str:
     """Return the default scheduler's words for a lack of the resource."""
-    return "Too many pods" if column == PODS else f"Insufficient {names[column]}"
+    return "Too many pods" if column == PODS else insufficient(names[column])
+
+
+def insufficient(name: str) -> str:
+    """Return the default scheduler's words for a lack of a resource, but for that of pods."""
+    return f"Insufficient {name}"

@@ -8,6 +8,7 @@ from quorate.core.model import Taint
 from quorate.core.model.taints import tolerates
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
 from quorate.core.state.encoding import PodClass
+from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from quorate.core.plan.room import Room
@@ -22,3 +23,8 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     if tolerates(pod_class.shape.tolerations, _CORDON):
         return None
     return verdict_of(~room.snapshot.unschedulable, REFUSAL)
+
+
+def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
+    """Whether the node at ``row`` passes."""
+    return not snapshot.unschedulable[row] or tolerates(pod_class.shape.tolerations, _CORDON)

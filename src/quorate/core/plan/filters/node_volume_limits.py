@@ -6,7 +6,6 @@ counted again for the next pod; one that is merely attached is.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,12 +39,9 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 
 
 def _more(wants: Wants, room: Room) -> dict[str, Ints]:
-    """Return for each driver int64[n]: how many of its volumes would come to the node."""
-    nodes = len(room.free)
-    more = {driver: np.full(nodes, each, np.int64) for driver, each in wants.new}
-    shared = Counter(driver for driver, _ in wants.shared)
-    for driver, count in shared.items():
-        more[driver] = more.get(driver, np.zeros(nodes, np.int64)) + count
-    for volume_id in wants.shared:
-        more[volume_id[0]][room.volumes.holders(volume_id)] -= 1
+    """Return for each driver that may have limits how many of its volumes come to the node."""
+    more = room.volumes.new_shared(wants)
+    for driver, each in wants.new:
+        if room.volumes.limits(driver) is not None:
+            more[driver] = more.get(driver, np.zeros(len(room.free), np.int64)) + each
     return more

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quorate.core.plan.room import Room
 
 REFUSAL = Refusal("node(s) had untolerated taint(s)", resolvable=False)
+_KEEPING_AWAY = ("NoSchedule", "NoExecute")
 
 
 def untolerated(shape: PodShape, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> int:
@@ -31,11 +32,16 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     return verdict_of(passes(pod_class.shape, room.snapshot), REFUSAL)
 
 
+def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
+    """Whether the node at ``row`` has no taint that keeps the pod away."""
+    return not untolerated(pod_class.shape, snapshot.node(row).taints, _KEEPING_AWAY)
+
+
 def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
     """Return bool[n]: which nodes have no taint that keeps the pod away."""
     column = snapshot.taint_sets()
     tolerated = [
-        not untolerated(shape, cast("tuple[Taint, ...]", taints), ("NoSchedule", "NoExecute"))
+        not untolerated(shape, cast("tuple[Taint, ...]", taints), _KEEPING_AWAY)
         for taints in column.values
     ]
     return np.array([*tolerated, False])[column.codes[: len(snapshot)]]

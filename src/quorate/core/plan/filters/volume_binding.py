@@ -53,5 +53,5 @@ def _judge_bound(bound: tuple[BoundWant, ...], room: Room) -> Refusals:
         if not want.exists:
             codes[codes == 0] = _MISSING
         elif want.affinity is not None:
-            codes[(codes == 0) & ~room.volumes.affinity(want.affinity)] = _OTHER_NODE
+            codes[(codes == 0) & ~room.volumes.reach.affinity(want.affinity)] = _OTHER_NODE
     return codes

@@ -27,4 +27,4 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
         return refused
     if not wants.topologies:
         return None
-    return Verdict((~room.volumes.in_zone(wants.topologies)).astype("int8"), REFUSALS)
+    return Verdict((~room.volumes.reach.in_zone(wants.topologies)).astype("int8"), REFUSALS)

@@ -26,9 +26,8 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     table, shape = room.snapshot.table, pod_class.shape
     if not any(image in table.images for image in shape.images):
         return None
-    return room.masks.kept(
-        room, ("ImageLocality", pod_class.base), lambda: _scores(shape, room), images=True
-    )
+    key = "ImageLocality", shape.images, shape.containers
+    return room.masks.kept(room, key, lambda: _scores(shape, room), images=True)
 
 
 def _scores(shape: PodShape, room: Room) -> Ints:

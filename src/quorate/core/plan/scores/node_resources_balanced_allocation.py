@@ -22,9 +22,9 @@ def score(pod_class: PodClass, amounts: Amounts) -> Ints | None:
     """
     columns = amounts.resources.columns
     asked = dict(pod_class.demands)
-    names = [name for name, _ in pod_class.profile.balanced if name in columns]
-    if not any(asked.get(columns[name]) for name in names):
+    if not asks_for_some(pod_class):
         return None
+    names = [name for name, _ in pod_class.profile.balanced if name in columns]
     has: list[Mask] = []
     with_pod: list[Fractions] = []
     without: list[Fractions] = []
@@ -43,6 +43,12 @@ def score(pod_class: PodClass, amounts: Amounts) -> Ints | None:
     # Go's division goes towards zero, but 50 + change is never below it.
     scores: Ints = 50 + (50 + change) // 2
     return scores
+
+
+def asks_for_some(pod_class: PodClass) -> bool:
+    """Whether the pod asks for one of the resources that the score weighs."""
+    weighed = {name for name, _ in pod_class.profile.balanced}
+    return any(name in weighed for name, _ in pod_class.asked)
 
 
 def _evenness(fractions: list[Fractions], has: list[Mask]) -> Ints:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quorate.core.plan.scores.node_resources_balanced_allocation import asks_for_some
 from quorate.core.state.encoding import CPU, MEMORY, PodClass, Resources
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
@@ -34,7 +35,7 @@ def allocation_score_on(
         total += weight * _fit(pod_class, asked, free, size, scored, resources)
     if weight := weights.get("NodeResourcesBalancedAllocation", 0):
         names = [name for name, _ in profile.balanced if name in resources.columns]
-        if not any(asked.get(resources.columns[name]) for name in names):
+        if not any(asked.get(resources.columns[n]) for n in names) and not asks_for_some(pod_class):
             return total
         native = [n for n in names if n in _NATIVE or asked.get(resources.columns[n])]
         if len(native) != 2:

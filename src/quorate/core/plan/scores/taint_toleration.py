@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 - 100 * count / max`` over the feasible nodes."""
     raw, most = room.masks.kept(
-        room, ("PreferNoSchedule", pod_class.base), lambda: _raw(pod_class, room)
+        room, ("PreferNoSchedule", pod_class.shape.tolerations), lambda: _raw(pod_class, room)
     )
     highest = int(raw[feasible].max(initial=0)) if most else 0
     if not highest:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quorate.core.changes import BindFailed, BindFailure
-from quorate.core.model import GangKey, Requirement
+from quorate.core.model import GangKey
 from quorate.core.model.storage import Claim, ClaimKey
 from quorate.core.plan.plan import Bind, GangBinds, Prepare, Undo
 from quorate.core.state.cluster import Cluster
@@ -23,7 +23,6 @@ from quorate.core.state.wants import is_kept_for
 class _Preparing:
     """One attempt whose claims are not all bound yet."""
 
-    gang: GangEntry
     attempt: Attempt
     plan: GangBinds
     seen: set[ClaimKey] = field(default_factory=set)
@@ -42,92 +41,71 @@ class Preparations:
 
     def begin(self, gang: GangEntry, plan: GangBinds) -> None:
         """Wait for the claims of a plan whose writes are sent now."""
-        assert gang.attempt is not None, "it was opened with the plan"
+        attempt = gang.lifecycle.attempt
+        assert attempt is not None, "it was opened with the plan"
         seen = {one.key for bind in plan.binds for one in bind.prepare if one.written}
-        self._open[gang.key] = _Preparing(gang, gang.attempt, plan, seen)
+        self._open[gang.key] = _Preparing(attempt, plan, seen)
 
     def holds(self, gang: GangEntry) -> bool:
         """Whether the gang waits for its claims, or for what was prepared to be taken back."""
-        return gang.key in self._open or gang.is_undoing
+        return gang.key in self._open or gang.lifecycle.is_undoing
 
-    def step(self, cluster: Cluster, now_s: float) -> tuple[list[GangBinds], list[Undo]]:
-        """Return the binds of gangs whose claims are all bound, and what else to take back."""
-        ready: list[GangBinds] = []
-        undo: list[Undo] = []
-        for key, one in list(self._open.items()):
-            if one.gang.attempt is not one.attempt or cluster.gangs.get(key) is not one.gang:
-                del self._open[key]
-                undo += self._undo(one, cluster)
-                continue
-            waiting, failed = _look(one, cluster)
-            binds = _alive(one, cluster)
-            if not waiting and not failed and _enough(one.gang, len(binds)):
-                del self._open[key]
-                ready.append(_plan(one, binds, now_s))
-                continue
-            if not failed and not _enough(one.gang, len(binds)):
-                failed = {"": "members went while claims were being bound"}
-            if not failed and now_s >= one.attempt.deadline_s:
-                failed = waiting
-            if failed:
-                del self._open[key]
-                undo += self._give_up(one, failed, binds, cluster)
-        return ready, undo
+    def plans(self) -> list[GangBinds]:
+        """Return the plans whose claims are being bound."""
+        return [one.plan for one in self._open.values()]
+
+    def open_keys(self) -> list[GangKey]:
+        """Return the gangs whose claims are being bound."""
+        return list(self._open)
+
+    def step(
+        self, key: GangKey, cluster: Cluster, now_s: float
+    ) -> tuple[list[GangBinds], list[Undo]]:
+        """Return a gang's binds, if its claims are all bound, or what to take back."""
+        one, gang = self._open[key], cluster.gangs.get(key)
+        if gang is None or gang.lifecycle.attempt is not one.attempt:
+            del self._open[key]
+            return [], self._undo(one, gang, cluster)
+        waiting, failed = _look(one, cluster)
+        binds = _alive(one, cluster)
+        if not waiting and not failed and _enough(gang, len(binds)):
+            del self._open[key]
+            return [_plan(one, gang, binds, now_s)], []
+        if not failed and not _enough(gang, len(binds)):
+            failed = {"": "members went while claims were being bound"}
+        if not failed and now_s >= one.attempt.deadline_s:
+            failed = waiting
+        if not failed:
+            return [], []
+        del self._open[key]
+        return [], self._give_up(one, gang, failed, binds, cluster)
 
     def _give_up(
-        self, one: _Preparing, failed: dict[str, str], binds: tuple[Bind, ...], cluster: Cluster
+        self,
+        one: _Preparing,
+        gang: GangEntry,
+        failed: dict[str, str],
+        binds: tuple[Bind, ...],
+        cluster: Cluster,
     ) -> list[Undo]:
-        one.gang.shun = frozenset(node for node in failed if node)
-        undo = self._undo(one, cluster)
+        gang.memory.shun = frozenset(node for node in failed if node)
+        undo = self._undo(one, gang, cluster)
         message = next(iter(failed.values()))
         for bind in binds:
             cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.UNPREPARED, message))
         return undo
 
     @staticmethod
-    def _undo(one: _Preparing, cluster: Cluster) -> list[Undo]:
+    def _undo(one: _Preparing, gang: GangEntry | None, cluster: Cluster) -> list[Undo]:
         claims = cluster.storage.claims
         left = tuple(
             prepare
             for prepare in one.prepared
             if (claim := claims.get(prepare.key)) is not None and not claim.is_bound
         )
-        one.gang.is_undoing = bool(left) and cluster.gangs.get(one.gang.key) is one.gang
-        return [Undo(one.gang.key, left)] if left else []
-
-
-def stale(gang: GangEntry, cluster: Cluster) -> Undo | None:
-    """Return what an earlier attempt left on claims of a gang that cannot be placed with it.
-
-    Only of claims that nobody but waiting pods of the gang uses: nobody else waits for them.
-    """
-    storage = cluster.storage
-    if gang.is_undoing or gang.attempt is not None or not storage.users:
-        return None
-    left = []
-    for alike in gang.waiting.values():
-        for entry in alike.values():
-            for use in entry.pod.claims:
-                claim = storage.claims.get(ClaimKey(entry.pod.namespace, use.name))
-                if claim is not None and _is_stale(claim, gang, cluster):
-                    left.append(
-                        Prepare(claim.namespace, claim.name, claim.uid, claim.selected_node or "")
-                    )
-    if not left:
-        return None
-    gang.is_undoing = True
-    return Undo(gang.key, tuple(dict.fromkeys(left)))
-
-
-def _is_stale(claim: Claim, gang: GangEntry, cluster: Cluster) -> bool:
-    if claim.selected_node is None or claim.is_bound or claim.volume:
-        return False
-    users = cluster.storage.users_of.get(claim.key, {})
-    entries = (cluster.pods.get(uid) for uid in users)
-    return all(
-        entry is not None and entry.gang is gang and entry.where is Where.WAITING
-        for entry in entries
-    )
+        if gang is not None:
+            gang.lifecycle.is_undoing = bool(left)
+        return [Undo(one.plan.key, left)] if left else []
 
 
 def _look(one: _Preparing, cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
@@ -185,21 +163,11 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
             if volume is None or volume.affinity is None:
                 continue
             if not any(
-                term.expressions and all(_holds(r, labels) for r in term.expressions)
+                term.expressions and all(r.holds_for_node(labels) for r in term.expressions)
                 for term in volume.affinity
             ):
                 found[""] = f"volume {volume.name} of claim {use.name} is not for node {bind.node}"
     return found
-
-
-def _holds(requirement: Requirement, labels: dict[str, str]) -> bool:
-    if requirement.operator not in ("Gt", "Lt"):
-        return requirement.holds(labels)
-    try:
-        difference = int(labels[requirement.key]) - int(requirement.values[0])
-    except (KeyError, ValueError, IndexError):
-        return False
-    return difference > 0 if requirement.operator == "Gt" else difference < 0
 
 
 def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
@@ -214,15 +182,12 @@ def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
 
 
 def _enough(gang: GangEntry, binds: int) -> bool:
-    if gang.started:
-        return binds > 0
-    return binds > 0 and gang.bound - gang.evicting + gang.assumed >= gang.min_count
+    return binds > 0 and not gang.need
 
 
-def _plan(one: _Preparing, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
+def _plan(one: _Preparing, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
     """Return the plan that can be sent: nothing is left to prepare."""
-    gang = one.gang
-    others = gang.bound - gang.evicting + gang.assumed - len(binds)
+    others = gang.stays + gang.assumed - len(binds)
     first = max(0, gang.min_count - others - 1)
     return GangBinds(
         key=gang.key,

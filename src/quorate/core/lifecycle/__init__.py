@@ -1,0 +1,1 @@
+"""What lasts over several decisions: attempts to start gangs, and claims that come before binds."""

@@ -1,0 +1,168 @@
+"""What news and time do before a decision: attempts end, claims are ready, back-offs are over.
+
+In: the cluster with its news, the time. Out: ``Due``, what is to be sent because of it. Called by
+``scheduler.decide``. It writes what gangs have come to and what the queue remembers; no pod is
+placed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from quorate.core.lifecycle.attempts import Attempts
+from quorate.core.lifecycle.nominating import Nominating
+from quorate.core.lifecycle.preparing import Preparations
+from quorate.core.model import GangKey
+from quorate.core.plan.held_room import end_taken, end_unusable
+from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, Undo
+from quorate.core.plan.room import Room
+from quorate.core.plan.tried import Failed, Tried
+from quorate.core.policy import Policy
+from quorate.core.queue.queue import Queue
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import GangEntry
+
+
+@dataclass(slots=True)
+class Due:
+    """What has to be sent, whatever is decided besides."""
+
+    gangs: list[GangBinds] = field(default_factory=list)
+    """Plans whose claims are bound."""
+    undo: list[Undo] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    preemptions: list[Preemption] = field(default_factory=list)
+    """Promises that are taken back."""
+    touched: set[GangKey] = field(default_factory=set)
+    grown: set[int] = field(default_factory=set)
+    """Rows that may take more, or other, pods than before."""
+    nodes_differ: bool = False
+    failed: list[Failed] = field(default_factory=list)
+    """Gangs with which a defect of ours was met."""
+
+    def add(self, other: Due) -> None:
+        """Take over what a further step asks for."""
+        self.gangs += other.gangs
+        self.undo += other.undo
+        self.evictions += other.evictions
+        self.preemptions += other.preemptions
+        self.touched |= other.touched
+        self.grown |= other.grown
+        self.nodes_differ |= other.nodes_differ
+        self.failed += other.failed
+
+    def plan(self, tried: Sequence[Tried]) -> Plan:
+        """Return the plan of this and of what came of the gangs that were tried."""
+        placed = [one for one in tried if one.binds is not None]
+        return Plan(
+            gangs=(*self.gangs, *(o.binds for o in placed if o.binds and not o.prepares)),
+            preparing=tuple(o.binds for o in placed if o.binds and o.prepares),
+            undo=(*self.undo, *(one.undo for one in tried if one.undo is not None)),
+            evictions=tuple(self.evictions),
+            take_backs=tuple(back for one in tried for back in one.take_backs),
+            preemptions=(
+                *self.preemptions,
+                *(one.preemption for one in tried if one.preemption is not None),
+            ),
+            touched=tuple(sorted(self.touched)),
+        )
+
+
+class Advance:
+    """The step that comes before each plan."""
+
+    def __init__(self, attempts: Attempts, preparations: Preparations) -> None:
+        self._attempts = attempts
+        self._preparations = preparations
+        self._nominating = Nominating()
+        self._held_on_version = -1
+        """Version of the nodes' attributes by which it was last asked if holds can be used."""
+
+    def step(self, cluster: Cluster, queue: Queue, room: Room, policy: Policy, now_s: float) -> Due:
+        """Take in what happened since the last decision, and what time has brought.
+
+        A defect that is met with one gang is noted, and the others go on.
+        """
+        cluster.devices.pass_time(now_s)
+        due = Due()
+        for key in self._preparations.open_keys():
+            with _guarded(key, due):
+                gangs, undo = self._preparations.step(key, cluster, now_s)
+                due.gangs += gangs
+                due.undo += undo
+        touched, grown, nodes_differ = cluster.take_news()
+        self._take_news(cluster, room, policy, touched, now_s, due)
+        grown |= self._end_holds(cluster, room, touched, now_s)
+        touched |= cluster.holds.take_changed()
+        due.preemptions, again = self._nominating.step(cluster, room)
+        queue.make_ready(touched | again)
+        queue.time_passed(now_s)
+        due.touched |= touched
+        due.grown, due.nodes_differ = grown, nodes_differ
+        return due
+
+    def _take_news(
+        self,
+        cluster: Cluster,
+        room: Room,
+        policy: Policy,
+        touched: set[GangKey],
+        now_s: float,
+        due: Due,
+    ) -> None:
+        """Bring the life-cycle of touched gangs up to date, and of those whose time is over."""
+        cluster.holds.forget_not_held(now_s)
+        for key in sorted(touched):
+            gang = cluster.gangs.get(key)
+            if gang is not None and gang.memory.is_aside(now_s):
+                continue
+            with _guarded(key, due):
+                if gang is not None:
+                    cluster.end_past_life(gang)
+                cluster.holds.settle(key, gang, now_s, policy)
+                if gang is not None:
+                    _note_refusals(gang, now_s + policy.avoid_s)
+                    self._attempts.resume(gang, cluster.found, now_s)
+        ended: list[GangEntry] = []
+        for key in self._attempts.due(cluster.gangs, now_s):
+            with _guarded(key, due):
+                due.evictions += self._attempts.end(cluster.gangs[key])
+                ended.append(cluster.gangs[key])
+                cluster.precedence.may_go(cluster.gangs[key])
+        changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
+        self._attempts.note_failures([*changed, *ended], now_s)
+        touched.update(gang.key for gang in ended)
+
+    def _end_holds(
+        self, cluster: Cluster, room: Room, touched: set[GangKey], now_s: float
+    ) -> set[int]:
+        """End the holds that are over; return rows that are held no more."""
+        holds = cluster.holds
+        if holds:
+            holds.end_due(now_s)
+            end_taken(holds, room)
+            if holds.changed or self._held_on_version != cluster.nodes.attributes_version:
+                self._held_on_version = cluster.nodes.attributes_version
+                end_unusable(holds, room)
+        touched |= holds.changed
+        rows = cluster.nodes.rows
+        return {rows[node] for node in holds.take_ended_on() if node in rows}
+
+
+@contextmanager
+def _guarded(key: GangKey, due: Due) -> Iterator[None]:
+    """Note a defect that is met with one gang, so that it costs no other one."""
+    try:
+        yield
+    except Exception as error:
+        due.failed.append(Failed(key, error))
+
+
+def _note_refusals(gang: GangEntry, until_s: float) -> None:
+    """Remember the nodes whose kubelets refused a member: no other one goes there until then."""
+    memory = gang.memory
+    for node in memory.refused_by:
+        memory.avoid[node] = until_s
+    memory.refused_by.clear()

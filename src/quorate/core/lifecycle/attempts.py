@@ -1,0 +1,187 @@
+"""Attempts: from a gang's plan until its binds are settled, or until time is over and it is undone.
+
+In: gangs, their plans, the time. Out: evictions, and the journal for a successor. Called by
+``scheduler``. A gang that a dead leader left bound in part is an attempt too: it is taken up, then
+finished or undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
+
+from quorate.core.journal import Journal, journal_of
+from quorate.core.model import GangKey
+from quorate.core.plan.plan import Eviction, GangBinds, attempt_id
+from quorate.core.policy import Policy
+from quorate.core.state.gangs import Attempt, GangEntry, PodEntry, Where
+
+Gangs = Mapping[GangKey, GangEntry]
+
+
+class Attempts:
+    """The attempts that are open. ``identity`` makes their ids unique over restarts."""
+
+    def __init__(self, policy: Policy, identity: str) -> None:
+        self.policy = policy
+        self.identity = identity
+        self.made = 0
+        """How many attempts were opened; the number of the newest."""
+        self._due: list[tuple[float, int, GangKey, Attempt]] = []  # a heap; some have ended
+        self._overdue: dict[GangKey, Attempt] = {}
+        """Attempts whose time is over while a bind of theirs has no outcome yet."""
+        self._undone: set[GangKey] = set()
+        """Gangs whose members are being evicted."""
+
+    def begin(self, gang: GangEntry, plan: GangBinds, now_s: float) -> None:
+        """Open the attempt of a plan, or add the plan to the attempt that is open."""
+        attempt = gang.lifecycle.attempt
+        if attempt is None:
+            number = int(plan.attempt.rpartition("-")[2])
+            attempt = self._open(gang, now_s + self._timeout_s(gang), number)
+        assert attempt.id == plan.attempt, "a plan adds to the attempt that is open"
+        attempt.open.update(bind.uid for bind in plan.binds)
+        attempt.seals = {bind.uid for bind in plan.binds[plan.first :]}
+        if gang.quorum_is_known:
+            attempt.min_count = gang.min_count
+
+    def resume(self, gang: GangEntry, before: Journal | None, now_s: float) -> None:
+        """Take up what is bound of a gang below min, so that it is finished or undone.
+
+        Two ways lead here. A leader died in the middle of its binds: the pods bear its attempt, and
+        none bears the mark that the last ones to be bound get. Or kubelets refused pods of a gang
+        that had just become quorate. A gang without a mark may also have started, and have lost its
+        marked members since: ``before``, the journal of the leader before us, tells. Pods that were
+        bound for another gang are left alone.
+        """
+        life = gang.lifecycle
+        if life.attempt is not None or life.once_quorate or not gang.stays:
+            return
+        if not gang.ours:
+            return  # another quorate, with other scheduler names, may be binding it
+        own = [e for e in gang.members.values() if e.where is Where.BOUND and not e.adopted]
+        if not own or not self._is_partial(gang):
+            return
+        attempts = {entry.pod.attempt for entry in own if entry.pod.attempt}
+        if life.reopened:
+            life.reopened = False
+            self._open(gang, now_s + self._timeout_s(gang))
+        elif any(entry.pod.started for entry in own):
+            life.once_quorate = True
+        elif not attempts:
+            return  # another scheduler bound them
+        elif self._had_started(gang, attempts, before):
+            life.once_quorate = True
+        else:
+            self._take_up(gang, own, now_s)
+
+    @staticmethod
+    def _is_partial(gang: GangEntry) -> bool:
+        """Whether some are bound, and they are no quorum where min is known."""
+        return gang.stays > 0 and not (gang.quorum_is_known and gang.is_met)
+
+    def _had_started(self, gang: GangEntry, attempts: set[str], before: Journal | None) -> bool:
+        if before is None or any(id.rpartition("-")[0] == self.identity for id in attempts):
+            return False
+        return before.is_settled(gang.key, attempts)
+
+    def _take_up(self, gang: GangEntry, bound: list[PodEntry], now_s: float) -> None:
+        """Open the attempt of a dead leader again."""
+        gang.give_up(entry for entry in bound if entry.pod.terminating)
+        if gang.lifecycle.evicting:
+            self._undone.add(gang.key)
+        if self._is_partial(gang):
+            # What terminates already was being undone: so is the rest, at once.
+            wait_s = 0.0 if gang.lifecycle.evicting else self.policy.recovery_s
+            attempt = self._open(gang, now_s + wait_s)
+            if not gang.quorum_is_known:
+                # Its object is missing. The attempt's size is no less than min was.
+                attempt.min_count = max(entry.pod.attempt_size for entry in bound)
+
+    def journal(self, gangs: Gangs) -> Journal:
+        """Return which attempts are open: gangs below min whose pods we bind or evict."""
+        found = {key for _, _, key, attempt in self._due if _is_open(key, attempt, gangs)}
+        found |= {key for key, attempt in self._overdue.items() if _is_open(key, attempt, gangs)}
+        found |= {key for key in self._undone if key in gangs and gangs[key].lifecycle.evicting}
+        is_open = (key for key in found if not key.is_single and not gangs[key].started)
+        return journal_of(self.identity, self.made, is_open)
+
+    def _timeout_s(self, gang: GangEntry) -> float:
+        return self.policy.timeout_s(gang.spec.timeout_s if gang.spec else None)
+
+    def _open(self, gang: GangEntry, deadline_s: float, number: int | None = None) -> Attempt:
+        number = self.made + 1 if number is None else number
+        self.made = max(self.made, number)
+        attempt = Attempt(attempt_id(self.identity, number), deadline_s, gang.min_count)
+        gang.lifecycle.attempt = attempt
+        heappush(self._due, (deadline_s, number, gang.key, attempt))
+        return attempt
+
+    def note_failures(self, gangs: Iterable[GangEntry], now_s: float) -> None:
+        """Back off from gangs whose binds failed: at once the first time, then ever longer."""
+        for gang in gangs:
+            memory = gang.memory
+            if memory.failed:
+                memory.failed = False
+                if now_s < memory.not_before_s:
+                    continue  # the rest of a try whose failure counts already
+                doublings = min(memory.failures - 1, 30)
+                wait_s = self.policy.backoff_s * 2**doublings if memory.failures else 0.0
+                memory.not_before_s = now_s + min(wait_s, self.policy.backoff_s_max)
+                memory.failures += 1
+            elif gang.lifecycle.attempt is None and gang.started:
+                memory.failures = 0
+
+    def due(self, gangs: Gangs, now_s: float) -> list[GangKey]:
+        """Return the gangs whose attempts' time is over, and whose binds all have outcomes."""
+        self._undone = {
+            key for key in self._undone if key in gangs and gangs[key].lifecycle.evicting
+        }
+        while self._due and self._due[0][0] <= now_s:
+            _, _, key, attempt = heappop(self._due)
+            if _is_open(key, attempt, gangs):
+                self._overdue[key] = attempt
+        for key, attempt in list(self._overdue.items()):
+            if not _is_open(key, attempt, gangs):
+                del self._overdue[key]
+        return [key for key, attempt in self._overdue.items() if not attempt.open]
+
+    def end(self, gang: GangEntry) -> list[Eviction]:
+        """End an attempt whose time is over; evict what is bound of a gang below min."""
+        attempt = self._overdue.pop(gang.key)
+        gang.lifecycle.attempt = None
+        if gang.started:
+            return []
+        gang.memory.failed = True
+        self._undone.add(gang.key)
+        return _roll_back(gang, attempt)
+
+    def wake_at_s(self, gangs: Gangs) -> float | None:
+        """Return when the next attempt's time is over; None when none is open."""
+        while self._due and not _is_open(self._due[0][2], self._due[0][3], gangs):
+            heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+
+def _is_open(key: GangKey, attempt: Attempt, gangs: Gangs) -> bool:
+    return key in gangs and gangs[key].lifecycle.attempt is attempt
+
+
+def _roll_back(gang: GangEntry, attempt: Attempt) -> list[Eviction]:
+    """Give up the members that were bound for the gang; others are nobody's to evict."""
+    minimum = gang.min_count if gang.quorum_is_known else attempt.min_count
+    message = (
+        f"Gang {gang.key} did not come together in time: "
+        f"{gang.bound} of {minimum} members were bound"
+    )
+    bound = [
+        entry
+        for entry in gang.members.values()
+        if entry.where is Where.BOUND and not (entry.evicting or entry.adopted)
+        if not (entry.pod.uid in attempt.elsewhere or (entry.pod.node and not entry.pod.attempt))
+    ]
+    gang.give_up(bound)
+    return [
+        Eviction(entry.pod.uid, entry.pod.namespace, entry.pod.name, gang.key, message)
+        for entry in bound
+    ]

@@ -1,0 +1,78 @@
+"""Promises of room to waiting pods: each is looked at again when its node changes, or ends.
+
+In: the cluster's nominations and the room. Out: pods to try again, and promises that are taken
+back. Called by ``lifecycle.advancing``. A promise whose node stops to suit (it is gone, relabelled,
+tainted, cordoned) holds room that nobody can use, so it ends.
+"""
+
+from __future__ import annotations
+
+from quorate.core.model import GangKey, Node
+from quorate.core.plan.plan import Preemption
+from quorate.core.plan.room import Room
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import PodEntry
+
+_Facts = tuple[Node | None, tuple[int, ...]]
+"""A node, and how much of each resource is free there."""
+
+
+class Nominating:
+    """What the nodes of promises were like when they were last looked at."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Facts] = {}
+
+    def step(self, cluster: Cluster, room: Room) -> tuple[list[Preemption], set[GangKey]]:
+        """Return promises to take back in the API, and the gangs of pods to try again."""
+        nominated = cluster.precedence.nominated
+        if not nominated:
+            self._seen.clear()
+            return [], set()
+        ended: list[PodEntry] = []
+        again: set[GangKey] = set()
+        seen: dict[str, _Facts] = {}
+        for node in nominated:
+            facts = seen[node] = _facts_of(node, cluster)
+            if self._seen.get(node) == facts:
+                continue
+            for entry in nominated.on(node):
+                if not _suits(entry, node, room):
+                    ended.append(entry)
+                if entry.gang is not None and node in self._seen:
+                    again.add(entry.gang.key)
+        self._seen = seen
+        for entry in ended:
+            cluster.precedence.nominate(entry, "")
+        return [_taken_back(e, e.gang.key) for e in ended if e.gang is not None], again
+
+
+def _facts_of(node: str, cluster: Cluster) -> _Facts:
+    table = cluster.nodes
+    row = table.rows.get(node)
+    if row is None:
+        return None, ()
+    return table.nodes[row], tuple(table.free[row].tolist())
+
+
+def _suits(entry: PodEntry, node: str, room: Room) -> bool:
+    """Whether the node is there, and what it is like lets the pod in, were it empty."""
+    row, pod_class = room.snapshot.table.rows.get(node), entry.pod_class
+    if row is None or not room.mask(pod_class)[row]:
+        return False
+    has = room.snapshot.allocatable[row]
+    is_checked = "NodeResourcesFit" not in pod_class.profile.disabled
+    lacks = pod_class.missing or any(has[column] < n for column, n in pod_class.checked)
+    return not (is_checked and lacks)
+
+
+def _taken_back(entry: PodEntry, key: GangKey) -> Preemption:
+    pod = entry.pod
+    return Preemption(
+        key=key,
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        scheduler=pod.scheduler,
+        node="",
+    )

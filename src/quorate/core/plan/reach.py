@@ -1,0 +1,149 @@
+"""Which nodes reach which volumes, by their labels: of bound ones, and of those that can be made.
+
+Called by ``plan.volume_room`` and ``plan.claim_choices``. Worked out when it is first asked for,
+and good for one cycle, whose rooms share it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from quorate.core.model import SelectorTerm
+from quorate.core.model.storage import NO_PROVISIONER
+from quorate.core.plan.filters import node_affinity
+from quorate.core.state.arrays import Ints, Mask
+from quorate.core.state.snapshot import Snapshot
+from quorate.core.state.wants import ZONE_LABELS, Topology
+
+Codes = npt.NDArray[np.int8]
+OK, NO_VOLUME, NO_SPACE = 0, 1, 2
+"""Verdicts on unbound claims: as kube-scheduler's BindConflict and NotEnoughSpace."""
+_CAPACITIES_PER_STEP = 4
+
+
+class Reach:
+    """Rows are those of the snapshot; n of them. What is returned must not be written to."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._affinities: dict[tuple[SelectorTerm, ...], Mask] = {}
+        self._zones: dict[tuple[Topology, ...], Mask] = {}
+        self._by_label: dict[str, tuple[Ints, Ints]] = {}
+        """Rows in the order of their codes of a label, and these codes."""
+        self._provisions: dict[tuple[str, int | None], Codes] = {}
+        self._space: dict[str, Ints] = {}
+        self._steps = 0
+
+    def affinity(self, terms: tuple[SelectorTerm, ...]) -> Mask:
+        """Return bool[n]: nodes that match a volume's node affinity."""
+        found = self._affinities.get(terms)
+        if found is None:
+            found = np.zeros(len(self.snapshot), np.bool_)
+            for term in terms:
+                found |= node_affinity.matches_term(term, self.snapshot)
+            self._affinities[terms] = found
+        return found
+
+    def rows_of(self, terms: tuple[SelectorTerm, ...] | None) -> Ints:
+        """Return the rows of the nodes that match a volume's node affinity (None: of all), sorted.
+
+        Local volumes name their one node: that is looked up, not searched for.
+        """
+        alive = self.snapshot.alive
+        if terms is None:
+            return np.flatnonzero(alive)
+        if len(terms) != 1 or len(terms[0].expressions) != 1 or terms[0].fields:
+            return np.flatnonzero(self.affinity(terms) & alive)
+        [one] = terms[0].expressions
+        if one.operator != "In" or len(one.values) != 1:
+            return np.flatnonzero(self.affinity(terms) & alive)
+        column = self.snapshot.label(one.key)
+        code = column.code_of.get(one.values[0])
+        if code is None:
+            return np.zeros(0, np.int64)
+        found = self._by_label.get(one.key)
+        if found is None:
+            codes = np.where(alive, column.codes[: len(alive)], -1)
+            order = np.argsort(codes, kind="stable")
+            found = self._by_label[one.key] = order, codes[order]
+        order, ordered = found
+        return order[np.searchsorted(ordered, code) : np.searchsorted(ordered, code, "right")]
+
+    def in_zone(self, topologies: tuple[Topology, ...]) -> Mask:
+        """Return bool[n]: nodes in the zones of bound volumes, and those that are in no zone."""
+        found = self._zones.get(topologies)
+        if found is None:
+            bears_none = np.ones(len(self.snapshot), np.bool_)
+            for key in ZONE_LABELS:
+                bears_none &= self.snapshot.label(key).codes[: len(bears_none)] < 0
+            found = np.ones(len(self.snapshot), np.bool_)
+            for topology in topologies:
+                found &= self._in_one(topology)
+            found |= bears_none
+            self._zones[topologies] = found
+        return found
+
+    def _in_one(self, topology: Topology) -> Mask:
+        own = self.snapshot.label(topology.key)
+        present = self.snapshot.label(ZONE_LABELS[topology.key])
+        n = len(self.snapshot)
+        wanted = [own.code_of.get(value, -2) for value in topology.values]
+        wanted_now = [present.code_of.get(value, -2) for value in topology.values]
+        absent = own.codes[:n] < 0
+        found: Mask = np.isin(own.codes[:n], wanted)
+        found |= absent & np.isin(present.codes[:n], wanted_now)
+        return found
+
+    def provision(self, class_name: str, size: int | None) -> Codes:
+        """Return int8[n]: whether a volume could be made for a claim, by node."""
+        key = class_name, size
+        found = self._provisions.get(key)
+        if found is None:
+            found = self._provisions[key] = self._provision(*key)
+        return found
+
+    def _provision(self, class_name: str, size: int | None) -> Codes:
+        storage = self.snapshot.storage
+        codes = np.zeros(len(self.snapshot), np.int8)
+        found = storage.classes.get(class_name)
+        if found is None or found.provisioner in ("", NO_PROVISIONER):
+            codes[:] = NO_VOLUME
+            return codes
+        driver = storage.drivers.get(found.provisioner)
+        if size is not None and driver is not None and driver.storage_capacity:
+            codes[self._largest(class_name) < size] = NO_SPACE
+        if found.topologies:
+            allowed = np.zeros(len(codes), np.bool_)
+            for term in found.topologies:
+                allowed |= self._in_topology(term)
+            codes[~allowed] = NO_VOLUME
+        return codes
+
+    def _largest(self, class_name: str) -> Ints:
+        """Return int64[n]: the largest volume for which space is published, -1 for none."""
+        found = self._space.get(class_name)
+        if found is None:
+            found = self._space[class_name] = np.full(len(self.snapshot), -1, np.int64)
+            published = self.snapshot.storage.capacities.of(class_name)
+            self._steps += len(published) // _CAPACITIES_PER_STEP
+            for one in published:
+                if one.nodes is None or one.size_max is None:
+                    continue
+                asked = one.nodes.requirements
+                rows = self.rows_of((SelectorTerm(expressions=asked),) if asked else None)
+                found[rows] = np.maximum(found[rows], one.size_max)
+        return found
+
+    def take_steps(self) -> int:
+        """Return and forget how many steps were done to find out where space is published."""
+        steps, self._steps = self._steps, 0
+        return steps
+
+    def _in_topology(self, term: tuple[tuple[str, tuple[str, ...]], ...]) -> Mask:
+        mask = np.full(len(self.snapshot), bool(term))
+        for key, values in term:
+            column = self.snapshot.label(key)
+            wanted = [column.code_of.get(value, -2) for value in values]
+            mask &= np.isin(column.codes[: len(mask)], wanted)
+        return mask

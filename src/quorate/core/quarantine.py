@@ -1,0 +1,172 @@
+"""What met a defect of ours is set aside: it costs one gang or object, and is tried again later.
+
+In: exceptions, with what was being done. Out: incidents to tell of, and what to use in the place of
+an object that cannot be taken in. Owned by ``scheduler``. Times are epoch seconds.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from quorate.core import changes, policy
+from quorate.core.changes import Change
+from quorate.core.model import Pod, PodShape
+from quorate.core.objects import ObjectId
+from quorate.core.reasons import Reason
+
+STAGES = ("observe", "decide", "apply", "verify", "explain", "rebuild")
+"""What may be done when a defect is met."""
+_FRAMES_TOLD = 4
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    """A defect of ours that was met and contained.
+
+    ``id`` names it in the reason that users read, in the log and in the metric; ``stage`` is what
+    was being done (one of ``STAGES``); ``about`` names the gang or object.
+    """
+
+    id: str
+    stage: str
+    about: str
+    error: str
+    trace: str
+
+
+class _Held:
+    """A change that could not be taken in, and when to try it again."""
+
+    __slots__ = ("change", "due_s", "failures", "incident")
+
+    def __init__(self, change: Change, incident: str) -> None:
+        self.change = change
+        self.incident = incident
+        self.failures = 1
+        self.due_s: float | None = None
+        """None until the next decision, as news bear no time."""
+
+
+class Quarantine:
+    """Incidents that were not told of yet, and the objects that are set aside."""
+
+    def __init__(self, identity: str) -> None:
+        self._identity = identity
+        self._made = 0
+        self._incidents: list[Incident] = []
+        self._held: dict[ObjectId, _Held] = {}
+
+    def __len__(self) -> int:
+        """Return how many objects are set aside."""
+        return len(self._held)
+
+    def note(self, stage: str, about: str, error: Exception) -> Incident:
+        """Note a defect that was met; return it with its id."""
+        self._made += 1
+        frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_TOLD:]
+        trace = " < ".join(f"{f.name}:{f.lineno}" for f in reversed(frames))
+        found = Incident(
+            id=f"{self._identity}-d{self._made}",
+            stage=stage,
+            about=about,
+            error=f"{type(error).__name__}: {error}"[:200],
+            trace=trace,
+        )
+        if len(self._incidents) < policy.INCIDENTS_KEPT_MAX:
+            self._incidents.append(found)
+        return found
+
+    def take_incidents(self) -> list[Incident]:
+        """Return and forget what has not been told of yet."""
+        told, self._incidents = self._incidents, []
+        return told
+
+    def hold(self, what: ObjectId, change: Change, error: Exception) -> None:
+        """Set an object aside because a change of it met a defect."""
+        incident = self.note("observe", " ".join(what), error)
+        held = self._held.get(what)
+        if held is None:
+            self._held[what] = _Held(change, incident.id)
+            return
+        held.change, held.incident, held.due_s = change, incident.id, None
+        held.failures += 1
+
+    def release(self, what: ObjectId) -> None:
+        """Hold an object no more: it was taken in, or is gone."""
+        self._held.pop(what, None)
+
+    def holds(self, what: ObjectId) -> bool:
+        """Whether an object is set aside."""
+        return what in self._held
+
+    def replace(self, what: ObjectId, change: Change) -> Change | None:
+        """Return what to take in instead of a change of an object that is set aside."""
+        held = self._held[what]
+        held.change = change
+        return stand_in(change, held.incident)
+
+    def stand_ins(self) -> dict[ObjectId, Change | None]:
+        """Return what stands in for each object that is set aside; None: it is left out."""
+        return {what: stand_in(one.change, one.incident) for what, one in self._held.items()}
+
+    def due(self, now_s: float) -> Iterator[tuple[ObjectId, Change]]:
+        """Yield what is to be tried again now."""
+        for what, held in list(self._held.items()):
+            if held.due_s is None:
+                held.due_s = now_s + policy.back_off_s(held.failures)
+            elif held.due_s <= now_s:
+                yield what, held.change
+
+    def due_s(self) -> float | None:
+        """Return when something is to be tried again next."""
+        return min((h.due_s for h in self._held.values() if h.due_s is not None), default=None)
+
+
+def stand_in(change: Change, incident: str) -> Change | None:
+    """Return a simple version of an object that is safe to take in, or None: it is left out.
+
+    A pod on a node still takes its room there. One that waits has a reason of its own to wait.
+    """
+    words = f"a defect of quorate's own ({incident}) keeps it from being read"
+    match change:
+        case changes.PodGone() | changes.NodeGone() | changes.GangGone() | changes.ObjectGone():
+            return change
+        case changes.PodChanged(pod):
+            return changes.PodChanged(_plain(pod, incident, words))
+        case changes.NodeChanged(node):
+            return changes.NodeGone(node.name, words)
+        case changes.GangChanged(spec):
+            return changes.GangChanged(replace(spec, defect=words, min_resources=()))
+        case changes.ObjectChanged(one):
+            namespace = getattr(one, "namespace", "")
+            return changes.ObjectGone(type(one).__name__, namespace, one.name, words)
+        case _:
+            return None
+
+
+def _plain(pod: Pod, incident: str, words: str) -> Pod:
+    """Return the pod with nothing but its name, its gang, its node and what it takes there."""
+    return Pod(
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        scheduler=pod.scheduler,
+        shape=PodShape(requests=pod.shape.requests, scored=pod.shape.scored),
+        created_s=pod.created_s,
+        node=pod.node,
+        phase=pod.phase,
+        priority=pod.priority,
+        terminating=pod.terminating,
+        membership=pod.membership,
+        owner=pod.owner,
+        defect=f"InternalError {incident}: {words}",
+        defect_reason=Reason.INTERNAL_ERROR,
+        attempt=pod.attempt,
+        attempt_size=pod.attempt_size,
+        bound_for=pod.bound_for,
+        started=pod.started,
+        refusal=pod.refusal,
+    )

@@ -1,0 +1,170 @@
+"""The line of one turn: which gangs a decision tries, in order.
+
+In: the queue, the slots that there are. Out: gangs, ready and woken ones merged in their order.
+Of a bucket one gang comes after the other, and only while it may have room; when one is tried in
+vain its likes are left alone. Made by ``waking`` for one decision of ``scheduler``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heapify, heappop, heapreplace
+
+from quorate.core.model import GangKey
+from quorate.core.queue.buckets import Bucket, Likeness, Likes
+from quorate.core.queue.cycle_totals import CycleTotals
+from quorate.core.queue.ordering import OrderKey
+from quorate.core.queue.queue import Queue
+from quorate.core.state.arrays import Ints
+from quorate.core.state.gangs import GangEntry
+from quorate.core.steps import Steps
+
+_LOOKS_PER_STEP = 8
+_FEW = 8
+
+
+class Line:
+    """The gangs of one decision. Those that it does not come to stay where they are."""
+
+    def __init__(
+        self,
+        number: int,
+        queue: Queue,
+        gangs: Mapping[GangKey, GangEntry],
+        totals: CycleTotals,
+        steps: Steps,
+    ) -> None:
+        self.number = number
+        self.totals = totals
+        self._queue = queue
+        self._gangs = gangs
+        self._steps = steps
+        self._woken: list[tuple[OrderKey, int, Bucket]] = []
+        """A heap of buckets that may have room; some have other first gangs by now."""
+        self._is_cut_short = False
+        """Whether there are buckets that nobody looked at."""
+        self._looked_at = totals.version
+        """The version of the totals by which buckets were left out."""
+        self._known: dict[Bucket, tuple[int, list[tuple[int, int]] | None]] = {}
+        """What buckets are short of, and of which version of the totals that is true."""
+
+    def look_at_buckets(self, unwatched: Iterable[Bucket] = ()) -> None:
+        """Find the buckets that may have room, as far as the steps go.
+
+        ``unwatched`` have no tallies, and may have room as somebody has counted.
+        """
+        blocked = self._queue.blocked
+        for place, bucket in enumerate([*blocked.with_room(self.totals), *blocked.opened()], 1):
+            if not bucket.watches:
+                blocked.looked_at(bucket)
+            self._wake(bucket)
+            if place % _LOOKS_PER_STEP == 0:
+                self._steps.take()
+                if self._steps.are_over:
+                    self._is_cut_short = True
+                    break
+        for bucket in unwatched:
+            self._wake(bucket)
+        heapify(self._woken)
+
+    def gangs(self) -> Iterator[GangEntry]:
+        """Yield the gangs to try, in order, until the steps are over; each is in no place then."""
+        is_first = True
+        while is_first or not self._steps.are_over:
+            key = self._next()
+            if key is None:
+                return
+            is_first = False
+            self._steps.take()
+            yield self._gangs[key]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no gang is left that this turn could have tried."""
+        return not self._is_cut_short and self._first_woken() is None
+
+    def may_fit(self, likeness: Likeness) -> bool:
+        """Whether there may be room for a gang of this likeness, by all that is known."""
+        bucket, likes = self._queue.blocked.find(likeness)
+        if likes is not None and likes.failed_in == self.number:
+            return False
+        return bucket is None or not self._is_short(bucket)
+
+    def took(self, rows: Iterable[int], free: Ints) -> None:
+        """Note that pods were placed on these rows; ``free`` is int64[n, r], what is left."""
+        self.totals.took(rows, free)
+
+    def failed(self, gang: GangEntry, likeness: Likeness) -> Likes | None:
+        """Block a gang that was tried in vain, and its likes with it.
+
+        Return them if that was not for lack of slots: somebody has to say what could help them.
+        """
+        likes = self._queue.block(gang, likeness)
+        likes.failed_in = self.number
+        short = self._short_of(likes.bucket)
+        if short:
+            self._queue.blocked.watch(likes.bucket, short)
+            return None
+        return likes
+
+    def _wake(self, bucket: Bucket) -> None:
+        """Let the gangs of a bucket come in their order, if there may be room for one."""
+        if bucket.first is None:
+            self._queue.blocked.close_if_tried(bucket)
+        elif (bucket.watches and len(bucket.counts) == 1) or not self._is_short(bucket):
+            self._woken.append((bucket.first, bucket.number, bucket))
+
+    def _next(self) -> GangKey | None:
+        """Take out the first gang, ready or woken; None when there is none."""
+        queue = self._queue
+        ready, woken = queue.ready.first(self._gangs), self._first_woken()
+        if woken is None or (ready is not None and ready < woken):
+            return queue.ready.pop() if ready is not None else None
+        key: GangKey = woken[-1]
+        queue.take(key)
+        return key
+
+    def _first_woken(self) -> OrderKey | None:
+        """Return the first gang of all buckets that may have room."""
+        if self._looked_at != self.totals.version and len(self._woken) > _FEW:
+            self._leave_out()
+        while self._woken:
+            order, _, bucket = self._woken[0]
+            first, likes = bucket.first, bucket.first_likes
+            if first is None or likes is None:
+                heappop(self._woken)
+                self._queue.blocked.close_if_tried(bucket)
+            elif likes.failed_in == self.number:  # others alike were tried in this turn
+                heappop(self._woken)
+            elif first != order:
+                heapreplace(self._woken, (first, bucket.number, bucket))
+            elif self._is_short(bucket):
+                heappop(self._woken)
+            elif first[-1] not in self._gangs:
+                self._queue.take(first[-1])
+            else:
+                return first
+        return None
+
+    def _leave_out(self) -> None:
+        """Leave the buckets out that are short again of what they watched, all at once."""
+        self._looked_at = self.totals.version
+        has_room = {bucket.number for bucket in self._queue.blocked.with_room(self.totals)}
+        left = [one for one in self._woken if not one[2].watches or one[1] in has_room]
+        self._woken = left
+        heapify(self._woken)
+
+    def _is_short(self, bucket: Bucket) -> bool:
+        """Whether a bucket has too few slots; then it watches some of them."""
+        short = self._short_of(bucket)
+        if short:
+            self._queue.blocked.watch(bucket, short)
+        return bool(short)
+
+    def _short_of(self, bucket: Bucket) -> list[tuple[int, int]] | None:
+        """Return what a bucket is short of; empty: nothing; None: it has no tallies."""
+        known = self._known.get(bucket)
+        if known is None or known[0] != self.totals.version:
+            short = self._queue.blocked.lacks(bucket, self.totals, self._steps)
+            known = self._known[bucket] = self.totals.version, short
+        return known[1]

@@ -1,0 +1,86 @@
+"""Gangs that are to be tried at the next decision, in order, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heapify, heappop, heappush
+
+from quorate.core.model import GangKey
+from quorate.core.queue.ordering import OrderKey, order_key
+from quorate.core.state.gangs import GangEntry
+
+_STALE_FEW = 64
+
+
+class Ready:
+    """A set of gangs, and which of them is first. A gang is ranked anew whenever it is added."""
+
+    def __init__(self) -> None:
+        self._ranks: dict[GangKey, OrderKey | None] = {}
+        """None of those that were added since somebody looked."""
+        self._unranked: list[GangKey] = []
+        self._heap: list[OrderKey] = []
+        """Some have left, or were ranked anew."""
+
+    def __iter__(self) -> Iterator[GangKey]:
+        """Iterate over the gangs, in no order."""
+        return iter(self._ranks)
+
+    def __contains__(self, key: GangKey) -> bool:
+        """Whether the gang is ready."""
+        return key in self._ranks
+
+    def __len__(self) -> int:
+        """Return how many are ready."""
+        return len(self._ranks)
+
+    def add(self, key: GangKey) -> None:
+        """Add a gang; one that is there already may have another place."""
+        self._ranks[key] = None
+        self._unranked.append(key)
+
+    def discard(self, key: GangKey) -> None:
+        """Forget a gang."""
+        self._ranks.pop(key, None)
+
+    def first(self, gangs: Mapping[GangKey, GangEntry]) -> OrderKey | None:
+        """Return the order key of the first gang that still exists; None when there is none."""
+        self._rank(gangs)
+        heap = self._heap
+        while heap:
+            key = heap[0][-1]
+            if self._ranks.get(key) == heap[0]:
+                if key in gangs:
+                    return heap[0]
+                del self._ranks[key]
+            heappop(heap)
+        return None
+
+    def pop(self) -> GangKey:
+        """Take the gang out that ``first`` has found."""
+        key: GangKey = heappop(self._heap)[-1]
+        del self._ranks[key]
+        return key
+
+    def _rank(self, gangs: Mapping[GangKey, GangEntry]) -> None:
+        new = []
+        for key in self._unranked:
+            if self._ranks.get(key, ()) is not None:
+                continue  # it has left, or was ranked a moment ago
+            if key in gangs:
+                rank = self._ranks[key] = order_key(gangs[key])
+                new.append(rank)
+            else:
+                del self._ranks[key]
+        self._unranked.clear()
+        self._add_all(new)
+
+    def _add_all(self, new: Iterable[OrderKey]) -> None:
+        ranks = list(new)
+        is_stale = len(self._heap) > 2 * len(self._ranks) + _STALE_FEW
+        if is_stale or len(ranks) > len(self._heap) // 8:
+            self._heap = [rank for rank in self._heap if self._ranks.get(rank[-1]) == rank] + ranks
+            heapify(self._heap)
+            return
+        for rank in ranks:
+            heappush(self._heap, rank)

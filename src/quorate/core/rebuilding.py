@@ -1,0 +1,119 @@
+"""Build the state again from the objects in memory, after a defect may have damaged it.
+
+In: the objects, and what of the old state nobody else knows: binds under way, attempts, holds,
+promises. Out: a cluster that counts everything afresh. Called by ``scheduler``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from quorate.core.objects import Objects
+from quorate.core.plan.plan import GangBinds
+from quorate.core.policy import Policy
+from quorate.core.quarantine import Quarantine
+from quorate.core.state.cluster import Cluster
+from quorate.core.state.gangs import GangEntry, PodEntry, Where
+
+_PASSES_MAX = 3
+"""An object that meets a defect may leave damage behind: it is set aside, and all begins anew."""
+
+
+def rebuilt(
+    old: Cluster,
+    objects: Objects,
+    quarantine: Quarantine,
+    policy: Policy,
+    preparing: Iterable[GangBinds],
+) -> Cluster:
+    """Return a cluster with the same objects; an object that meets a defect is set aside.
+
+    ``preparing`` are the plans whose claims are being bound.
+    """
+    for _ in range(_PASSES_MAX):
+        new, is_sound = _told_anew(old, objects, quarantine, policy)
+        if is_sound:
+            break
+    new.found = old.found
+    steps: list[Callable[[], None]] = []
+    for uid, before in old.pods.items():
+        if uid in new.pods:
+            steps.append(partial(_carry_pod, before, new.pods[uid], new))
+    for key, gang in old.gangs.items():
+        if key in new.gangs:
+            steps.append(partial(_carry_gang, gang, new.gangs[key]))
+    steps += [partial(_carry_holds, old, new), partial(_carry_claims, old, new, preparing)]
+    for step in steps:
+        try:
+            step()
+        except Exception as error:  # the API knows it, or will: it is news again then
+            quarantine.note("rebuild", "what only we know", error)
+    new.touched.update(new.gangs)
+    new.nodes_differ = True
+    return new
+
+
+def _told_anew(
+    old: Cluster, objects: Objects, quarantine: Quarantine, policy: Policy
+) -> tuple[Cluster, bool]:
+    """Return a cluster that was told of all objects, and whether none of them met a defect."""
+    new = Cluster(policy.scheduler_names, dict(policy.profiles))
+    stand_ins, is_sound = quarantine.stand_ins(), True
+    told = {what: change for what, change in objects.all(old) if what not in stand_ins}
+    for what, change in (*told.items(), *stand_ins.items()):
+        if change is None:
+            continue
+        try:
+            new.apply(change)
+        except Exception as error:
+            quarantine.hold(what, change, error)
+            is_sound = False
+    return new, is_sound
+
+
+def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
+    """Keep what the watch has not told of yet: where our binds put the pod, and what we decided."""
+    entry.adopted = before.adopted
+    if before.where is Where.ASSUMED and entry.where is Where.WAITING:
+        cluster.move(entry, Where.ASSUMED, before.node)
+    elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):
+        cluster.move(entry, Where.BOUND, before.node)
+    elif before.where is Where.PAST and entry.where is Where.BOUND:
+        cluster.move(entry, Where.PAST, entry.node)
+    elif before.where is Where.FOREIGN and before.node and entry.where is Where.FOREIGN:
+        cluster.move(entry, Where.FOREIGN, before.node)
+    entry.preempting = before.preempting
+    if before.nominated != entry.nominated:
+        cluster.precedence.nominate(entry, before.nominated)
+    if before.evicting and entry.gang is not None:
+        entry.gang.give_up([entry])
+
+
+def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
+    evicting = gang.lifecycle.evicting
+    gang.lifecycle, gang.memory = before.lifecycle, before.memory
+    gang.lifecycle.evicting = evicting
+    attempt = gang.lifecycle.attempt
+    if attempt is not None:
+        under_way = (uid for uid, one in gang.members.items() if one.where is Where.ASSUMED)
+        attempt.open = set(under_way)
+
+
+def _carry_holds(old: Cluster, new: Cluster) -> None:
+    """Keep held room; a hold names a class, which is another object now."""
+    new.holds = old.holds
+    new.holds.move_to(new.classes)
+
+
+def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) -> None:
+    """Keep what plans under way give to claims."""
+    for plan in preparing:
+        for bind in plan.binds:
+            if bind.prepare and bind.uid in new.pods:
+                prepared = [(one.key, one.volume, one.node) for one in bind.prepare]
+                new.storage.assume(bind.uid, prepared)
+    for key, allocation, uids in old.devices.assumed():
+        for uid in uids:
+            if uid in new.pods:
+                new.devices.assume(key, allocation, uid)

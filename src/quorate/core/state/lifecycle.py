@@ -1,0 +1,133 @@
+"""How far a gang has come, and what the queue remembers of it: two parts of a ``GangEntry``.
+
+The life-cycle of a gang's attempts is written by ``state`` and ``core.lifecycle``; what the queue
+remembers by ``state``, ``core.lifecycle`` and ``core.queue``. Planning reads both and writes none.
+"""
+
+from __future__ import annotations
+
+
+class Attempt:
+    """One try to start a gang: from its plan until all its binds are settled or time is over."""
+
+    __slots__ = (
+        "deadline_s",
+        "elsewhere",
+        "id",
+        "min_count",
+        "open",
+        "refusals",
+        "refused",
+        "seals",
+    )
+
+    def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
+        self.id = attempt_id
+        self.deadline_s = deadline_s
+        self.min_count = min_count
+        """Min of its newest plan: what counts if the object is edited or deleted meanwhile."""
+        self.open: set[str] = set()
+        """Uids whose bind has no outcome yet."""
+        self.elsewhere: set[str] = set()
+        """Uids of members that another has bound, though we tried to."""
+        self.refusals: list[tuple[str, str]] = []
+        """Nodes for which a write that comes before the binds was refused, and the message."""
+        self.refused = False
+        """Whether a kubelet refused a member that it had bound, which may be gone by now."""
+        self.seals: set[str] = set()
+        """Uids of the newest plan whose binds make the gang quorate, and mark their pods."""
+
+
+class Lifecycle:
+    """How far a gang has come with being started."""
+
+    __slots__ = (
+        "attempt",
+        "completed_by",
+        "evicting",
+        "founders",
+        "is_undoing",
+        "once_quorate",
+        "reopened",
+    )
+
+    def __init__(self) -> None:
+        self.attempt: Attempt | None = None
+        self.once_quorate = False
+        self.founders: set[str] = set()
+        """Ids of the attempts that made it quorate, while we remember them; several, when kubelets
+        refused members one after the other."""
+        self.completed_by = ""
+        """Uid of the member whose bind made it quorate, whoever sent it."""
+        self.reopened = False
+        """Whether kubelets undid the quorum of its founders: the gang has to meet anew."""
+        self.evicting = 0
+        """Bound members that are being evicted: they count no more."""
+        self.is_undoing = False
+        """Whether what was prepared for its claims is being taken back."""
+
+    def become_quorate(self) -> None:
+        """Note that the gang is quorate, and by which attempt."""
+        if not self.once_quorate:
+            self.once_quorate = True
+            if self.attempt is not None:
+                self.founders.add(self.attempt.id)
+
+    def end(self) -> None:
+        """Forget that the gang was ever quorate: whoever comes is a new gang."""
+        self.once_quorate, self.reopened = False, False
+        self.founders.clear()
+        self.completed_by = ""
+
+
+class QueueMemory:
+    """What the queue remembers of a gang between two decisions. Times are epoch seconds."""
+
+    __slots__ = (
+        "aside_until_s",
+        "avoid",
+        "defects",
+        "failed",
+        "failures",
+        "incident",
+        "last_failure",
+        "not_before_s",
+        "preemption_said",
+        "refused_by",
+        "shun",
+    )
+
+    def __init__(self) -> None:
+        self.refused_by: list[str] = []
+        """Nodes that refused a member since the last decision."""
+        self.avoid: dict[str, float] = {}
+        """Nodes that refused a member, and until when no other one goes there."""
+        self.shun: frozenset[str] = frozenset()
+        """Nodes for which claims could not be bound: the next attempt goes elsewhere, if it can."""
+        self.failed = False
+        """Whether a bind failed since the last decision."""
+        self.failures = 0
+        """Decisions in a row that met failed binds."""
+        self.last_failure = ""
+        self.not_before_s = 0.0
+        """Not tried before this time: it backs off."""
+        self.incident = ""
+        """Id of the defect of ours that was met when it was last tried; "" when there was none."""
+        self.defects = 0
+        """Tries in a row that met one."""
+        self.aside_until_s = 0.0
+        self.preemption_said = ""
+        """What preemption could not do when it was last tried, in kube-scheduler's words."""
+
+    def set_aside(self, incident: str, until_s: float) -> None:
+        """Leave the gang alone for a while: a defect of ours was met with it."""
+        self.incident, self.aside_until_s = incident, until_s
+        self.defects += 1
+
+    def is_aside(self, now_s: float) -> bool:
+        """Whether it is left alone because of a defect of ours."""
+        return bool(self.incident) and now_s < self.aside_until_s
+
+    def avoided(self, now_s: float) -> frozenset[str]:
+        """Return the nodes that no member goes to now."""
+        return frozenset(node for node, end_s in self.avoid.items() if end_s > now_s)

@@ -1,0 +1,125 @@
+"""One pod, and the one place in which it is. Written by ``state`` alone."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from quorate.core.model import GangKey, Membership, Pod
+from quorate.core.state.encoding import PodClass
+from quorate.core.state.label_sets import LabelSet
+
+if TYPE_CHECKING:
+    from quorate.core.state.gangs import GangEntry
+
+
+class Where(IntEnum):
+    """The one place in which a pod is."""
+
+    WAITING = 0
+    """Ours, could be placed."""
+    ASSUMED = 1
+    """Ours, has a node in our plan; its Binding is under way."""
+    BOUND = 2
+    """Has a node, whatever its phase."""
+    GATED = 3
+    TERMINATING = 4
+    """Being deleted before it ever had a node."""
+    INVALID = 5
+    """Ours, but must not be placed as it is (``pod.defect`` says why)."""
+    ENDED = 6
+    """Finished without ever having had a node."""
+    FOREIGN = 7
+    """Another scheduler's, without a node; the guard may have let it through to one."""
+    REFUSED = 8
+    """Its node's kubelet refused it: it never ran and never will, so it counts for nothing."""
+    PAST = 9
+    """Bound in an earlier life of its gang, of which no member is alive: it counts for nothing."""
+
+
+ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN, Where.PAST})
+"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
+UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
+"""Where a pod has no node and may get one."""
+PLACED = frozenset({Where.BOUND, Where.ASSUMED})
+EXISTING = PLACED | {Where.WAITING}
+"""Where a member counts towards the quorum."""
+
+
+class PodEntry:
+    """A pod and where it is. ``row`` is its node's row, or -1 while that node is not known."""
+
+    __slots__ = (
+        "adopted",
+        "evicting",
+        "gang",
+        "label_set",
+        "node",
+        "nominated",
+        "ours",
+        "pod",
+        "pod_class",
+        "preempting",
+        "row",
+        "where",
+    )
+
+    def __init__(self, pod: Pod, pod_class: PodClass, label_set: LabelSet, *, ours: bool) -> None:
+        self.ours = ours
+        self.pod = pod
+        self.pod_class = pod_class
+        self.label_set = label_set
+        self.gang: GangEntry | None = None
+        self.where = Where.FOREIGN
+        self.node = ""
+        self.row = -1
+        self.adopted = False
+        """Whether it was bound before it came to its gang, by another label: it starts nobody."""
+        self.evicting = False
+        self.nominated = pod.nominated
+        """The node on which it is promised room: as the API says it, or as we decided since."""
+        self.preempting = False
+        """Whether we are deleting it to make room for another pod."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it keeps its gang's life going: it has a node, and is not about to leave it."""
+        pod = self.pod
+        is_going = pod.finished or pod.terminating or self.evicting or self.adopted
+        return self.where is Where.BOUND and not is_going
+
+    def note_nomination(self, pod: Pod) -> None:
+        """Take what a newer version says of its node, unless it says what the last one said."""
+        if pod.nominated != self.pod.nominated:
+            self.nominated = pod.nominated
+
+
+def key_of(pod: Pod) -> GangKey:
+    """Return the gang that ``pod`` belongs to; a pod of none is a gang of one."""
+    membership: Membership | None = pod.membership
+    return membership.key if membership else GangKey(pod.namespace, "pod", f"{pod.name}@{pod.uid}")
+
+
+def place_of(pod: Pod, entry: PodEntry | None, ours: frozenset[str]) -> Where:
+    """Decide where a pod is. A pod that has a node never loses it again.
+
+    ``entry`` is what is known of it, if anything; ``ours`` are our scheduler names.
+    """
+    before = entry.where if entry is not None else None
+    if pod.refusal:
+        return Where.REFUSED
+    if before is Where.PAST:
+        return Where.PAST
+    if pod.node or before is Where.BOUND:
+        return Where.BOUND
+    if pod.finished:
+        return Where.ENDED
+    if pod.scheduler not in ours:
+        return Where.FOREIGN
+    if before is Where.ASSUMED:
+        return Where.ASSUMED
+    if pod.terminating:
+        return Where.TERMINATING
+    if pod.gates:
+        return Where.GATED
+    return Where.INVALID if pod.defect else Where.WAITING

@@ -1,0 +1,56 @@
+"""Rules about fields that only Volcano's PodGroup has: those that do not count, and its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from quorate.dialects import volcano
+from quorate.dialects.fields import shown
+from quorate.lint.finding import Finding
+from quorate.lint.manifests import Gang, Manifests
+from quorate.lint.objects import text
+
+
+def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
+    """A field of a PodGroup that does not count, in the words that the scheduler would say."""
+    for group in manifests.groups:
+        for said in filter(None, group.spec.warning.split("; ")):
+            field = said.split(" ", 1)[0].removeprefix("spec.")
+            remedy = "leave it out, or see docs/semantics.md for what counts"
+            yield group.object.warning("podgroup-field-ignored", ("spec", field), said, remedy)
+    for gang in manifests.gangs:
+        yield from _priority_class(gang)
+
+
+def _priority_class(gang: Gang) -> Iterator[Finding]:
+    wanted = gang.group.spec.priority_class if gang.group is not None else ""
+    for source in gang.sources if wanted else ():
+        if gang.group is not None and text(source.spec.get("priorityClassName")) != wanted:
+            yield gang.group.object.warning(
+                "podgroup-field-ignored",
+                ("spec", "priorityClassName"),
+                f"spec.priorityClassName is {shown(wanted)}, which the pods of {source.title} do "
+                "not have: the priority of the pods counts",
+                f"write priorityClassName: {wanted} in the spec of these pods",
+            )
+
+
+def min_by_task(manifests: Manifests) -> Iterator[Finding]:
+    """A task that needs more members than the files make: the gang would wait for ever."""
+    for gang in manifests.gangs:
+        if gang.group is None or gang.count is None:
+            continue
+        made = Counter[str]()
+        for source in gang.sources:
+            named = source.resolution.membership
+            made[named.task if named is not None else ""] += source.count or 0
+        for task, least in gang.group.spec.min_by_task:
+            if made[task] < least:
+                yield gang.group.object.error(
+                    "min-task-above-replicas",
+                    ("spec", "minTaskMember", task),
+                    f"task {shown(task)} needs {least} members (spec.minTaskMember), and the "
+                    f"files make {made[task]} with {volcano.TASK}: {task}",
+                    f"make {least} pods of it, or lower minTaskMember",
+                )

@@ -1,0 +1,146 @@
+"""How much one pod may bring, and what is left of one that brings more.
+
+In: what the decoders made of a pod. Out: the same within the bounds of ``core.policy``, and the
+first field that was above one. Called by ``pods``: a pod of ours that waits is held then, with that
+field in its reason. Any other pod counts without what is above; its requests always count fully.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from quorate.core import policy
+from quorate.core.model import (
+    Disk,
+    PodSelector,
+    PodShape,
+    PodTerm,
+    PreferredTerm,
+    SelectorTerm,
+    SpreadConstraint,
+    WeightedPodTerm,
+)
+
+T = TypeVar("T")
+_Part = SelectorTerm | PreferredTerm | PodTerm | WeightedPodTerm | SpreadConstraint | Disk
+P = TypeVar("P", bound=_Part)
+_NODES = "spec.nodeSelector and affinity.nodeAffinity"
+_PODS = "spec.affinity.podAffinity and podAntiAffinity"
+_SPREAD = "spec.topologySpreadConstraints"
+
+
+def bounded(shape: PodShape) -> tuple[PodShape, str]:
+    """Return the shape within all bounds, and the first field above one; "" where none is."""
+    said = next(_above(shape), "")
+    return (_cut(shape), said) if said else (shape, "")
+
+
+def bounded_uses(uses: tuple[T, ...], field: str, most: int) -> tuple[tuple[T, ...], str]:
+    """Return as many of a pod's claims as may count, and what to say if there are more."""
+    return uses[:most], _too_many(field, len(uses), "claims", most)
+
+
+def _too_many(field: str, count: int, what: str, most: int) -> str:
+    return f"{field}: {count} {what} are too many, {most} are the most" if count > most else ""
+
+
+def _above(shape: PodShape) -> Iterator[str]:
+    """Yield each field that is above its bound."""
+    on_nodes: tuple[_Part, ...] = (*(shape.required_terms or ()), *shape.preferred_terms)
+    near: tuple[_Part, ...] = (*shape.anti_affinity, *shape.affinity, *shape.preferred_affinity)
+    resources, most = "spec.containers.resources", policy.EXPRESSIONS_PER_POD_MAX
+    named = len(shape.node_selector)
+    counts = [
+        ("spec.containers", shape.containers, "containers", policy.CONTAINERS_PER_POD_MAX),
+        (resources, len(shape.requests), "resources", policy.RESOURCES_PER_POD_MAX),
+        ("spec.containers.ports", len(shape.host_ports), "host ports", policy.PORTS_PER_POD_MAX),
+        ("spec.tolerations", len(shape.tolerations), "tolerations", policy.TOLERATIONS_PER_POD_MAX),
+        ("spec.volumes", len(shape.disks), "disks", policy.VOLUMES_PER_POD_MAX),
+        (_NODES, len(on_nodes), "terms", most),
+        (_PODS, len(near), "terms", policy.POD_TERMS_PER_POD_MAX),
+        (_SPREAD, len(shape.spread), "constraints", policy.SPREADS_PER_POD_MAX),
+    ]
+    parts: tuple[tuple[str, tuple[_Part, ...]], ...] = (
+        (_NODES, on_nodes),
+        (_PODS, near),
+        (_SPREAD, shape.spread),
+        ("spec.volumes", shape.disks),
+    )
+    for field, written in parts:
+        sizes = [_size(one) for one in written]
+        expressions = sum(size for size, _ in sizes) + (named if field == _NODES else 0)
+        counts.append((field, expressions, "expressions", most))
+        counts.append((field, sum(n for _, n in sizes), "values", policy.VALUES_PER_POD_MAX))
+    for one in counts:
+        if said := _too_many(*one):
+            yield said
+
+
+def _cut(shape: PodShape) -> PodShape:
+    """Leave out what is above a bound, except for requests."""
+    parts = policy.CONTAINERS_PER_POD_MAX
+    selector = shape.node_selector[: policy.EXPRESSIONS_PER_POD_MAX]
+    on_nodes = _Left(policy.EXPRESSIONS_PER_POD_MAX, len(selector))
+    near = _Left(policy.POD_TERMS_PER_POD_MAX)
+    required = shape.required_terms
+    return msgspec.structs.replace(
+        shape,
+        node_selector=selector,
+        required_terms=on_nodes.take(required) if required is not None else None,
+        preferred_terms=on_nodes.take(shape.preferred_terms),
+        tolerations=shape.tolerations[: policy.TOLERATIONS_PER_POD_MAX],
+        host_ports=shape.host_ports[: policy.PORTS_PER_POD_MAX],
+        anti_affinity=near.take(shape.anti_affinity),
+        affinity=near.take(shape.affinity),
+        preferred_affinity=near.take(shape.preferred_affinity),
+        spread=_Left(policy.SPREADS_PER_POD_MAX).take(shape.spread),
+        disks=_Left(policy.VOLUMES_PER_POD_MAX).take(shape.disks),
+        images=shape.images[:parts],
+        extended=shape.extended if len(shape.extended) <= parts else (),
+    )
+
+
+class _Left:
+    """What is left of a pod's bounds while its terms are taken one after the other."""
+
+    def __init__(self, items: int, expressions: int = 0) -> None:
+        self._items = items - expressions
+        self._expressions = policy.EXPRESSIONS_PER_POD_MAX - expressions
+        self._values = policy.VALUES_PER_POD_MAX
+
+    def take(self, written: Iterable[P]) -> tuple[P, ...]:
+        """Return the terms before the first that is above a bound; then none is left."""
+        kept = []
+        for one in written:
+            expressions, values = _size(one)
+            self._items -= 1
+            self._expressions -= expressions
+            self._values -= values
+            if min(self._items, self._expressions, self._values) < 0:
+                break
+            kept.append(one)
+        return tuple(kept)
+
+
+def _size(one: _Part) -> tuple[int, int]:
+    """Return how many expressions a term has, and how many values they have in all."""
+    match one:
+        case SelectorTerm():
+            written = (*one.expressions, *one.fields)
+            return len(written), sum(len(each.values) for each in written)
+        case PreferredTerm() | WeightedPodTerm():
+            return _size(one.term)
+        case PodTerm() | SpreadConstraint():
+            return _size_of(one.selector)
+        case Disk():
+            return 0, len(one.monitors)
+
+
+def _size_of(selector: PodSelector) -> tuple[int, int]:
+    both = [one for one in (selector.labels, selector.namespace_selector) if one is not None]
+    written = [each for one in both for each in one.requirements]
+    namespaces = len(selector.namespaces) if len(selector.namespaces) > 1 else 0
+    return len(written), namespaces + sum(len(each.values) for each in written)

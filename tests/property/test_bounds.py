@@ -1,0 +1,177 @@
+"""Every bound of the core is met: below it, at it and above it nothing is lost.
+
+``TESTED`` names for each bound the test that runs it just below, at and just above its value. A
+bound that is not there, or a test that is not, fails. And in random worlds each bound in turn is
+set so small that what the worlds bring is below, at and above it.
+"""
+
+import ast
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from quorate.core import policy
+from quorate.core.policy import Policy
+from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.quarantine import Quarantine
+from tests.property.chaos import small_world
+from tests.property.seeds import SEED, number
+from tests.property.worlds import bounds
+from tests.property.worlds.running import error_of
+from tests.unit.core.world import World, binds_of
+
+ROOT = Path(__file__).resolve().parents[2]
+WORLDS = max(1, number("QUORATE_WORLDS", 400) // 200)
+CORE, WATCH = "tests/unit/core/", "tests/unit/watch/"
+HELD = CORE + "test_held_bounds.py::"
+PODS = WATCH + "test_pod_limits.py::test_a_pod_at_the_bound_is_read_whole"
+HERE = "tests/property/test_bounds.py::"
+IN_WORLDS = HERE + "test_worlds_with_a_small_bound_break_no_promise"
+
+TESTED = {
+    "ASIDE_S": HERE + "test_what_is_set_aside_waits_ever_longer_up_to_a_bound",
+    "ASIDE_S_MAX": HERE + "test_what_is_set_aside_waits_ever_longer_up_to_a_bound",
+    "INCIDENTS_KEPT_MAX": HERE + "test_so_many_incidents_are_kept_to_be_told_of",
+    "TURN_STEPS_MAX": IN_WORLDS,
+    "TASKS_PER_GANG_MAX": "tests/unit/dialects/test_volcano_fields.py::"
+    "test_tasks_with_a_minimum_are_bounded",
+    "RESOURCES_PER_POD_MAX": PODS,
+    "CONTAINERS_PER_POD_MAX": PODS,
+    "POD_TERMS_PER_POD_MAX": PODS,
+    "SPREADS_PER_POD_MAX": PODS,
+    "EXPRESSIONS_PER_POD_MAX": PODS,
+    "VALUES_PER_POD_MAX": PODS,
+    "TOLERATIONS_PER_POD_MAX": PODS,
+    "PORTS_PER_POD_MAX": PODS,
+    "VOLUMES_PER_POD_MAX": PODS,
+    "DEVICE_CLAIMS_PER_POD_MAX": PODS,
+    "PREEMPTABLE_SUMS_MAX": CORE + "test_preemptable.py::"
+    "test_sums_are_kept_for_so_many_priorities_and_the_longest_unasked_goes",
+    "PREEMPTABLE_ROWS_FEW": CORE + "test_preemptable.py::"
+    "test_nothing_is_kept_for_a_question_about_few_rows",
+    "SPREAD_IDLE_MAX": CORE + "test_spread_defaults.py::"
+    "test_so_many_kinds_stay_while_none_of_them_waits",
+    "COLUMNS_UNUSED_MAX": CORE + "test_columns.py::"
+    "test_columns_close_up_when_more_than_so_many_are_free",
+    "LABEL_COLUMNS_KEPT_MAX": CORE + "test_masks.py::"
+    "test_of_so_many_labels_the_longest_unused_is_encoded_anew",
+    "VALUES_UNUSED_MAX": CORE + "test_masks.py::"
+    "test_values_that_no_node_has_are_dropped_when_they_are_many",
+    "CLASS_VARIANTS_KEPT_MAX": CORE + "test_classes.py::"
+    "test_of_so_many_variants_the_longest_unused_goes",
+    "MASKS_KEPT_BYTES_MAX": CORE + "test_masks.py::"
+    "test_of_so_many_bytes_the_longest_unused_mask_goes",
+    "MASK_ENTRY_BYTES": CORE + "test_masks.py::test_of_so_many_bytes_the_longest_unused_mask_goes",
+    "LOG_KEPT_MAX": CORE + "test_masks.py::test_a_log_that_forgot_means_that_all_nodes_are_asked",
+    "SEARCHED_PODS_MAX": "tests/property/test_large.py::test_a_large_world_breaks_no_promise",
+    "GREEDY_ORDERS_MAX": IN_WORLDS,
+    "GREEDY_FILLS_MAX": IN_WORLDS,
+    "SEARCH_CHOSEN_MAX": IN_WORLDS,
+    "DIVE_FAILURES_MAX": IN_WORLDS,
+    "ORDER_FAILURES_MAX": IN_WORLDS,
+    "SEARCH_SIZES_MAX": IN_WORLDS,
+    "attempt_timeout_s_max": HERE + "test_nobody_gets_more_time_for_an_attempt",
+    "hold_s_max": HELD + "test_nobody_gets_more_time_than_the_operator_allows",
+    "held_slots_per_gang_max": HELD + "test_a_gang_has_no_more_slots_than_the_operator_allows",
+    "held_slots_per_namespace_max": HELD + "test_the_gangs_of_a_namespace_have_no_more_together",
+    "backoff_s_max": CORE + "test_attempts.py::test_back_off_grows_and_is_bounded",
+    "binds_per_plan_max": HERE + "test_so_many_pods_are_bound_by_one_decision",
+    "singles_per_plan_max": HERE + "test_so_many_pods_are_bound_by_one_decision",
+    "preemptions_per_plan_max": HERE + "test_so_many_pods_are_promised_room_in_one_decision",
+    "search_steps_max": CORE + "test_heterogeneous.py::"
+    "test_a_bound_ends_the_search_and_the_reason_says_so",
+}
+GIVE_UP = frozenset(
+    {
+        *("SEARCHED_PODS_MAX", "GREEDY_ORDERS_MAX", "GREEDY_FILLS_MAX", "SEARCH_CHOSEN_MAX"),
+        *("DIVE_FAILURES_MAX", "ORDER_FAILURES_MAX", "SEARCH_SIZES_MAX"),
+    }
+)
+"""Bounds of the search: a gang that needs more is not placed, by one who looks in another order."""
+
+
+def bounds_of_the_core():
+    """Return the names of all bounds, of the module and of what an operator may configure."""
+    module = [
+        name
+        for name, value in vars(policy).items()
+        if name.isupper() and type(value) in (int, float)
+    ]
+    return [*module, *(name for name in Policy.__struct_fields__ if name.endswith("_max"))]
+
+
+@pytest.mark.parametrize("name", bounds_of_the_core())
+def test_each_bound_has_a_test_that_exists(name):
+    assert name in TESTED, f"{name} needs a test below, at and above it, and an entry here"
+    path, _, test = TESTED[name].partition("::")
+    tree = ast.parse((ROOT / path).read_text())
+    assert test in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_no_entry_is_left_of_a_bound_that_is_gone():
+    assert TESTED.keys() <= set(bounds_of_the_core())
+
+
+@pytest.mark.parametrize("name", bounds.constants())
+def test_worlds_with_a_small_bound_break_no_promise(name):
+    chance = random.Random(f"{SEED} {name}")
+    for _ in range(WORLDS):
+        index, value = chance.randrange(1000), chance.choice([0, 1, 2, 3])
+        setting, script = small_world(SEED, index)
+        exact = name not in GIVE_UP
+        setting = msgspec.structs.replace(setting, bounds={name: value}, is_exact=exact)
+        error = error_of(setting, script)
+        assert error is None, f"{name} = {value} in world {index} of seed {SEED}: {error!r}"
+
+
+def test_what_is_set_aside_waits_ever_longer_up_to_a_bound():
+    waits_s = [policy.back_off_s(failures) for failures in range(1, 40)]
+    assert waits_s[0] == policy.ASIDE_S
+    assert waits_s == sorted(waits_s)
+    below = [wait_s for wait_s in waits_s if wait_s < policy.ASIDE_S_MAX]
+    assert below == [policy.ASIDE_S * 2**failures for failures in range(len(below))]
+    assert set(waits_s[len(below) :]) == {policy.ASIDE_S_MAX}
+
+
+@pytest.mark.parametrize("met", [2, 3, 4])
+def test_so_many_incidents_are_kept_to_be_told_of(met, monkeypatch):
+    monkeypatch.setattr(policy, "INCIDENTS_KEPT_MAX", 3)
+    quarantine = Quarantine("q")
+    made = [quarantine.note("decide", "x", ValueError("no")).id for _ in range(met)]
+    assert [one.id for one in quarantine.take_incidents()] == made[:3]
+    assert quarantine.take_incidents() == []
+
+
+@pytest.mark.parametrize(("asked_s", "given_s"), [(899.0, 899.0), (900.0, 900.0), (901.0, 900.0)])
+def test_nobody_gets_more_time_for_an_attempt(asked_s, given_s):
+    assert Policy(attempt_timeout_s_max=900.0).timeout_s(asked_s) == given_s
+
+
+@pytest.mark.parametrize("bound", ["binds_per_plan_max", "singles_per_plan_max"])
+@pytest.mark.parametrize("pods", [2, 3, 4, 7])
+def test_so_many_pods_are_bound_by_one_decision(bound, pods):
+    w = World(**{bound: 3})
+    w.node("n0")
+    for index in range(pods):
+        w.pod(f"p{index}")
+    for left in range(pods, 0, -3):
+        plan = w.decide()
+        assert len(binds_of(plan)) == min(left, 3)
+        assert (plan.wake_at_s == w.now_s) == (left > 3)
+        w.settle(plan)
+
+
+@pytest.mark.parametrize("pods", [1, 2, 3])
+def test_so_many_pods_are_promised_room_in_one_decision(pods):
+    profiles = (("quorate", KUBE_SCHEDULER),)
+    w = World(preemptions_per_plan_max=2, profiles=profiles)
+    for index in range(pods):
+        w.node(f"n{index}", cpu=1)
+        w.running(f"low{index}", f"n{index}", priority=0)
+        w.pod(f"high{index}", priority=5)
+    plan = w.decide()
+    assert len(plan.preemptions) == min(pods, 2)
+    assert (plan.wake_at_s == w.now_s) == (pods > 2)
+    assert len(w.decide().preemptions) == max(0, pods - 2)

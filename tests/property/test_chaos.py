@@ -1,0 +1,52 @@
+"""A defect at any call of any function of the core costs what met it, and nothing else.
+
+Each run draws other functions, calls and worlds; ``QUORATE_CHAOS=all`` hits every function that the
+worlds reach. See ``chaos`` for the method.
+"""
+
+import os
+import random
+
+import pytest
+
+from tests.property import chaos
+from tests.property.seeds import SEED, number
+
+WORLDS = 4 * len(chaos.THEMES)
+PARTS = 6
+
+
+@pytest.fixture(scope="module")
+def found():
+    return chaos.reached(SEED, WORLDS)
+
+
+def test_the_worlds_reach_most_of_the_core(found):
+    """So that the test below can fail: whatever is not reached is not hit."""
+    modules = {chaos.target_of(code).module for code in found}
+    assert len(found) > 700
+    assert {"core/scheduler.py", "core/explain.py", "core/plan/verify.py"} <= modules
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_one_function_raises_costs_what_met_it(found, part):
+    drawn = list(chaos.hits(SEED, found, random.Random(f"chaos {SEED}"), count()))
+    problems = [chaos.failure_of(SEED, hit) for hit in drawn[part::PARTS]]
+    failed = [problem for problem in problems if problem]
+    said = f"{len(failed)} of {len(problems)} of seed {SEED}:"
+    assert not failed, "\n".join([said, *failed])
+
+
+def count():
+    """How many functions to hit; None: all."""
+    return None if os.environ.get("QUORATE_CHAOS") == "all" else number("QUORATE_CHAOS", 500)
+
+
+def test_a_defect_that_nobody_contains_is_seen(found):
+    """A scheduler that contains nothing fails at nearly every hit of what it decides with."""
+    codes = [code for code in found if chaos.target_of(code).module == "core/plan/cycle.py"]
+    bare = {code: found[code] for code in codes}
+    hits = list(chaos.hits(SEED, bare, random.Random(SEED)))
+    seen = [chaos.failure_of(SEED, hit, contained=False) for hit in hits]
+    assert len(hits) > 5
+    assert all(problem.startswith("escapes") for problem in seen)

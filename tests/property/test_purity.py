@@ -1,0 +1,192 @@
+"""Planning is a question: it changes nothing, and asked again it gives the same answer.
+
+The whole state is compared before and after, in random worlds; what is left out of it is listed in
+``states.CACHES``. And worlds in which everything is asked all the time go on as those in which
+nothing is.
+"""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from quorate.core.changes import GangChanged, NodeChanged, NodeGone, PodChanged, PodGone
+from quorate.core.model import GangSpec, Membership, Node, Pod, PodShape
+from quorate.core.scheduler import Scheduler
+from tests.property.chaos import small_world
+from tests.property.seeds import SEED, number
+from tests.property.states import QUEUE, differences, state_of
+from tests.property.worlds.world import World
+from tests.unit.core.world import key
+
+WORLDS = number("QUORATE_WORLDS", 400) // 20
+
+
+class Asking(World):
+    """Asks ``question`` before each decision, and compares the state before and after."""
+
+    def __init__(self, setting, question):
+        super().__init__(setting)
+        self.question = question
+        self.asked = 0
+
+    def decide(self, chance, after_s):
+        before = state_of(self.scheduler)
+        check = self.question(self.scheduler, self.now_s + after_s, random.Random(self.asked))
+        self.asked += 1
+        assert differences(before, state_of(self.scheduler)) == []
+        plan = super().decide(chance, after_s)
+        if check is not None:
+            check(plan)
+        return plan
+
+
+def play(question, run=SEED):
+    """Ask the question in several worlds."""
+    asked = 0
+    for index in range(WORLDS):
+        setting, script = small_world(run, index)
+        world = Asking(setting, question)
+        try:
+            world.play(script)
+        except Exception as error:
+            error.add_note(f"world {index} of seed {run}")
+            raise
+        asked += world.asked
+    assert asked > WORLDS
+
+
+def test_planning_changes_nothing():
+    play(lambda scheduler, now_s, _: scheduler.plan(now_s) and None)
+
+
+def test_explaining_and_the_journal_change_nothing():
+    def question(scheduler, now_s, _):
+        explainer = scheduler.explainer(now_s)
+        for gang in list(scheduler.cluster.gangs):
+            explainer.explain(gang)
+        scheduler.journal()
+
+    play(question)
+
+
+def test_what_if_changes_nothing_whatever_comes():
+    def question(scheduler, now_s, chance):
+        scheduler.whatif(hypothetical(scheduler, chance), now_s)
+
+    play(question)
+
+
+def test_if_nothing_came_the_next_decision_would_be_what_it_is():
+    def question(scheduler, now_s, _):
+        foreseen = scheduler.whatif([], now_s)
+
+        def check(plan):
+            assert foreseen == plan
+
+        return check
+
+    play(question)
+
+
+def hypothetical(scheduler, chance):
+    """A gang, a node more or less, a pod less."""
+    which = key("hypothetical")
+    pods = [
+        Pod(
+            f"h{index}",
+            "team",
+            f"h{index}",
+            "quorate",
+            PodShape((("cpu", 1),)),
+            membership=Membership(which),
+        )
+        for index in range(3)
+    ]
+    changes = [GangChanged(GangSpec(which, 2)), *map(PodChanged, pods)]
+    changes.append(NodeChanged(Node("hypothetical", (("cpu", 4), ("pods", 9)))))
+    if scheduler.cluster.nodes.rows and chance.random() < 0.5:
+        changes.append(NodeGone(chance.choice(list(scheduler.cluster.nodes.rows))))
+    if scheduler.cluster.pods and chance.random() < 0.5:
+        changes.append(PodGone(chance.choice(list(scheduler.cluster.pods))))
+    return changes
+
+
+def test_a_turn_that_is_planned_twice_is_the_same_turn(monkeypatch):
+    """Asked where ``decide`` asks: after news and time were taken in, and not on a copy."""
+    plan, problems, turns = Scheduler._plan, [], 0
+
+    def planned_twice(self, now_s):
+        nonlocal turns
+        before = state_of(self, but=QUEUE)
+        turn, again = plan(self, now_s), plan(self, now_s)
+        problems.extend(differences(before, state_of(self, but=QUEUE)))
+        if (again.plan, what_came_of(again)) != (turn.plan, what_came_of(turn)):
+            problems.append(f"{turn} and then {again}")
+        turns += 1
+        return turn
+
+    monkeypatch.setattr(Scheduler, "_plan", planned_twice)
+    for index in range(WORLDS):
+        setting, script = small_world(SEED, index)
+        World(setting).play(script)
+        assert problems == [], f"world {index} of seed {SEED}"
+    assert turns > WORLDS
+
+
+def what_came_of(turn):
+    """Return what came of each gang; classes of pods by their shapes, as each plan makes them."""
+    return [
+        replace(one, waits_for={c.shape: pods for c, pods in one.waits_for.items()})
+        for one in turn.tried
+    ]
+
+
+class Curious(World):
+    """Asks everything before each decision; remembers the plans."""
+
+    asks = True
+
+    def __init__(self, setting):
+        super().__init__(setting)
+        self.plans = []
+
+    def decide(self, chance, after_s):
+        if self.asks:
+            now_s, scheduler = self.now_s + after_s, self.scheduler
+            scheduler.plan(now_s)
+            scheduler.whatif([NodeChanged(Node("more", (("cpu", 4), ("pods", 9))))], now_s)
+            for gang in list(scheduler.cluster.gangs):
+                scheduler.explainer(now_s).explain(gang)
+            scheduler.journal()
+        plan = super().decide(chance, after_s)
+        self.plans.append(plan)
+        return plan
+
+
+class Silent(Curious):
+    asks = False
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_who_asks_all_the_time_sees_what_happens_to_who_never_asks(part):
+    for index in range(part, 2 * WORLDS, 2):
+        setting, script = small_world(SEED, index)
+        worlds = Curious(setting), Silent(setting)
+        for world in worlds:
+            world.play(script)
+        assert worlds[0].plans == worlds[1].plans, f"world {index} of seed {SEED}"
+
+
+def test_the_state_that_is_compared_is_all_of_it():
+    """A decision, a change of one pod, a number in an array: each is seen."""
+    setting, script = small_world(SEED, 1)
+    world = World(setting)
+    world.play(script)
+    before = state_of(world.scheduler)
+    assert len(before) > 200
+    world.scheduler.observe([NodeChanged(Node("another", (("cpu", 1), ("pods", 1))))])
+    after = state_of(world.scheduler)
+    assert differences(before, after) != []
+    world.scheduler.cluster.nodes.free[0, 0] += 1
+    assert len(differences(after, state_of(world.scheduler))) == 1

@@ -1,0 +1,25 @@
+"""Whatever happens in any world: safe, live, explained, and without a defect of ours.
+
+Each run draws other worlds. ``QUORATE_SEED`` draws those of another run again, ``QUORATE_WORLDS``
+says how many; ``python -m tests.property.worlds`` plays many, or one of them alone.
+"""
+
+import pytest
+
+from tests.property.seeds import SEED, number
+from tests.property.worlds.running import play
+from tests.property.worlds.scripts import seed_of
+
+WORLDS = number("QUORATE_WORLDS", 400)
+PARTS = 8
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_world_breaks_a_promise(part):
+    failed = []
+    for index in range(1 + part, 1 + WORLDS, PARTS):
+        result = play(seed_of(SEED, index))
+        if result.kind:
+            again = f"python -m tests.property.worlds --seed {SEED} --world {index} --shrink"
+            failed.append(f"{result.kind} ({result.theme})\n    {result.text}\n    {again}")
+    assert not failed, f"{len(failed)} worlds failed:\n" + "\n".join(failed)

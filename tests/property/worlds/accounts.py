@@ -1,0 +1,318 @@
+"""Plain accounts of what the scheduler was told, and what its plans must never do by them.
+
+Dictionaries and sums, sharing nothing with the core. Of gangs two things are kept: those that have
+``surely`` started (they must never be torn down), and those that ``maybe`` have (they may be bound
+member by member). Between the two lie cases about which nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from quorate.core.changes import (
+    BindFailed,
+    BindFailure,
+    BindingAdmitted,
+    GangChanged,
+    GangGone,
+    NodeChanged,
+    NodeGone,
+    PodBound,
+    PodChanged,
+    PodGone,
+)
+from quorate.core.model import GangKey
+from tests.property.worlds.findings import expect
+
+
+def key_of(pod):
+    """The gang of a pod; a pod of none is a gang of one."""
+    if pod.membership is not None:
+        return pod.membership.key
+    return GangKey(pod.namespace, "pod", f"{pod.name}@{pod.uid}")
+
+
+class Accounts:
+    """What is known, by uid and by gang."""
+
+    def __init__(self, ours):
+        self.ours = frozenset(ours)
+        """Scheduler names that are quorate's."""
+        self.nodes, self.pods, self.specs = {}, {}, {}
+        self._members = {}
+        """Pods of each gang, by uid."""
+        self.place = {}
+        """The node of each pod that has one."""
+        self.way = {}
+        """Node by uid: planned, without an outcome."""
+        self.made_for = {}
+        """Of pods that we bound, the gang that they were bound for."""
+        self.sealed = set()
+        """Uids of pods that bear our mark."""
+        self.evicting = set()
+        """Uids of pods of which a plan said that they are evicted."""
+        self.surely, self.maybe = set(), set()
+        self.prepared = set()
+        """Attempts whose claims had to be bound first."""
+        self.excused = set()
+        """Nodes that may be over their allocatable by what others did."""
+
+    def observe(self, change):
+        match change:
+            case NodeChanged():
+                self._node_changed(change.node)
+            case NodeGone():
+                self.nodes.pop(change.name, None)
+            case PodChanged():
+                self._pod_changed(change.pod)
+            case PodGone():
+                self._forget(change.uid)
+            case GangChanged():
+                self.specs[change.spec.key] = change.spec
+                self._count(change.spec.key)
+            case GangGone():
+                self.specs.pop(change.key, None)
+            case PodBound() if change.uid in self.pods:
+                self.way.pop(change.uid, None)
+                self.place.setdefault(change.uid, change.node)
+                self._count(key_of(self.pods[change.uid]))
+            case BindFailed():
+                self._bind_failed(change)
+            case BindingAdmitted():
+                self.excused.add(change.node)
+            case _:
+                pass
+
+    def _node_changed(self, node):
+        before = self.nodes.get(node.name)
+        self.nodes[node.name] = node
+        lost = before is None or any(
+            amount > dict(node.allocatable).get(name, 0) for name, amount in before.allocatable
+        )
+        if lost:
+            self.excused.add(node.name)
+
+    def _pod_changed(self, pod):
+        before = self.pods.get(pod.uid)
+        self._put(pod)
+        if pod.node:
+            self.place[pod.uid] = pod.node
+            self.way.pop(pod.uid, None)
+            if not pod.attempt:
+                self.made_for.pop(pod.uid, None)
+            ours = pod.uid in self.made_for
+            if not ours or before is None or before.shape.requests != pod.shape.requests:
+                self.excused.add(pod.node)
+        if pod.started:
+            self.sealed.add(pod.uid)
+        if before is not None and before.membership != pod.membership:
+            self._count(key_of(before))
+        self._count(key_of(pod))
+        refused = pod.refusal and not (before is not None and before.refusal)
+        if refused and len(self._own(key_of(pod))) < self.mins_of(key_of(pod))[1]:
+            self.surely.discard(key_of(pod))  # whether kubelets undid its quorum is not asserted
+
+    def _forget(self, uid):
+        pod = self._take(uid)
+        for known in (self.place, self.way, self.made_for):
+            known.pop(uid, None)
+        self.sealed.discard(uid)
+        self.evicting.discard(uid)
+        if pod is not None:
+            self._count(key_of(pod))
+
+    def _put(self, pod):
+        self._take(pod.uid)
+        self.pods[pod.uid] = pod
+        self._members.setdefault(key_of(pod), {})[pod.uid] = pod
+
+    def _take(self, uid):
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            del self._members[key_of(pod)][uid]
+        return pod
+
+    def _bind_failed(self, change):
+        self.way.pop(change.uid, None)
+        if change.failure is BindFailure.GONE:
+            self._forget(change.uid)
+            return
+        if change.uid not in self.place:
+            self.made_for.pop(change.uid, None)
+        if change.failure is BindFailure.ELSEWHERE and change.uid in self.pods:
+            self.place[change.uid] = change.node
+            self.excused.add(change.node)
+            self._count(key_of(self.pods[change.uid]))
+
+    # Gangs
+
+    def members(self, key):
+        return self._members.get(key, {}).values()
+
+    def mins_of(self, key):
+        """How many must start together, by those who ask for least and for most.
+
+        Infinitely many where nobody says it: no gang can start then.
+        """
+        if key.is_single:
+            return 1, 1
+        if key in self.specs:
+            return self.specs[key].min_count, self.specs[key].min_count
+        said = [p.membership.min_count for p in self.members(key) if p.membership.min_count]
+        return min(said, default=math.inf), max(said, default=math.inf)
+
+    def runs(self, pod):
+        return pod.uid in self.place and not pod.finished
+
+    def _own(self, key):
+        """Members that live and stay, which we bound for this gang."""
+        return [
+            pod
+            for pod in self.members(key)
+            if self.made_for.get(pod.uid) == key
+            and self.runs(pod)
+            and not (pod.terminating or pod.uid in self.evicting)
+        ]
+
+    def _bound(self, key):
+        """Members that have a node, whoever gave it to them; none if none runs, or is to run."""
+        found = [p for p in self.members(key) if p.uid in self.place and not p.refusal]
+        lives = any(map(self.runs, found)) or any(p.uid in self.way for p in self.members(key))
+        return found if lives else []
+
+    def _count(self, key):
+        own, bound = self._own(key), self._bound(key)
+        least, most = self.mins_of(key)
+        if not bound:
+            self.maybe.discard(key)
+        elif len(bound) >= least or any(p.uid in self.sealed for p in bound):
+            self.maybe.add(key)
+        if not own:
+            self.surely.discard(key)
+        elif len(own) >= most and not self._lacks_tasks(key, own):
+            self.surely.add(key)
+
+    def _lacks_tasks(self, key, pods):
+        spec = self.specs.get(key)
+        tasks = Counter(pod.membership.task for pod in pods if pod.membership is not None)
+        return spec is not None and any(tasks[task] < least for task, least in spec.min_by_task)
+
+    def restarted(self, nodes, pods, specs, is_told):
+        """A successor leads, and is told these.
+
+        ``is_told`` says that its journal is as new as it can be.
+        """
+        self.way.clear()
+        for uid in [uid for uid in self.pods if uid not in pods]:
+            self._forget(uid)
+        for known, there in ((self.nodes, nodes), (self.specs, specs)):
+            for name in [name for name in known if name not in there]:
+                del known[name]
+        if not is_told:
+            marked = {key_of(self.pods[uid]) for uid in self.sealed if uid in self.pods}
+            self.surely = {
+                key
+                for key in self.surely
+                if key in marked or len(self._own(key)) >= self.mins_of(key)[1]
+            }
+
+    # What plans must not do
+
+    def check(self, plan):
+        """Check a plan, and count it.
+
+        Plans whose claims are being bound are counted when they are sent: that one was given up is
+        not told.
+        """
+        for gang in plan.preparing:
+            for bind in gang.binds:
+                self._check_bind(bind)
+        fresh = {bind.uid for gang in plan.gangs for bind in gang.binds}
+        for gang in plan.gangs:
+            there = len(self._bound(gang.key)) if not gang.key.is_single else 0
+            for bind in gang.binds:
+                self._check_bind(bind, sent_late=gang.attempt in self.prepared)
+            for bind in gang.binds:
+                self.way[bind.uid], self.made_for[bind.uid] = bind.node, gang.key
+            if not gang.key.is_single:
+                self._check_whole(gang.key, there)
+        self.prepared |= {gang.attempt for gang in plan.preparing}
+        for name in {self.way[uid] for uid in fresh}:
+            self.check_node(name, fresh)
+        for eviction in plan.evictions:
+            self._check_eviction(eviction)
+            self.evicting.add(eviction.uid)
+        for preemption in plan.preemptions:
+            self._check_preemption(preemption)
+
+    def _check_bind(self, bind, sent_late=False):
+        pod = self.pods.get(bind.uid)
+        expect(pod is not None, "a pod is bound that is not there", bind.name)
+        expect(bind.uid not in self.place, "a pod is bound that has a node", bind.name)
+        expect(bind.uid not in self.way, "a pod is bound that is under way", bind.name)
+        held = pod.gates or pod.terminating or pod.defect or pod.finished
+        expect(not held or sent_late, "a pod is bound that must not be", bind.name)
+        expect(pod.scheduler in self.ours, "another scheduler's pod is bound", bind.name)
+        expect(bind.node in self.nodes, "a pod is bound to a node that is gone", bind.node)
+
+    def _check_whole(self, key, there):
+        """Check that enough start; ``there`` are those that counted before this plan."""
+        minimum, _ = self.mins_of(key)
+        if key in self.maybe:
+            return
+        starts = there + sum(p.uid in self.way for p in self.members(key))
+        expect(starts >= minimum, "a gang starts in part", f"{key}: {starts} of {minimum}")
+        those = [p for p in self.members(key) if p.uid in self.place or p.uid in self.way]
+        expect(not self._lacks_tasks(key, those), "a gang starts without a task", str(key))
+
+    def check_node(self, name, fresh):
+        """The node is within its allocatable in what the fresh binds ask for."""
+        there = [pod for pod in self.pods.values() if self.takes_room(pod, name)]
+        has = dict(self.nodes[name].allocatable)
+        ours = [pod for pod in there if pod.uid in fresh]
+        expect(len(there) <= has.get("pods", 0), "a node is over in pods", name)
+        for resource in {r for pod in ours for r, amount in pod.shape.requests if amount}:
+            if resource not in has and any(pod.shape.extended for pod in ours):
+                continue  # devices stand in for it
+            used = sum(dict(pod.shape.requests).get(resource, 0) for pod in there)
+            expect(used <= has.get(resource, 0), "a node is over", f"{name} in {resource}")
+        ports = [(pod.uid, port) for pod in there for port in pod.shape.host_ports]
+        for uid, port in ports:
+            clash = uid in fresh and any(port.conflicts(o) for u, o in ports if u != uid)
+            expect(not clash, "two pods have one host port", name)
+
+    def takes_room(self, pod, name):
+        return not pod.finished and name in (self.place.get(pod.uid), self.way.get(pod.uid))
+
+    def _check_eviction(self, eviction):
+        pod = self.pods.get(eviction.uid)
+        expect(pod is not None, "a pod is evicted that is not there", eviction.name)
+        expect(eviction.uid in self.place, "a pod is evicted that has no node", eviction.name)
+        expect(not eviction.key.is_single, "a pod of no gang is evicted", eviction.name)
+        made_for = self.made_for.get(eviction.uid)
+        expect(made_for is not None, "a pod is evicted that others bound", eviction.name)
+        same = made_for == eviction.key == key_of(pod)
+        expect(same, "a relabelled pod is evicted", f"{eviction.name}, bound for {made_for}")
+        expect(eviction.key not in self.surely, "a started gang is torn down", str(eviction.key))
+
+    def _check_preemption(self, preemption):
+        pod = self.pods.get(preemption.uid)
+        expect(pod is not None, "room is made for a pod that is not there", preemption.name)
+        expect(pod.uid not in self.place, "room is made for a pod that has a node", pod.name)
+        expect(not (pod.never_preempts and preemption.victims), "a pod that may not preempts")
+        for victim in preemption.victims:
+            other = self.pods.get(victim.uid)
+            expect(other is not None, "a victim is not there", victim.name)
+            expect(self.place.get(other.uid) == preemption.node, "a victim is elsewhere")
+            expect(other.priority < pod.priority, "a victim is no less important", victim.name)
+
+    def check_rest(self):
+        """At rest nothing is under way, and no gang is in part."""
+        expect(not self.way, "a bind has no outcome at rest")
+        for key in {key_of(pod) for pod in self.pods.values()}:
+            own, (minimum, _) = self._own(key), self.mins_of(key)
+            if key.is_single or minimum == math.inf or key in self.maybe or not own:
+                continue
+            text = f"{key}: {len(own)} of {minimum}"
+            expect(len(own) >= minimum, "a gang is left in part", text)

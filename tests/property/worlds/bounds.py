@@ -1,0 +1,39 @@
+"""Bounds set small: worlds of a few nodes then meet what only large clusters meet otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+
+from quorate.core import policy
+
+KEPT = frozenset({"INCIDENTS_KEPT_MAX"})
+"""Left as they are: the tests read what they keep."""
+
+
+def constants():
+    """Return the names of all bounds of ``quorate.core.policy`` that are whole numbers."""
+    return sorted(
+        name
+        for name, value in vars(policy).items()
+        if name.isupper() and type(value) is int and name not in KEPT
+    )
+
+
+def small(chance):
+    """Draw some bounds with small values; most worlds have few of them."""
+    names = constants()
+    drawn = chance.sample(names, min(len(names), chance.choice([1, 2, 4, len(names)])))
+    return {name: chance.choice([1, 2, 3, 8]) for name in sorted(drawn)}
+
+
+@contextlib.contextmanager
+def set_to(values):
+    """Let bounds have these values for a while."""
+    before = {name: getattr(policy, name) for name in values if hasattr(policy, name)}
+    for name in before:
+        setattr(policy, name, values[name])
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(policy, name, value)

@@ -1,0 +1,226 @@
+"""What is kept of nodes: labels, masks, logs; how much, and that it follows each change."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from quorate.core import policy
+from quorate.core.model import PodShape, Requirement, SelectorTerm, Toleration
+from quorate.core.plan.filters import masks as kept_masks
+from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.state.codes import CodeColumn
+from quorate.core.state.log import Log
+from quorate.core.state.recent import Recent
+from tests.unit.core.world import World
+
+# Labels
+
+
+def nodes(count: int, **labels) -> World:
+    w = World()
+    for index in range(count):
+        w.node(f"n{index}", labels={"host": f"n{index}", **labels})
+    return w
+
+
+@pytest.mark.parametrize("keys", [2, 3, 4])
+def test_of_so_many_labels_the_longest_unused_is_encoded_anew(monkeypatch, keys):
+    monkeypatch.setattr(policy, "LABEL_COLUMNS_KEPT_MAX", 3)
+    w = nodes(2, **{f"k{index}": "v" for index in range(4)})
+    table = w.cluster.nodes
+    first = table.label("k0")
+    others = [table.label(f"k{index}") for index in range(1, keys)]
+    assert len(table.labels) == min(keys, 3)
+    assert (table.label("k0") is first) is (keys <= 3)
+    if keys > 3:  # k1 has made room for k0 in turn
+        assert table.label("k3") is others[2]
+        assert [table.label("k1").values, table.label("k1").codes[:2].tolist()] == [["v"], [0, 0]]
+
+
+def test_a_label_that_no_node_bears_takes_no_column():
+    w = nodes(2)
+    for index in range(1000):
+        w.pod(f"p{index}", shape={"node_selector": ((f"k{index}", "v"),)})
+    assert w.cycle() == {}
+    assert len(w.cluster.nodes.labels) == 0
+    assert w.cluster.nodes.label("k1").codes[:2].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("how", ["gone", "relabelled"])
+def test_a_label_goes_with_the_last_node_that_bears_it(how):
+    w = nodes(1, odd="x")
+    assert w.cluster.nodes.label("odd").values == ["x"]
+    w.lose_node("n0") if how == "gone" else w.node("n0")
+    assert "odd" not in w.cluster.nodes.labels
+    w.node("n0", labels={"odd": "y"})
+    assert w.cluster.nodes.label("odd").values == ["y"]
+
+
+@pytest.mark.parametrize("unused_max", [0, 1, 5])
+@pytest.mark.parametrize("gone", [0, 1, 2, 3, 4, 7, 8, 9])
+def test_values_that_no_node_has_are_dropped_when_they_are_many(monkeypatch, unused_max, gone):
+    monkeypatch.setattr(policy, "VALUES_UNUSED_MAX", unused_max)
+    column = CodeColumn(2)
+    column.set(0, "stays")
+    column.set(1, "first")
+    for number in range(gone):
+        column.set(1, str(number))
+    assert column.is_worn is (gone > 2 + unused_max)
+    other = column.renewed(7)
+    assert other.values == ["stays", str(gone - 1) if gone else "first"]
+    assert other.codes.tolist() == [0, 1]
+    assert not other.is_worn
+    assert other.serial == 7
+    assert [column.values[code] for code in column.codes] == other.values
+
+
+def test_values_come_and_go_without_end_and_the_reader_keeps_what_it_has(monkeypatch):
+    monkeypatch.setattr(policy, "VALUES_UNUSED_MAX", 4)
+    w = nodes(1)
+    table = w.cluster.nodes
+    before = table.label("host")
+    codes, values = before.codes.copy(), list(before.values)
+    for number in range(200):
+        w.node("n0", labels={"host": f"{number}"}, taints=[f"t{number}:NoSchedule"])
+        assert len(table.label("host").values) <= 2 * 1 + 4
+        assert len(table.taints.values) <= 2 * 1 + 4
+        assert table.label("host").code_of == {
+            v: c for c, v in enumerate(table.label("host").values)
+        }
+    assert table.label("host") is not before
+    assert values == before.values[: len(values)]
+    assert len(before.codes) == len(codes)
+
+
+# Masks
+
+
+def mask(w: World, **fields) -> np.ndarray:
+    """The mask of a class that nobody has."""
+    pod_class = w.cluster.classes.of(PodShape(**fields))
+    return w.scheduler.planner.room().mask(pod_class)
+
+
+def test_classes_that_differ_in_size_share_a_mask():
+    w = nodes(3)
+    shown = [mask(w, requests=(("cpu", n),), node_selector=(("host", "n1"),)) for n in range(5)]
+    assert all(one is shown[0] for one in shown)
+    assert shown[0].tolist() == [False, True, False]
+    assert len(w.scheduler.planner._masks) == 1
+
+
+def test_profiles_that_differ_in_the_rules_do_not():
+    w = nodes(1)
+    w.node("n0", taints=["t:NoSchedule"])
+    off = replace(KUBE_SCHEDULER, disabled=("TaintToleration",))
+    added = replace(KUBE_SCHEDULER, added_required=(SelectorTerm((Requirement("x", "Exists"),)),))
+    room = w.scheduler.planner.room()
+    shown = [
+        room.mask(w.cluster.classes.of(PodShape(), p))[0] for p in (off, KUBE_SCHEDULER, added)
+    ]
+    assert shown == [True, False, False]
+
+
+CHANGES = {
+    "label": lambda w: w.node("n1", labels={"host": "other"}),
+    "taint": lambda w: w.node("n1", labels={"host": "n1"}, taints=["t:NoExecute"]),
+    "cordon": lambda w: w.node("n1", labels={"host": "n1"}, cordoned=True),
+    "gone": lambda w: w.lose_node("n1"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_node_that_changes_is_looked_at_alone_and_what_was_handed_out_stays(monkeypatch, change):
+    w = nodes(3)
+    fields = {"required_terms": (SelectorTerm((Requirement("host", "NotIn", ("other",)),)),)}
+    before = mask(w, **fields)
+    monkeypatch.setattr(kept_masks, "_mask_of", None)  # nobody asks about all nodes again
+    CHANGES[change](w)
+    after = mask(w, **fields)
+    assert before.tolist() == [True, True, True]
+    assert after.tolist() == [True, False, True]
+    assert mask(w, **fields) is after
+    assert not after.flags.writeable
+
+
+@pytest.mark.parametrize("rows", [0, 1, 8, 9])
+def test_few_rows_are_asked_alone_and_nothing_is_kept_of_them(rows):
+    w = nodes(12)
+    w.lose_node("n3")
+    pod_class = w.cluster.classes.of(PodShape(node_selector=(("host", "n2"),)))
+    room = w.scheduler.planner.room()
+    found = w.scheduler.planner._masks.on(pod_class, room, list(range(2, 2 + rows)))
+    assert found.tolist() == [True, *[False] * (rows - 1)][:rows]
+    assert len(w.scheduler.planner._masks) == (rows > 8)
+
+
+def test_a_change_that_is_none_to_the_rules_leaves_the_array():
+    w = nodes(2)
+    before = mask(w, node_selector=(("host", "n1"),))
+    w.node("n1", labels={"host": "n1", "more": "x"}, taints=["t:PreferNoSchedule"])
+    assert mask(w, node_selector=(("host", "n1"),)) is before
+
+
+def test_nodes_that_come_are_looked_at_too():
+    w = nodes(2)
+    assert mask(w).tolist() == [True, True]
+    w.node("n2", taints=["t:NoSchedule"])
+    w.node("n3")
+    assert mask(w).tolist() == [True, True, False, True]
+    assert mask(w, tolerations=(Toleration("t", "Exists"),)).tolist() == [True] * 4
+
+
+@pytest.mark.parametrize("entries", [1, 2, 3, 4])
+def test_of_so_many_bytes_the_longest_unused_mask_goes(monkeypatch, entries):
+    w = nodes(8)
+    monkeypatch.setattr(policy, "MASKS_KEPT_BYTES_MAX", 3 * (policy.MASK_ENTRY_BYTES + 8))
+    first = mask(w, node_selector=(("host", "n0"),))
+    others = [mask(w, node_selector=(("host", f"n{index}"),)) for index in range(1, entries)]
+    assert len(w.scheduler.planner._masks) == min(entries, 3)
+    assert w.scheduler.planner._masks.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
+    if entries > 3:
+        assert mask(w, node_selector=(("host", "n3"),)) is others[2]
+    assert (mask(w, node_selector=(("host", "n0"),)) is first) is (entries <= 3)
+
+
+@pytest.mark.parametrize("entries", [1, 2, 3, 4, 5])
+def test_a_log_that_forgot_means_that_all_nodes_are_asked(monkeypatch, entries):
+    monkeypatch.setattr(policy, "LOG_KEPT_MAX", 2)
+    log = Log()
+    log.note_all(range(entries))
+    assert log.position == entries
+    assert log.since(0) == (list(range(entries)) if entries <= 4 else None)
+    assert log.since(entries - 1) == [entries - 1]
+    w = nodes(6)
+    before = mask(w)
+    for index in range(entries):
+        w.node(f"n{index}", taints=[f"t{entries}:NoSchedule"])
+    assert mask(w).tolist() == [index >= entries for index in range(6)]
+    assert before.all()
+
+
+# The container
+
+
+def test_what_was_used_last_stays():
+    kept: Recent[str, int] = Recent()
+    for number, name in enumerate("abc"):
+        kept.put(name, number, size_max=3)
+    assert kept.get("a") == 0
+    assert kept.peek("b") == 1
+    kept.put("d", 3, size_max=3)
+    assert list(kept) == ["c", "a", "d"]
+    assert kept.size == 3
+    kept.put("a", 9, size_max=3)
+    assert list(kept) == ["c", "d", "a"]
+    assert list(kept.values()) == [2, 3, 9]
+    kept.replace("c", 7)
+    assert list(kept) == ["c", "d", "a"]
+    assert kept.peek("c") == 7
+    kept.put("large", 5, size_max=3, size=50)
+    assert list(kept) == ["large"]
+    assert kept.size == 50
+    kept.drop("large")
+    kept.drop("nobody")
+    assert len(kept) == kept.size == 0
+    assert kept.get("a") is None

@@ -1,0 +1,206 @@
+"""Pods that use volumes: how many each may have, who is woken by what, and what is given back."""
+
+import pytest
+
+from quorate.core import policy
+from quorate.core.model import ClaimUse, LabelSelector
+from quorate.core.model.storage import CSIDriver, CSINode, CSIStorageCapacity, VolumeAttachment
+from quorate.core.reasons import Reason
+from tests.unit.core.storage_world import DRIVER, nodes_of, planned, prepared
+from tests.unit.core.volume_world import (
+    MANY,
+    bound,
+    by_node,
+    classes_of,
+    gang,
+    world,
+)
+from tests.unit.core.world import TEAM
+
+# Bounds
+
+
+@pytest.mark.parametrize(
+    ("claims", "disks", "is_placed"), [(2, 0, True), (3, 0, True), (4, 0, False)]
+)
+def test_a_pod_with_too_many_volumes_is_not_placed_and_says_so(
+    claims, disks, is_placed, monkeypatch
+):
+    monkeypatch.setattr(policy, "VOLUMES_PER_POD_MAX", 3)
+    w = world()
+    for index in range(claims):
+        bound(w, f"c{index}")
+    which = gang(w, "g", 1, *(f"c{index}" for index in range(claims)))
+    plan = w.decide()
+    assert (nodes_of(plan) != {}) == is_placed
+    if not is_placed:
+        why = w.why(which)
+        assert why.reason is Reason.CLAIM_NOT_USABLE
+        text = f"spec.volumes of pod g-0 has {claims} claims and disks, and may have 3"
+        assert text in why.sentence
+        assert len(w.cluster.storage.users_of) == 3
+    w.settle(plan)
+
+
+def test_of_a_running_pod_with_too_many_volumes_so_many_are_counted(monkeypatch):
+    monkeypatch.setattr(policy, "VOLUMES_PER_POD_MAX", 3)
+    w = world("n0")
+    for index in range(9):
+        bound(w, f"c{index}")
+    w.running("r", "n0", claims=tuple(ClaimUse(f"c{index}") for index in range(9)))
+    assert by_node(w, w.cluster.storage.nodes.column(DRIVER)) == {"n0": 3}
+    w.delete("r")
+    assert w.cluster.storage.nodes.counts == {}
+    assert not w.cluster.storage.users_of
+
+
+# Who is woken
+
+
+def test_other_limits_wake_the_pods_of_that_driver_alone_and_only_when_they_grow():
+    w = world("n0")
+    w.limit("n0", 0)
+    w.put(CSINode("n0", ((DRIVER, 0), ("other.csi", 0))))
+    bound(w, "data")
+    which = gang(w, "g", 1, "data")
+    plain = gang(w, "plain", 1, cpu=99)
+    w.decide()
+    for limits, is_woken in (
+        (((DRIVER, 0), ("other.csi", 5)), False),
+        (((DRIVER, 0),), False),
+        (((DRIVER, 0), ("other.csi", 5)), False),
+        (((DRIVER, 3), ("other.csi", 5)), True),
+    ):
+        w.put(CSINode("n0", limits))
+        plan = w.decide(1)
+        assert w.tries(plan, which) == is_woken
+        assert not w.tries(plan, plain)
+    w.settle(plan)
+    w.decide(1)
+    w.put(CSINode("n0", ()))
+    assert not w.tries(w.decide(1), which)
+
+
+def test_a_detached_volume_wakes_the_pods_of_its_driver_alone():
+    w = world("n0")
+    w.limit("n0", 1)
+    bound(w, "data")
+    w.volume("pv-old", phase="Bound")
+    w.put(VolumeAttachment("a", DRIVER, "n0", "pv-old"))
+    w.put(VolumeAttachment("b", "other.csi", "n0", "pv-old"))
+    which = gang(w, "g", 1, "data")
+    assert not nodes_of(w.decide())
+    w.gone("VolumeAttachment", "b")
+    assert not w.tries(w.decide(1), which)
+    w.gone("VolumeAttachment", "a")
+    assert nodes_of(w.decide(1)) == {"g-0": "n0"}
+
+
+def test_a_volume_that_comes_to_a_full_node_wakes_those_who_share_it():
+    w = world("n0")
+    w.limit("n0", 0)
+    bound(w, "data")
+    which = gang(w, "g", 1, "data")
+    assert not nodes_of(w.decide())
+    w.running("r", "n0", claims=(ClaimUse("data"),))
+    w.put(CSINode("n0", ((DRIVER, 0), ("other.csi", 1))))
+    assert w.tries(w.decide(1), which)
+
+
+def test_one_more_pod_that_shares_a_claim_wakes_the_others_only_at_first():
+    w = world("n0", cpu=1)
+    bound(w, "data")
+    which = gang(w, "g", 2, "data")
+    w.decide()
+    w.pod("x", cpu=9, claims=(ClaimUse("data"),))
+    assert not w.tries(w.decide(1), which)
+    w.delete("x")
+    assert not w.tries(w.decide(1), which)
+
+
+def test_space_wakes_the_claims_of_its_class_alone_and_only_when_there_is_more():
+    w = world("n0")
+    w.put(CSIDriver(DRIVER, storage_capacity=True))
+    which = w.claiming("db", 1)
+    w.decide()
+    for name, size, is_woken in (("slow", 9, False), ("fast", 1, True), ("fast", 1, False)):
+        w.put(CSIStorageCapacity(TEAM, "s", name, size, LabelSelector()))
+        assert w.tries(w.decide(1), which) == is_woken
+    w.put(CSIDriver(DRIVER, storage_capacity=True))
+    assert not w.tries(w.decide(1), which)
+    w.put(CSIDriver(DRIVER))
+    assert w.tries(w.decide(1), which)
+
+
+def test_a_volume_that_a_failed_plan_gives_back_wakes_those_who_lack_one():
+    w = world("n0", cpu=1)
+    w.volume("pv-1")
+    w.claiming("one", 1, storage_class="local")
+    plan = w.decide()
+    w.labelled_node("n1", cpu=8)
+    other = w.claiming("two", 1, storage_class="local", cpu=8)
+    assert not w.decide(1).preparing
+    w.refused(plan)
+    plan = w.decide(1)  # n0 has room again, which is too small for the other one
+    w.undone(plan)
+    assert w.tries(plan, other)
+
+
+# One decision
+
+
+@pytest.mark.parametrize("modes", [MANY, ("ReadWriteOnce",)])
+@pytest.mark.parametrize("storage_class", ["fast", "local"])
+def test_gangs_of_one_decision_prepare_a_claim_that_they_share_in_the_same_way(
+    modes, storage_class
+):
+    w = world("n0", "n1", cpu=4)
+    w.volume("pv-1")
+    w.volume("pv-2")
+    w.claim("shared", access_modes=modes, storage_class=storage_class)
+    for name in ("a", "b"):
+        gang(w, name, 2, "shared")
+    plan = w.decide()
+    assert len(plan.preparing) == 2
+    [(node, volume)] = {(one.node, one.volume) for one in prepared(plan)}
+    assert volume == ("pv-1" if storage_class == "local" else "")
+    assert w.scheduler.verified(plan) == (plan, [])
+    assert storage_class == "local" or set(planned(plan).values()) == {node}
+
+
+# Sizes
+
+
+def test_columns_of_drivers_go_with_their_last_volume_and_their_last_limit():
+    w = world("n0")
+    for index in range(50):
+        w.put(CSINode("n0", ((f"d{index}.csi", 3),)))
+    counts = w.cluster.storage.nodes
+    assert list(counts.limits) == ["d49.csi"]
+    for index in range(50):
+        w.put(VolumeAttachment("a", f"d{index}.csi", "n0", "pv"))
+        w.volume("pv", phase="Bound")
+    assert list(counts.counts) == ["d49.csi"]
+    w.lose_node("n0")
+    assert not counts.limits
+    assert not counts.counts
+    w.labelled_node("n0")
+    assert list(counts.limits) == list(counts.counts) == ["d49.csi"]
+    w.gone("CSINode", "n0")
+    w.gone("VolumeAttachment", "a")
+    assert not counts.limits
+    assert not counts.counts
+
+
+def test_pods_with_the_same_volumes_share_what_follows_from_these():
+    w = world()
+    bound(w, "data")
+    which = gang(w, "g", 5, "data")
+    [pod_class] = classes_of(w, which)
+    users = w.cluster.storage.users.values()
+    assert len({id(user.uses) for user in users}) == 1
+    assert all(user.uses.wants is pod_class.wants for user in users)
+    w.edit_claim("data", size=7)
+    assert next(iter(users)).uses.wants is None
+    w.delete(*[f"g-{index}" for index in range(5)])
+    assert not w.cluster.storage._users._uses

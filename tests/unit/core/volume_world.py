@@ -1,0 +1,59 @@
+"""Gangs with volumes in the tiny world, and the room of one cycle."""
+
+import numpy as np
+
+from quorate.core.model import ClaimUse
+from quorate.core.plan.cycle import members_of
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.plan.room import Room
+from quorate.core.profile import Profile
+from tests.unit.core.storage_world import StorageWorld
+
+MANY = ("ReadWriteMany",)
+
+
+def world(*nodes, cpu=8):
+    w = StorageWorld(scheduler_names=("quorate", "loose"), profiles=(("loose", LOOSE),))
+    for name in nodes or ("n0", "n1", "n2"):
+        w.labelled_node(name, cpu=cpu)
+    return w
+
+
+LOOSE = Profile(packs_gangs=True, default_spread=(), disabled=("NodeVolumeLimits", "VolumeBinding"))
+
+
+def room_of(w):
+    return Room(w.cluster.snapshot(), AttributeMasks())
+
+
+def classes_of(w, which):
+    return members_of(w.cluster.gangs[which], w.cluster)
+
+
+def class_of(w, which):
+    [pod_class] = classes_of(w, which)
+    return pod_class
+
+
+def gang(w, name, pods, *claims, **more):
+    """Add a gang whose pods all use the same claims."""
+    which = w.object(name, pods)
+    for index in range(pods):
+        w.pod(f"{name}-{index}", which, claims=tuple(map(ClaimUse, claims)), **more)
+    return which
+
+
+def bound(w, claim, *, modes=MANY, volume="", **fields):
+    w.volume(volume or f"pv-{claim}", phase="Bound", **fields)
+    w.claim(claim, access_modes=modes, volume=volume or f"pv-{claim}", bound=True)
+
+
+def on_rows(w, room, **pods):
+    placed = np.zeros(len(room.free), np.int64)
+    for name, count in pods.items():
+        placed[w.cluster.nodes.rows[name]] = count
+    return placed
+
+
+def by_node(w, array):
+    return {name: int(array[row]) for name, row in w.cluster.nodes.rows.items()}
