@@ -7,10 +7,10 @@ line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from quorate.core.gang_facts import members_in, state_of, warnings_of
 from quorate.core.model import GangKey, Owner
 from quorate.core.plan.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
@@ -19,7 +19,7 @@ from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside
 from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
-from quorate.core.pod_words import disagreement, priority_words, single_words, task_words
+from quorate.core.pod_words import disagreement, single_words, task_words
 from quorate.core.policy import Policy
 from quorate.core.quantity import format_amount
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
@@ -119,14 +119,14 @@ class Explainer:
                 reason, sentence, diagnosis = self._behind_back_off(gang, sentence)
         return Explanation(
             key=key,
-            state=_state(gang),
+            state=state_of(gang),
             reason=reason,
             sentence=sentence,
             remedy=remedy,
-            members=_members(gang),
+            members=members_in(gang),
             nodes=self._room.snapshot.nodes_alive,
             blockers=diagnosis.blockers if diagnosis else (),
-            warnings=_warnings(gang),
+            warnings=warnings_of(gang),
             held=held_for(self._cluster.holds.of(key), self._cluster.holds.not_held(key)),
         )
 
@@ -381,40 +381,3 @@ def _with_detail(sentence: str, detail: str) -> str:
 
 def _joined(*parts: str) -> str:
     return ": ".join(part for part in parts if part)
-
-
-def _state(gang: GangEntry) -> GangState:
-    if gang.started:
-        return GangState.STARTED
-    return GangState.STARTING if gang.attempt is not None else GangState.WAITING
-
-
-def _members(gang: GangEntry) -> Members:
-    phases = Counter(e.pod.phase for e in gang.members.values() if e.where is Where.BOUND)
-    counts = gang.counts
-    return Members(
-        needed=gang.min_count,
-        exist=gang.exist,
-        bound=gang.bound,
-        assumed=gang.assumed,
-        waiting=gang.waits,
-        gated=counts[Where.GATED],
-        terminating=counts[Where.TERMINATING] + gang.lifecycle.evicting,
-        invalid=counts[Where.INVALID],
-        running=phases["Running"],
-        succeeded=phases["Succeeded"],
-        failed=phases["Failed"],
-        total=len(gang.members),
-    )
-
-
-def _warnings(gang: GangEntry) -> tuple[str, ...]:
-    of_object = (gang.spec.warning,) if gang.spec is not None and gang.spec.warning else ()
-    said = dict.fromkeys(e.pod.warning for e in gang.members.values() if e.pod.warning)
-    refused = sorted(
-        f"node {entry.pod.node} refused pod {entry.pod.name}: {entry.pod.refusal}"
-        for entry in gang.members.values()
-        if entry.where is Where.REFUSED
-    )
-    of_priority = (words,) if (words := priority_words(gang)) else ()
-    return (*of_object, *of_priority, *said, *refused)

@@ -18,7 +18,8 @@ from quorate.core.lifecycle.advancing import Due
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
-from quorate.core.plan.cycle import AttemptNumbers, Cycle
+from quorate.core.plan.attempt_numbers import AttemptNumbers
+from quorate.core.plan.cycle import Cycle
 from quorate.core.plan.devices.giving import take_backs
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.room import Room

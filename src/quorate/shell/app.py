@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import random
 import socket
@@ -37,6 +36,7 @@ from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leader import Elector, LeaseTimes
+from quorate.shell.memory import freeze_memory
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.outcomes import tell
@@ -54,8 +54,6 @@ _FLUSH_S = 2.0
 _METRICS_EVERY_S = 1.0
 _LOOK_AGAIN_S = 0.25
 _CYCLE_S_MIN = 0.005
-_GC_THRESHOLDS = (20_000, 20, 50)
-"""A burst of a thousand pods makes many objects that live on: look for cycles less often."""
 
 
 Connect = Callable[[int], KubeClient]
@@ -276,7 +274,7 @@ class App:
             if not frozen:
                 frozen = True
                 log.info("synced", **self._sizes())
-                self._freeze_memory()
+                freeze_memory()
             if "volcano" not in self._feed.served:
                 queues = self._without_queues(queues)
             elif queues is None:
@@ -284,12 +282,6 @@ class App:
             self._expect_binds()
             wake_at_s = self._cycle()
             self._handover.has_decided = True
-
-    def _freeze_memory(self) -> None:
-        """What was listed lives on: do not look through it for cycles again and again."""
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_GC_THRESHOLDS)
 
     async def _keep_pace(self) -> None:
         """Let news gather for a moment while they keep coming: a cycle costs more than a change."""

@@ -22,6 +22,7 @@ from quorate.core.changes import (
 )
 from quorate.core.explain import ApiWords
 from quorate.core.model import GangKey, GangSpec, Membership, Namespace, Node, Pod, PodShape, Taint
+from quorate.core.plan import cycle
 from quorate.core.plan.plan import Bind, Plan
 from quorate.core.plan.verify import verify_gang
 from quorate.core.policy import Policy
@@ -247,3 +248,15 @@ def binds_of(plan: Plan) -> list[Bind]:
 
 def names(things: Iterable) -> list[str]:
     return [thing.name for thing in things]
+
+
+def gangs_tried(w: World, monkeypatch) -> list[str]:
+    """Return a list to which each gang is added for which a placement is looked for."""
+    found, try_gang = [], cycle.Cycle.try_gang
+
+    def note(self, gang, **how):
+        found.append(gang.key.name.partition("@")[0])
+        return try_gang(self, gang, **how)
+
+    monkeypatch.setattr(cycle.Cycle, "try_gang", note)
+    return found

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from quorate.core.model.storage import ClaimKey
+from quorate.core.plan.attempt_numbers import AttemptNumbers
 from quorate.core.plan.clearing import Clearings, preempts
 from quorate.core.plan.devices.giving import hand_out, take_backs
 from quorate.core.plan.fill import fill
@@ -29,7 +30,8 @@ from quorate.core.plan.members import Members, demand_of, members_of
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside
 from quorate.core.plan.pack import constrain_one_another
-from quorate.core.plan.plan import Bind, GangBinds, Give, Prepare, attempt_id
+from quorate.core.plan.plan import Bind
+from quorate.core.plan.prepares import prepares
 from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
 from quorate.core.plan.searches import Searches
@@ -43,7 +45,6 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.holds import Hold, Holds
-from quorate.core.state.wants import is_kept_for, unbound_claims
 from quorate.core.steps import Steps
 
 _NODES_OF_A_STEP = 500
@@ -359,85 +360,12 @@ class Cycle:
         nodes = [self.room.snapshot.node(row).name for row in rows]
         gives = hand_out(pod_class, entries, rows, self.room, self.cluster)
         for entry, row, node, given in zip(entries, rows, nodes, gives, strict=True):
-            one.binds.append(self._bind(entry, pod_class, row, node, prepared, given))
+            pod = entry.pod
+            prepare = prepares(entry, pod_class, row, self.room, prepared, self.cluster.storage)
+            one.binds.append(Bind(pod.uid, pod.namespace, pod.name, node, prepare, given))
             one.placed.add(entry.pod.uid)
             if self.promises.nominated:
                 self.promises.nominated.discard(entry)
         if entries and self.holds:
             uids = [entry.pod.uid for entry in entries]
             self.holds.note_assumed(one.gang.key, uids, nodes, entries[0].pod_class)
-
-    def _bind(
-        self,
-        entry: PodEntry,
-        pod_class: PodClass,
-        row: int,
-        node: str,
-        prepared: set[ClaimKey],
-        given: tuple[Give, ...],
-    ) -> Bind:
-        pod = entry.pod
-        prepare: tuple[Prepare, ...] = ()
-        if pod_class.wants is not None and pod_class.wants.unbound:
-            chosen = self.room.volumes.take_chosen(pod_class, row)
-            prepare = self._prepare(entry, node, chosen, prepared)
-        return Bind(pod.uid, pod.namespace, pod.name, node, prepare, given)
-
-    def _prepare(
-        self, entry: PodEntry, node: str, chosen: tuple[str, ...], prepared: set[ClaimKey]
-    ) -> tuple[Prepare, ...]:
-        """Return what binds the pod's claims to the chosen volumes, or has these made (``""``)."""
-        storage = self.cluster.storage
-        found = []
-        for claim, name in zip(unbound_claims(entry.pod, storage), chosen, strict=True):
-            if claim.key in prepared:
-                continue  # another member has it
-            prepared.add(claim.key)
-            volume = storage.volumes[name] if name else None
-            found.append(
-                Prepare(
-                    claim.namespace,
-                    claim.name,
-                    claim.uid,
-                    node,
-                    name,
-                    version=volume.version if volume else "",
-                    marks=volume is not None and volume.claim is None,
-                    written=is_kept_for(volume.claim, claim)
-                    if volume
-                    else claim.selected_node == node,
-                )
-            )
-        return tuple(found)
-
-
-@dataclass(slots=True)
-class AttemptNumbers:
-    """Numbers for the attempts that a cycle opens: they follow those that were opened before."""
-
-    policy: Policy
-    identity: str
-    made: int
-
-    def plan(self, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
-        """Return the binds as the plan of an attempt: of the one that is open, or of a new one.
-
-        All but one of the binds that make the gang quorate are sent first; see ``GangBinds``.
-        """
-        attempt = gang.attempt
-        if attempt is None:
-            self.made += 1
-            name = attempt_id(self.identity, self.made)
-            asked_s = gang.spec.timeout_s if gang.spec else None
-            deadline_s = now_s + self.policy.timeout_s(asked_s)
-        else:
-            name, deadline_s = attempt.id, attempt.deadline_s
-        return GangBinds(
-            key=gang.key,
-            attempt=name,
-            size=gang.bound + gang.assumed + len(binds),
-            deadline_s=max(deadline_s, now_s + self.policy.backoff_s),
-            binds=binds,
-            first=max(0, gang.need - 1),
-            started=gang.started,
-        )

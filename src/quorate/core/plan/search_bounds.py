@@ -6,13 +6,14 @@ members change what others mean to it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from itertools import accumulate
 from operator import add, sub
 
 from quorate.core.plan.search_facts import Ceiling, Cell, Inside, Kind, Outlook, Share, Sums, Work
 from quorate.core.plan.search_shares import MANY, Fits, Shares
 from quorate.core.plan.search_state import Move, State, Undo
+from quorate.core.plan.search_sums import lacking, minded, poured, sum_of
 
 _Context = tuple[int, ...]
 """What the shares of a cell depend on: the classes for which others may open domains, and those
@@ -31,7 +32,7 @@ class Bounds:
         ceilings = self._shares_of.ceilings
         self._ceilings: list[Ceiling] = ceilings
         self._has_local = any(meter.topology < 0 for meter in state.ties.meters)
-        self._minded = [_minded(state, level) for level in range(len(state.ties.shared))]
+        self._minded = [minded(state, level) for level in range(len(state.ties.shared))]
         self._cells_in: list[dict[int, list[Cell]]] = [{} for _ in state.ties.shared]
         for cell in state.cells:
             for level, code in enumerate(cell):
@@ -84,9 +85,9 @@ class Bounds:
         inside = {}
         for cell in self._state.cells:
             inside[cell] = yield from self._add_up(cell, opens)
-        whole = _sum(one.sums for one in inside.values())
+        whole = sum_of(one.sums for one in inside.values())
         domains = [
-            {code: _sum(inside[cell].sums for cell in cells) for code, cells in some.items()}
+            {code: sum_of(inside[cell].sums for cell in cells) for code, cells in some.items()}
             for some in self._cells_in
         ]
         self._work.done += 2 * len(inside) * (1 + len(domains))
@@ -184,7 +185,7 @@ class Bounds:
             16 + 3 * len(self._classes) + len(found.inside) // 4 * (1 + self._has_local)
         )
         slots = list(found.whole[: at.free])
-        self.blamed = _lacking(slots, state.left)
+        self.blamed = lacking(slots, state.left)
         if self.blamed or self._too_little(found.whole) or self._too_few_nodes(found):
             return None
         if self._too_many_alone(found.whole[at.alone :], openers):
@@ -197,7 +198,7 @@ class Bounds:
             at_most = self._in_domains(level, found, highest, openers)
             if at_most is None:
                 return None
-            self.blamed = _lacking(at_most, state.left)
+            self.blamed = lacking(at_most, state.left)
             if self.blamed:
                 return None
             slots = list(map(min, slots, at_most))
@@ -273,7 +274,7 @@ class Bounds:
                 highest = min(highest, count + more)
         counts.sort()
         pods = sum(left for _, left in who)
-        return _poured(counts, pods, highest), _poured(counts, max(pods - 1, 0), highest)
+        return poured(counts, pods, highest), poured(counts, max(pods - 1, 0), highest)
 
     def _top(self, ceiling: Ceiling, highest: list[int]) -> int:
         return ceiling.max_skew + (0 if ceiling.too_few else highest[ceiling.meter])
@@ -390,34 +391,3 @@ class Bounds:
             self.blamed = members
             return False
         return True
-
-
-def _poured(counts: list[int], pods: int, highest: int) -> int:
-    """Return the minimum after so many pods went into the emptiest domains; at most ``highest``."""
-    for index, count in enumerate(counts):
-        if count >= highest:
-            break
-        above = counts[index + 1] if index + 1 < len(counts) else MANY
-        rise = min(above - count, pods // (index + 1))
-        if rise < above - count:
-            return min(highest, count + rise)
-        pods -= rise * (index + 1)
-    return highest
-
-
-def _minded(state: State, level: int) -> int:
-    """Return the classes whose presence in a domain of the topology lets others in, or not."""
-    minded = 0
-    for apart, pull in zip(state.ties.apart[level], state.ties.pulls, strict=True):
-        minded |= apart
-        if pull is not None and any(at == level for _, at, _ in pull.terms):
-            minded |= pull.by
-    return minded
-
-
-def _sum(rows: Iterable[Sums]) -> Sums:
-    return tuple(map(sum, zip(*rows, strict=True)))
-
-
-def _lacking(slots: list[int], left: list[int]) -> list[int]:
-    return [i for i, (n, count) in enumerate(zip(slots, left, strict=True)) if n < count]

@@ -16,7 +16,7 @@ from quorate.core.changes import Change
 from quorate.core.journal import Journal, entry_of
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.profile import GANGS, Profile
-from quorate.core.state import looked_up, outcomes
+from quorate.core.state import gang_objects, looked_up, outcomes
 from quorate.core.state.columns import recount
 from quorate.core.state.device_asks import Asks
 from quorate.core.state.device_views import DeviceViews
@@ -233,7 +233,7 @@ class Cluster:
     def _after_loss(self, gang: GangEntry, uid: str) -> None:
         gang.after_loss()
         self.settle(gang, uid)
-        self._drop_if_empty(gang)
+        self.drop_if_empty(gang)
 
     def end_past_life(self, gang: GangEntry) -> None:
         """Let the members of a life that is over count for nothing: the others are a new gang.
@@ -321,47 +321,19 @@ class Cluster:
         """Return the gang to count ``pod`` in; other schedulers' single pods are in none."""
         if pod.membership is None and pod.scheduler not in self.scheduler_names:
             return None
-        return self._gang(key_of(pod))
+        return self.gang(key_of(pod))
 
-    def _gang(self, key: GangKey) -> GangEntry:
+    def gang(self, key: GangKey) -> GangEntry:
+        """Return the gang, which is begun if need be."""
         entry = self.gangs.get(key)
         if entry is None:
             entry = self.gangs[key] = GangEntry(key)
         return entry
 
-    def _drop_if_empty(self, gang: GangEntry) -> None:
+    def drop_if_empty(self, gang: GangEntry) -> None:
+        """Forget a gang of which nothing is left."""
         if gang.is_empty:
             self.gangs.pop(gang.key, None)
-
-    def _gang_changed(self, change: changes.GangChanged) -> None:
-        gang = self._gang(change.spec.key)
-        if gang.spec != change.spec:
-            if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
-                self.holds.end_all_of(gang.key)
-            gang.set_spec(change.spec)
-            self.touched.add(gang.key)
-            self._touch_namesakes(gang.key)
-
-    def _gang_gone(self, change: changes.GangGone) -> None:
-        gang = self.gangs.get(change.key)
-        if gang is None or gang.spec is None:
-            return
-        gang.set_spec(None)
-        self.touched.add(gang.key)
-        self._touch_namesakes(gang.key)
-        self._drop_if_empty(gang)
-
-    def _touch_namesakes(self, key: GangKey) -> None:
-        """A missing object's reason names an object of that name in another API: look again."""
-        for dialect in self.served:
-            if key._replace(dialect=dialect) in self.gangs:
-                self.touched.add(key._replace(dialect=dialect))
-
-    def _dialect_served(self, change: changes.DialectServed) -> None:
-        if self.served.get(change.dialect) == change.served:
-            return
-        self.served[change.dialect] = change.served
-        self.touched.update(key for key in self.gangs if key.dialect == change.dialect)
 
     def _owner_changed(self, change: changes.OwnerChanged) -> None:
         key = change.namespace, change.owner
@@ -409,10 +381,8 @@ _HANDLERS: dict[type[Change], Callable[..., None]] = {
     changes.NodeGone: Cluster._node_gone,
     changes.PodChanged: Cluster._pod_changed,
     changes.PodGone: Cluster._pod_gone,
-    changes.GangChanged: Cluster._gang_changed,
-    changes.GangGone: Cluster._gang_gone,
-    changes.DialectServed: Cluster._dialect_served,
     changes.OwnerChanged: Cluster._owner_changed,
+    **gang_objects.HANDLERS,
     **outcomes.HANDLERS,
     **looked_up.HANDLERS,
 }

@@ -51,8 +51,6 @@ class Metrics:
             "Defects of quorate's own that cost one gang or object its turn, by stage.",
             ["stage"],
         )
-        for stage in STAGES:
-            self.defects.labels(stage)
         self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
         self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
         self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
@@ -77,8 +75,6 @@ class Metrics:
             "Defects that the self-check found, by invariant.",
             ["invariant"],
         )
-        for invariant in Invariant:
-            self.invariant_violations.labels(str(invariant))
         self.invariant_checks = self._counter(
             "invariant_checks", "Nodes, gangs and pods that the self-check looked at.", []
         )
@@ -91,10 +87,18 @@ class Metrics:
         self.guard_reviews = self._counter(
             "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
         )
+        self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
+        self._begin_series()
+
+    def _begin_series(self) -> None:
+        """Have each series there from the start."""
+        for stage in STAGES:
+            self.defects.labels(stage)
+        for invariant in Invariant:
+            self.invariant_violations.labels(str(invariant))
         for answer in Answer:
             self.guard_reviews.labels(str(answer))
-        self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
-        self.show_gangs(Count(), Count())  # each series is there from the start
+        self.show_gangs(Count(), Count())
 
     def show_gangs(self, states: Count[GangState], reasons: Count[Reason]) -> None:
         """Set the gauges that count gangs."""

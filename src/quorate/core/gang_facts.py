@@ -1,0 +1,52 @@
+"""How far a gang is, in numbers and warnings: the facts beside its sentence.
+
+Called by ``explain``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from quorate.core.pod_words import priority_words
+from quorate.core.reasons import GangState, Members
+from quorate.core.state.gangs import GangEntry, Where
+
+
+def state_of(gang: GangEntry) -> GangState:
+    """Return how far the gang is."""
+    if gang.started:
+        return GangState.STARTED
+    return GangState.STARTING if gang.attempt is not None else GangState.WAITING
+
+
+def members_in(gang: GangEntry) -> Members:
+    """Count the gang's pods by what became of them."""
+    phases = Counter(e.pod.phase for e in gang.members.values() if e.where is Where.BOUND)
+    counts = gang.counts
+    return Members(
+        needed=gang.min_count,
+        exist=gang.exist,
+        bound=gang.bound,
+        assumed=gang.assumed,
+        waiting=gang.waits,
+        gated=counts[Where.GATED],
+        terminating=counts[Where.TERMINATING] + gang.lifecycle.evicting,
+        invalid=counts[Where.INVALID],
+        running=phases["Running"],
+        succeeded=phases["Succeeded"],
+        failed=phases["Failed"],
+        total=len(gang.members),
+    )
+
+
+def warnings_of(gang: GangEntry) -> tuple[str, ...]:
+    """Return what a person should know that keeps nothing from starting."""
+    of_object = (gang.spec.warning,) if gang.spec is not None and gang.spec.warning else ()
+    said = dict.fromkeys(e.pod.warning for e in gang.members.values() if e.pod.warning)
+    refused = sorted(
+        f"node {entry.pod.node} refused pod {entry.pod.name}: {entry.pod.refusal}"
+        for entry in gang.members.values()
+        if entry.where is Where.REFUSED
+    )
+    of_priority = (words,) if (words := priority_words(gang)) else ()
+    return (*of_object, *of_priority, *said, *refused)
