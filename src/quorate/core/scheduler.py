@@ -57,7 +57,7 @@ class Scheduler:
         self.planner = self._new_planner()
         self._defects = 0
         """Decisions in a row that failed as a whole."""
-        self._places: dict[tuple[GangKey, str], int] = {}
+        self._places: dict[str, int] = {}
         """In which order the gangs of the newest plan were placed: one may rely on another."""
         self._due = Due()
         """What the newest step of time and news asks for: part of the next plan."""
@@ -163,7 +163,7 @@ class Scheduler:
         touched = {*plan.touched, *(one.key for one in decision.tried)}
         touched, again = self._settle(touched, now_s)
         placed = (*self._due.gangs, *(one.binds for one in decision.tried if one.binds))
-        self._places = {(one.key, one.attempt): place for place, one in enumerate(placed)}
+        self._places = {_first_of(one): place for place, one in enumerate(placed)}
         self._due, self._defects = Due(), 0
         return msgspec.structs.replace(
             plan,
@@ -230,18 +230,20 @@ class Scheduler:
         A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
         """
         problems: list[str] = []
-        bad: set[tuple[GangKey, str]] = set()
         places, last = self._places, len(self._places)
         gangs = sorted(
-            (*plan.preparing, *plan.gangs),
-            key=lambda gang: places.get((gang.key, gang.attempt), last),
+            (*plan.preparing, *plan.gangs), key=lambda gang: places.get(_first_of(gang), last)
         )
+        bad: dict[tuple[GangKey, str], str] = {}
         for gang, wrong in zip(gangs, self._verify(gangs), strict=True):
             if wrong:
                 problems += wrong
-                bad.add((gang.key, gang.attempt))
+                bad.setdefault((gang.key, gang.attempt), wrong[0])
+        for gang in gangs:  # what was planned on top of a bad part of an attempt is not sent either
+            words = bad.get((gang.key, gang.attempt))
+            if words is not None:
                 failure = BindFailure.UNVERIFIED
-                self.observe(BindFailed(b.uid, b.node, failure, wrong[0]) for b in gang.binds)
+                self.observe(BindFailed(b.uid, b.node, failure, words) for b in gang.binds)
         sound = self._verified_preemptions(plan, problems)
         if not problems:
             return plan, problems
@@ -318,6 +320,11 @@ class Scheduler:
             now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
         return min((due_s for due_s in due if due_s is not None), default=None)
+
+
+def _first_of(gang: GangBinds) -> str:
+    """Return the uid of the first pod: it tells two parts of one attempt apart."""
+    return gang.binds[0].uid
 
 
 def _without(plan: Plan, gangs: set[GangKey]) -> Plan:

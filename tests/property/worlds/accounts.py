@@ -22,6 +22,7 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
+from quorate.core.journal import entry_of
 from quorate.core.model import GangKey
 from tests.property.worlds.findings import expect
 
@@ -175,6 +176,10 @@ class Accounts:
             and not (pod.terminating or pod.uid in self.evicting)
         ]
 
+    def being_evicted(self):
+        """Pods that a plan evicts and that are there still."""
+        return [self.pods[uid] for uid in self.evicting if uid in self.pods]
+
     def _bound(self, key):
         """Members that have a node, whoever gave it to them; none if none runs, or is to run."""
         found = [p for p in self.members(key) if p.uid in self.place and not p.refusal]
@@ -291,6 +296,8 @@ class Accounts:
         expect(eviction.uid in self.place, "a pod is evicted that has no node", eviction.name)
         expect(not eviction.key.is_single, "a pod of no gang is evicted", eviction.name)
         made_for = self.made_for.get(eviction.uid)
+        if made_for is None and pod.attempt and pod.bound_for == entry_of(eviction.key):
+            made_for = eviction.key  # a bind of ours that arrived after it was said to have failed
         expect(made_for is not None, "a pod is evicted that others bound", eviction.name)
         same = made_for == eviction.key == key_of(pod)
         expect(same, "a relabelled pod is evicted", f"{eviction.name}, bound for {made_for}")

@@ -10,6 +10,10 @@ KEPT = frozenset({"INCIDENTS_KEPT_MAX"})
 """Left as they are: the tests read what they keep."""
 
 
+AT_LEAST = {"CLASS_VARIANTS_KEPT_MAX": 64}
+"""A search goes on as long as its classes are the same: they have to outlive a turn."""
+
+
 def constants():
     """Return the names of all bounds of ``quorate.core.policy`` that are whole numbers."""
     return sorted(
@@ -23,7 +27,7 @@ def small(chance):
     """Draw some bounds with small values; most worlds have few of them."""
     names = constants()
     drawn = chance.sample(names, min(len(names), chance.choice([1, 2, 4, len(names)])))
-    return {name: chance.choice([1, 2, 3, 8]) for name in sorted(drawn)}
+    return {name: max(chance.choice([1, 2, 3, 8]), AT_LEAST.get(name, 0)) for name in sorted(drawn)}
 
 
 @contextlib.contextmanager

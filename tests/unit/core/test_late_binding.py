@@ -65,6 +65,23 @@ def test_a_member_that_comes_later_waits_for_its_own_claim_alone(world):
     world.settle(last)
 
 
+def test_what_was_planned_on_top_of_an_unsound_part_of_its_gang_is_not_sent_either(world):
+    world.labelled_node("n0", cpu=6)
+    which = world.claiming("db", 2, cpu=3)
+    first = world.decide()
+    world.labelled_node("n0", cpu=0)
+    world.labelled_node("n2", cpu=8)
+    world.pod("late", which, cpu=3)
+    world.bound(first)
+    plan = world.scheduler.decide(world.now_s)
+    assert [len(gang.binds) for gang in plan.gangs] == [2, 1]
+    sound, problems = world.scheduler.verified(plan)
+    assert problems
+    assert sound.gangs == ()
+    assert world.cluster.gangs[which].assumed == 0
+    assert binds_of(world.decide(100)) == []
+
+
 def test_a_gang_that_loses_a_member_meanwhile_lets_its_claims_go(world):
     world.labelled_node("n1")
     world.claiming("db", 2)
