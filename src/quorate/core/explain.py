@@ -8,6 +8,7 @@ line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from quorate.core.gang_facts import members_in, state_of, warnings_of
@@ -57,19 +58,29 @@ class Explainer:
         self,
         cluster: Cluster,
         policy: Policy,
-        room: Room,
+        ask_room: Callable[[], Room],
         apis: dict[str, ApiWords],
         now_s: float,
         note_defect: Callable[[GangKey, Exception], str],
     ) -> None:
         self._cluster = cluster
-        self._promises = Promises.of(cluster)
         self._note_defect = note_defect
         self._policy = policy
-        self._room = room
+        self._ask_room = ask_room
         self._apis = apis
         self._now_s = now_s
-        self._diagnoses = Diagnoses(cluster, policy)
+
+    @cached_property
+    def _room(self) -> Room:
+        return self._ask_room()
+
+    @cached_property
+    def _diagnoses(self) -> Diagnoses:
+        return Diagnoses(self._cluster, self._policy)
+
+    @cached_property
+    def _promises(self) -> Promises:
+        return Promises.of(self._cluster)
 
     def explain(self, key: GangKey) -> Explanation | None:
         """Return why the gang stands where it stands; None when there is no such gang.

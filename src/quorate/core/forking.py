@@ -123,7 +123,7 @@ class _Copy:
 def attributes(one: object) -> list[str]:
     """Return the names of an object's attributes, by slots and by its own."""
     slots = [name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ())]
-    return [*slots, *getattr(one, "__dict__", ())]
+    return [name for name in (*slots, *getattr(one, "__dict__", ())) if name != "__weakref__"]
 
 
 def _itself(value: Any) -> Any:  # noqa: ANN401

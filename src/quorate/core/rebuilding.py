@@ -98,6 +98,9 @@ def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
     if attempt is not None:
         under_way = (uid for uid, one in gang.members.items() if one.where is Where.ASSUMED)
         attempt.open = set(under_way)
+    own = any(one.where is Where.BOUND and not one.adopted for one in gang.members.values())
+    if own and gang.stays and gang.quorum_is_known and gang.is_met:
+        gang.lifecycle.become_quorate()  # by the news that met the defect
 
 
 def _carry_holds(old: Cluster, new: Cluster) -> None:

@@ -12,7 +12,7 @@ damaged, it is built again from the objects in memory (``rebuilding``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -26,10 +26,10 @@ from quorate.core.lifecycle.advancing import Advance, Due
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
-from quorate.core.objects import Objects
+from quorate.core.objects import OUTCOME, ObjectId, Objects
 from quorate.core.plan.held_room import end_taken
 from quorate.core.plan.plan import GangBinds, Plan, Preemption
-from quorate.core.plan.tried import Decision, Failed
+from quorate.core.plan.tried import Decision, Failed, Tried
 from quorate.core.plan.verify import verify_plan
 from quorate.core.plan.verify_preemption import verify_preemption
 from quorate.core.planning import Planner
@@ -57,6 +57,10 @@ class Scheduler:
         self.planner = self._new_planner()
         self._defects = 0
         """Decisions in a row that failed as a whole."""
+        self._is_rebuilt = False
+        """Whether the state was built again since news was last taken in: all of it is news."""
+        self._is_damaged = False
+        """Whether the state has to be built again before anything else."""
         self._places: dict[str, int] = {}
         """In which order the gangs of the newest plan were placed: one may rely on another."""
         self._due = Due()
@@ -72,32 +76,61 @@ class Scheduler:
     def observe(self, changes: Iterable[Change]) -> None:
         """Take news in. Nothing is decided yet. A change that meets a defect is set aside."""
         for change in changes:
-            what = self._objects.note(change)
-            told: Change | None = change
-            if self._quarantine.holds(what):
-                told = self._quarantine.replace(what, change)
             try:
-                if told is not None:
-                    self.cluster.apply(told)
-            except Exception as error:
-                self._quarantine.hold(what, change, error)
-                self._rebuild()
+                self._observe(change)
+            except Exception as error:  # met while a defect was contained: once more, afresh
+                self._contain("observe", type(change).__name__, error)
+                try:
+                    self._observe(change)
+                except Exception as again:
+                    self._contain("observe", type(change).__name__, again)
+
+    def _observe(self, change: Change) -> None:
+        what = self._objects.note(change)
+        told: Change | None = change
+        if self._quarantine.holds(what):
+            told = self._quarantine.replace(what, change)
+        try:
+            if told is not None:
+                self.cluster.apply(told)
+        except Exception as error:
+            self._quarantine.hold(what, change, error)
+            self._rebuild()
+            if what[0] == OUTCOME:  # nothing can stand in for it, and gangs are counted by it
+                self._retry(what, change)
 
     def _retry_held(self, now_s: float) -> None:
         """Try again what was set aside, when it is time."""
         for what, change in self._quarantine.due(now_s):
-            try:
-                self.cluster.apply(change)
-                self._quarantine.release(what)
-            except Exception as error:
-                self._quarantine.hold(what, change, error)
-                self._rebuild()
+            self._retry(what, change)
+
+    def _retry(self, what: ObjectId, change: Change) -> None:
+        try:
+            self.cluster.apply(change)
+            self._quarantine.release(what)
+        except Exception as error:
+            self._quarantine.hold(what, change, error)
+            self._rebuild()
+
+    def _contain(self, stage: str, about: str, error: Exception) -> str:
+        """Note a defect and build the state again; return the incident's id.
+
+        What keeps that from being done does not escape either: the next decision begins with it.
+        """
+        try:
+            incident = self._quarantine.note(stage, about, error)
+            self._rebuild()
+        except Exception:
+            self._is_damaged = True
+            return "without a number"
+        return incident.id
 
     def _rebuild(self) -> None:
         """Build the state again from the objects in memory: what it was may be damaged."""
         plans = self._preparations.plans()
         self.cluster = rebuilt(self.cluster, self._objects, self._quarantine, self.policy, plans)
         self.planner = self._new_planner()
+        self._is_rebuilt, self._is_damaged = True, False
 
     def _new_planner(self) -> Planner:
         return Planner(self.cluster, self.policy, self._attempts, self._preparations)
@@ -106,13 +139,14 @@ class Scheduler:
 
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
-        self._retry_held(now_s)
         try:
+            if self._is_damaged:
+                self._rebuild()
+            self._retry_held(now_s)
             if self._take_step(now_s):
                 return self.apply(self.planner.plan(self._due, now_s))
         except Exception as error:
-            self._quarantine.note("decide", "a decision", error)
-            self._rebuild()
+            self._contain("decide", "a decision", error)
         self._defects += 1
         return Plan(wake_at_s=now_s + bounds.back_off_s(self._defects))
 
@@ -120,16 +154,16 @@ class Scheduler:
         """Bring life-cycles up to date with news and time; return whether that could be done."""
         try:
             queue, room = self.queue, self.planner.room()
-            due = self._advance.step(self.cluster, queue, room, self.policy, now_s)
+            self._is_rebuilt = False
+            self._advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
         except Exception as error:
-            self._quarantine.note("decide", "news and time", error)
-            self._rebuild()
+            self._contain("decide", "news and time", error)
             return False
-        self._due.add(due)
-        for failed in due.failed:
-            self._set_aside(failed, "decide", now_s)
-        if due.failed:
+        failed, self._due.failed = self._due.failed, []
+        if failed:
             self._rebuild()
+        for one in failed:
+            self._set_aside(one, "decide", now_s)
         return True
 
     def plan(self, now_s: float) -> Decision:
@@ -144,39 +178,64 @@ class Scheduler:
 
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
-        plan, now_s = decision.plan, decision.now_s
+        dropped = self._make_true(decision)
+        plan = _without(decision.plan, dropped) if dropped else decision.plan
+        touched = {*plan.touched, *(one.key for one in decision.tried)}
+        wake_at_s: float | None = decision.now_s
+        try:
+            if decision.failed is not None:
+                self._rebuild()
+                self._set_aside(decision.failed, "decide", decision.now_s)
+            placed = (*self._due.gangs, *(one.binds for one in decision.tried if one.binds))
+            self._places = {_first_of(one): place for place, one in enumerate(placed)}
+            self._due, self._defects = Due(), 0
+            touched, wake_at_s = self._settle(decision, touched)
+        except Exception as error:  # what is decided is sent all the same
+            self._contain("apply", "the end of a decision", error)
+            self._due = Due()
+        return msgspec.structs.replace(plan, touched=tuple(sorted(touched)), wake_at_s=wake_at_s)
+
+    def _make_true(self, decision: Decision) -> set[GangKey]:
+        """Apply the effects; return the gangs with which that met a defect: nothing is sent."""
         dropped: set[GangKey] = set()
         for one in decision.tried:
             try:
-                self._applier().apply(one, now_s)
+                self._applier().apply(one, decision.now_s)
             except Exception as error:
-                self._set_aside(Failed(one.key, error), "apply", now_s)
                 dropped.add(one.key)
                 self._rebuild()
-        if decision.failed is not None:
-            self._set_aside(decision.failed, "decide", now_s)
-        self.cluster.precedence.next_start = decision.next_start
-        queue = self.queue
-        queue.make_ready(key for key in decision.displaced if key in self.cluster.gangs)
-        if dropped:
-            plan = _without(plan, dropped)
-        touched = {*plan.touched, *(one.key for one in decision.tried)}
-        touched, again = self._settle(touched, now_s)
-        placed = (*self._due.gangs, *(one.binds for one in decision.tried if one.binds))
-        self._places = {_first_of(one): place for place, one in enumerate(placed)}
-        self._due, self._defects = Due(), 0
-        return msgspec.structs.replace(
-            plan,
-            touched=tuple(sorted(touched)),
-            wake_at_s=now_s if again or decision.is_more else self._wake_at_s(now_s),
-        )
+                self._set_aside(Failed(one.key, error), "apply", decision.now_s)
+                self._take_back(one, error)
+        return dropped
+
+    def _take_back(self, tried: Tried, error: Exception) -> None:
+        """Let go of what was assumed for a gang of which nothing is sent."""
+        gang = self.cluster.gangs.get(tried.key)
+        if gang is not None and tried.undo is not None:
+            gang.lifecycle.is_undoing = False
+        words = f"InternalError: {error}"[:200]
+        if tried.binds is not None:
+            self._fail((tried.binds,), words)
+        if tried.preemption is not None:
+            self.observe(_failures((tried.preemption,), words))
+
+    def _fail(self, gangs: Iterable[GangBinds], words: str) -> None:
+        """Binds are not sent: nothing is assumed of them any more."""
+        failure = BindFailure.UNVERIFIED
+        self.observe(BindFailed(b.uid, b.node, failure, words) for g in gangs for b in g.binds)
 
     def _applier(self) -> Applier:
         return Applier(self.cluster, self._attempts, self._preparations)
 
-    def _settle(self, touched: set[GangKey], now_s: float) -> tuple[set[GangKey], bool]:
-        """Return the gangs of which something else may be said, and whether to go on at once."""
-        cluster, queue = self.cluster, self.queue
+    def _settle(
+        self, decision: Decision, touched: set[GangKey]
+    ) -> tuple[set[GangKey], float | None]:
+        """Return the gangs of which something else may be said, and when to decide again."""
+        cluster, queue, now_s = self.cluster, self.queue, decision.now_s
+        cluster.precedence.next_start = decision.next_start
+        if self._is_rebuilt:
+            return touched, now_s
+        queue.make_ready(key for key in decision.displaced if key in cluster.gangs)
         if cluster.holds:
             end_taken(cluster.holds, self.planner.room())
         now_touched, freed, _ = cluster.take_news()
@@ -185,7 +244,8 @@ class Scheduler:
         # Of those nothing can be said yet, and their turn comes at once.
         touched = {key for key in touched if key not in queue.ready}
         cluster.grown |= freed
-        return touched, bool(queue.ready or cluster.holds.ended_on or freed)
+        again = queue.ready or cluster.holds.ended_on or freed or decision.is_more
+        return touched, now_s if again else self._wake_at_s(now_s)
 
     def _set_aside(self, failed: Failed, stage: str, now_s: float) -> None:
         """Leave a gang alone for a while: a defect of ours was met with it."""
@@ -199,7 +259,10 @@ class Scheduler:
 
     def incidents(self) -> list[Incident]:
         """Return and forget the defects of ours that were met and contained since last asked."""
-        return self._quarantine.take_incidents()
+        try:
+            return self._quarantine.take_incidents()
+        except Exception:  # they are told of the next time
+            return []
 
     def whatif(self, changes: Sequence[Change], now_s: float, policy: Policy | None = None) -> Plan:
         """Return what would be decided if these changes came now. Changes nothing.
@@ -229,6 +292,15 @@ class Scheduler:
 
         A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
         """
+        try:
+            return self._verified(plan)
+        except Exception as error:
+            words = f"InternalError {self._contain('verify', 'a plan', error)}: nothing was checked"
+            self._fail((*plan.preparing, *plan.gangs), words)
+            self.observe(_failures(plan.preemptions, words))
+            return msgspec.structs.replace(plan, gangs=(), preparing=(), preemptions=()), [words]
+
+    def _verified(self, plan: Plan) -> tuple[Plan, list[str]]:
         problems: list[str] = []
         places, last = self._places, len(self._places)
         gangs = sorted(
@@ -242,8 +314,7 @@ class Scheduler:
         for gang in gangs:  # what was planned on top of a bad part of an attempt is not sent either
             words = bad.get((gang.key, gang.attempt))
             if words is not None:
-                failure = BindFailure.UNVERIFIED
-                self.observe(BindFailed(b.uid, b.node, failure, words) for b in gang.binds)
+                self._fail((gang,), words)
         sound = self._verified_preemptions(plan, problems)
         if not problems:
             return plan, problems
@@ -283,8 +354,7 @@ class Scheduler:
                 wrong = [f"InternalError {incident.id}: a preemption could not be checked"]
             if wrong:
                 problems += wrong
-                uids = tuple(victim.uid for victim in one.victims)
-                self.observe([PreemptionFailed(one.uid, uids, wrong[0])])
+                self.observe(_failures((one,), wrong[0]))
             else:
                 sound.append(one)
         return tuple(sound)
@@ -294,17 +364,25 @@ class Scheduler:
 
         Meanwhile a member may have gone, a kubelet may have refused one, min may have been raised.
         """
-        entry = self.cluster.gangs.get(gang.key)
-        return entry is not None and entry.may_be_sealed(gang.attempt, uid)
+        try:
+            entry = self.cluster.gangs.get(gang.key)
+            return entry is not None and entry.may_be_sealed(gang.attempt, uid)
+        except Exception as error:
+            self._quarantine.note("verify", str(gang.key), error)
+            return False
 
     def journal(self) -> Journal:
         """Return which attempts are open, for whoever leads after us. Changes nothing."""
-        return self._attempts.journal(self.cluster.gangs)
+        try:
+            return self._attempts.journal(self.cluster.gangs)
+        except Exception as error:
+            self._quarantine.note("decide", "the journal", error)
+            return Journal(self._attempts.identity, self._attempts.made, None)
 
     def explainer(self, now_s: float) -> Explainer:
         """Return what answers why gangs stand where they stand, as of now."""
-        room = self.planner.room()
-        return Explainer(self.cluster, self.policy, room, self._apis, now_s, self._note_unexplained)
+        ask_room, note = self.planner.room, self._note_unexplained
+        return Explainer(self.cluster, self.policy, ask_room, self._apis, now_s, note)
 
     def _note_unexplained(self, key: GangKey, error: Exception) -> str:
         return self._quarantine.note("explain", str(key), error).id
@@ -320,6 +398,11 @@ class Scheduler:
             now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
         return min((due_s for due_s in due if due_s is not None), default=None)
+
+
+def _failures(preemptions: Iterable[Preemption], words: str) -> Iterator[PreemptionFailed]:
+    for one in preemptions:
+        yield PreemptionFailed(one.uid, tuple(victim.uid for victim in one.victims), words)
 
 
 def _first_of(gang: GangBinds) -> str:

@@ -42,17 +42,6 @@ class Due:
     failed: list[Failed] = field(default_factory=list)
     """Gangs with which a defect of ours was met."""
 
-    def add(self, other: Due) -> None:
-        """Take over what a further step asks for."""
-        self.gangs += other.gangs
-        self.undo += other.undo
-        self.evictions += other.evictions
-        self.preemptions += other.preemptions
-        self.touched |= other.touched
-        self.grown |= other.grown
-        self.nodes_differ |= other.nodes_differ
-        self.failed += other.failed
-
     def plan(self, tried: Sequence[Tried]) -> Plan:
         """Return the plan of this and of what came of the gangs that were tried."""
         placed = [one for one in tried if one.binds is not None]
@@ -77,16 +66,26 @@ class Advance:
         self._attempts = attempts
         self._preparations = preparations
         self._nominating = Nominating()
+        self._late: set[GangKey] = set()
+        """Gangs with news that are set aside: they get them when that is over."""
         self._held_on_version = -1
         """Version of the nodes' attributes by which it was last asked if holds can be used."""
 
-    def step(self, cluster: Cluster, queue: Queue, room: Room, policy: Policy, now_s: float) -> Due:
+    def step(
+        self,
+        cluster: Cluster,
+        queue: Queue,
+        room: Room,
+        policy: Policy,
+        now_s: float,
+        due: Due,
+    ) -> None:
         """Take in what happened since the last decision, and what time has brought.
 
-        A defect that is met with one gang is noted, and the others go on.
+        What is to be sent because of it is added to ``due`` as it is found out. A defect that is
+        met with one gang is noted there, and the others go on.
         """
         cluster.devices.pass_time(now_s)
-        due = Due()
         for key in self._preparations.open_keys():
             with _guarded(key, due):
                 gangs, undo = self._preparations.step(key, cluster, now_s)
@@ -96,12 +95,12 @@ class Advance:
         self._take_news(cluster, room, policy, touched, now_s, due)
         grown |= self._end_holds(cluster, room, touched, now_s)
         touched |= cluster.holds.take_changed()
-        due.preemptions, again = self._nominating.step(cluster, room)
+        again = self._nominating.step(cluster, room, due.preemptions)
+        due.touched |= touched
+        due.grown |= grown
+        due.nodes_differ |= nodes_differ
         queue.make_ready(touched | again)
         queue.time_passed(now_s)
-        due.touched |= touched
-        due.grown, due.nodes_differ = grown, nodes_differ
-        return due
 
     def _take_news(
         self,
@@ -114,9 +113,11 @@ class Advance:
     ) -> None:
         """Bring the life-cycle of touched gangs up to date, and of those whose time is over."""
         cluster.holds.forget_not_held(now_s)
-        for key in sorted(touched):
+        late, self._late = self._late, set()
+        for key in sorted(touched | late):
             gang = cluster.gangs.get(key)
             if gang is not None and gang.memory.is_aside(now_s):
+                self._late.add(key)
                 continue
             with _guarded(key, due):
                 if gang is not None:
@@ -128,7 +129,9 @@ class Advance:
         ended: list[GangEntry] = []
         for key in self._attempts.due(cluster.gangs, now_s):
             with _guarded(key, due):
-                due.evictions += self._attempts.end(cluster.gangs[key])
+                evictions = self._attempts.to_evict(cluster.gangs[key])
+                self._attempts.end(cluster.gangs[key], evictions)
+                due.evictions += evictions
                 ended.append(cluster.gangs[key])
                 cluster.precedence.may_go(cluster.gangs[key])
         changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]

@@ -146,15 +146,18 @@ class Attempts:
                 del self._overdue[key]
         return [key for key, attempt in self._overdue.items() if not attempt.open]
 
-    def end(self, gang: GangEntry) -> list[Eviction]:
-        """End an attempt whose time is over; evict what is bound of a gang below min."""
-        attempt = self._overdue.pop(gang.key)
+    def to_evict(self, gang: GangEntry) -> list[Eviction]:
+        """Return who is to be evicted when the attempt ends now, its time over."""
+        return [] if gang.started else _roll_back(gang, self._overdue[gang.key])
+
+    def end(self, gang: GangEntry, evictions: Iterable[Eviction]) -> None:
+        """End an attempt whose time is over; the evictions of a gang below min are sent."""
+        if not gang.started:
+            gang.give_up(gang.members[one.uid] for one in evictions)
+            gang.memory.failed = True
+            self._undone.add(gang.key)
         gang.lifecycle.attempt = None
-        if gang.started:
-            return []
-        gang.memory.failed = True
-        self._undone.add(gang.key)
-        return _roll_back(gang, attempt)
+        del self._overdue[gang.key]
 
     def wake_at_s(self, gangs: Gangs) -> float | None:
         """Return when the next attempt's time is over; None when none is open."""
@@ -168,7 +171,7 @@ def _is_open(key: GangKey, attempt: Attempt, gangs: Gangs) -> bool:
 
 
 def _roll_back(gang: GangEntry, attempt: Attempt) -> list[Eviction]:
-    """Give up the members that were bound for the gang; others are nobody's to evict."""
+    """Return the evictions of those who were bound for the gang; others are nobody's to evict."""
     minimum = gang.min_count if gang.quorum_is_known else attempt.min_count
     message = (
         f"Gang {gang.key} did not come together in time: "
@@ -180,7 +183,6 @@ def _roll_back(gang: GangEntry, attempt: Attempt) -> list[Eviction]:
         if entry.where is Where.BOUND and not (entry.evicting or entry.adopted)
         if not (entry.pod.uid in attempt.elsewhere or (entry.pod.node and not entry.pod.attempt))
     ]
-    gang.give_up(bound)
     return [
         Eviction(entry.pod.uid, entry.pod.namespace, entry.pod.name, gang.key, message)
         for entry in bound

@@ -23,12 +23,12 @@ class Nominating:
     def __init__(self) -> None:
         self._seen: dict[str, _Facts] = {}
 
-    def step(self, cluster: Cluster, room: Room) -> tuple[list[Preemption], set[GangKey]]:
-        """Return promises to take back in the API, and the gangs of pods to try again."""
+    def step(self, cluster: Cluster, room: Room, taken_back: list[Preemption]) -> set[GangKey]:
+        """Return the gangs of pods to try again; add promises to be taken back in the API."""
         nominated = cluster.precedence.nominated
         if not nominated:
             self._seen.clear()
-            return [], set()
+            return set()
         ended: list[PodEntry] = []
         again: set[GangKey] = set()
         seen: dict[str, _Facts] = {}
@@ -41,10 +41,11 @@ class Nominating:
                     ended.append(entry)
                 if entry.gang is not None and node in self._seen:
                     again.add(entry.gang.key)
-        self._seen = seen
+        taken_back += [_taken_back(e, e.gang.key) for e in ended if e.gang is not None]
         for entry in ended:
             cluster.precedence.nominate(entry, "")
-        return [_taken_back(e, e.gang.key) for e in ended if e.gang is not None], again
+        self._seen = seen
+        return again
 
 
 def _facts_of(node: str, cluster: Cluster) -> _Facts:

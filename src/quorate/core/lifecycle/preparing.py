@@ -64,40 +64,28 @@ class Preparations:
         """Return a gang's binds, if its claims are all bound, or what to take back."""
         one, gang = self._open[key], cluster.gangs.get(key)
         if gang is None or gang.lifecycle.attempt is not one.attempt:
-            del self._open[key]
-            return [], self._undo(one, gang, cluster)
+            return [], self._end(key, gang, cluster)
         waiting, failed = _look(one, cluster)
         binds = _alive(one, cluster)
         if not waiting and not failed and _enough(gang, len(binds)):
+            plan = _plan(one, gang, binds, now_s)
             del self._open[key]
-            return [_plan(one, gang, binds, now_s)], []
+            return [plan], []
         if not failed and not _enough(gang, len(binds)):
             failed = {"": "members went while claims were being bound"}
         if not failed and now_s >= one.attempt.deadline_s:
             failed = waiting
         if not failed:
             return [], []
-        del self._open[key]
-        return [], self._give_up(one, gang, failed, binds, cluster)
-
-    def _give_up(
-        self,
-        one: _Preparing,
-        gang: GangEntry,
-        failed: dict[str, str],
-        binds: tuple[Bind, ...],
-        cluster: Cluster,
-    ) -> list[Undo]:
         gang.memory.shun = frozenset(node for node in failed if node)
-        undo = self._undo(one, gang, cluster)
         message = next(iter(failed.values()))
         for bind in binds:
             cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.UNPREPARED, message))
-        return undo
+        return [], self._end(key, gang, cluster)
 
-    @staticmethod
-    def _undo(one: _Preparing, gang: GangEntry | None, cluster: Cluster) -> list[Undo]:
-        claims = cluster.storage.claims
+    def _end(self, key: GangKey, gang: GangEntry | None, cluster: Cluster) -> list[Undo]:
+        """End a preparation without binds; return what is to be taken back."""
+        one, claims = self._open[key], cluster.storage.claims
         left = tuple(
             prepare
             for prepare in one.prepared
@@ -105,6 +93,7 @@ class Preparations:
         )
         if gang is not None:
             gang.lifecycle.is_undoing = bool(left)
+        del self._open[key]
         return [Undo(one.plan.key, left)] if left else []
 
 

@@ -149,8 +149,8 @@ class Holds:
         return self._missing[key]
 
     def wake_at_s(self) -> float | None:
-        """Return when the next hold ends; None when there is none."""
-        return min((hold.until_s for hold in self), default=None)
+        """Return when the next hold ends; None when there is none that has its time."""
+        return min((hold.until_s for hold in self if hold.until_s), default=None)
 
     # News of members
 
