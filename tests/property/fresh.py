@@ -7,12 +7,9 @@ from hypothesis import HealthCheck, seed, settings
 from tests.property.seeds import SEED
 
 
-def fresh(examples: int) -> Callable[[Callable], Callable]:
-    """Return a decorator of a property: so many examples; a failure prints what it drew.
-
-    ``QUORATE_SEED`` draws those of another run again.
-    """
-    each_run = settings(
+def each_run(examples: int) -> settings:
+    """Return settings for so many examples, others in each run; a failure prints what it drew."""
+    return settings(
         max_examples=examples,
         derandomize=False,  # which hypothesis would have it where CI is set
         print_blob=True,
@@ -20,4 +17,11 @@ def fresh(examples: int) -> Callable[[Callable], Callable]:
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
     )
-    return lambda test: seed(SEED)(each_run(test))
+
+
+def fresh(examples: int) -> Callable[[Callable], Callable]:
+    """Return a decorator of a property: so many examples, drawn from the seed of the run.
+
+    ``QUORATE_SEED`` draws those of another run again.
+    """
+    return lambda test: seed(SEED)(each_run(examples)(test))

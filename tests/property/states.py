@@ -17,16 +17,14 @@ CACHES = {
     ("Cluster", "_handlers"): "methods",
     ("Cluster", "device_views"): "what each node sees of devices, brought up to date when asked",
     ("Cluster", "asks"): "what claims ask for, by what they are",
-    ("Scheduler", "_masks"): "which nodes pass which rules",
-    ("Scheduler", "_singles"): "scores of nodes, by class of pods",
-    ("Queue", "_ranked"): "the order of who is ready",
-    ("Queue", "_ranks"): "the same, by gang",
+    ("Planner", "_masks"): "which nodes pass which rules",
+    ("Planner", "_singles"): "scores of nodes, by class of pods",
+    ("Planner", "_searches"): "joint searches under way, which may begin anew",
     ("PodClasses", "_matching"): "classes of pods by whom their labels concern",
     ("PodClasses", "_variants_of"): "the same, by class",
     ("PodClasses", "_made"): "how many there have been",
-    ("LabelSet", "matched"): "the selectors that match a set of labels",
-    ("LabelSet", "seen"): "how far they were asked",
-    ("LabelSet", "version"): "since when they are known",
+    ("LabelSet", "_matched"): "the selectors that match a set of labels, settled when asked",
+    ("LabelSet", "_unsettled"): "the same",
     ("PodClass", "_version"): "columns of resources, looked up when asked",
     ("PodClass", "_checked"): "the same",
     ("PodClass", "_columns"): "the same",
@@ -48,17 +46,10 @@ CACHES = {
 _PLAIN = (type(None), bool, int, float, str, bytes, Enum)
 
 
-QUEUE = {("Queue", "ready"): "it may name gangs that are gone"}
-"""What planning tidies up by itself, besides."""
-
-
-def state_of(scheduler, but=()):
-    """Return the state as a flat dict: the path to each plain value, and the value.
-
-    ``but`` are attributes to be left out besides the caches.
-    """
+def state_of(scheduler):
+    """Return the state as a flat dict: the path to each plain value, and the value."""
     found = {}
-    _Walk(found, CACHES.keys() | set(but)).visit("scheduler", scheduler)
+    _Walk(found, CACHES.keys()).visit("scheduler", scheduler)
     return found
 
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 import pytest
 
 from quorate.core.changes import GangChanged, NodeChanged, NodeGone, PodChanged, PodGone
+from quorate.core.forking import fork
 from quorate.core.model import GangSpec, Membership, Node, Pod, PodShape
 from quorate.core.scheduler import Scheduler
 from tests.property.chaos import small_world
 from tests.property.seeds import SEED, number
-from tests.property.states import QUEUE, differences, state_of
+from tests.property.states import differences, state_of
 from tests.property.worlds.world import World
 from tests.unit.core.world import key
 
@@ -31,6 +32,7 @@ class Asking(World):
         self.asked = 0
 
     def decide(self, chance, after_s):
+        self.commit.expire(self.now_s + after_s)  # that is news
         before = state_of(self.scheduler)
         check = self.question(self.scheduler, self.now_s + after_s, random.Random(self.asked))
         self.asked += 1
@@ -113,20 +115,23 @@ def hypothetical(scheduler, chance):
 
 
 def test_a_turn_that_is_planned_twice_is_the_same_turn(monkeypatch):
-    """Asked where ``decide`` asks: after news and time were taken in, and not on a copy."""
-    plan, problems, turns = Scheduler._plan, [], 0
+    """Asked where ``decide`` asks: after news and time were taken in."""
+    take_step, problems, turns = Scheduler._take_step, [], 0
 
     def planned_twice(self, now_s):
         nonlocal turns
-        before = state_of(self, but=QUEUE)
-        turn, again = plan(self, now_s), plan(self, now_s)
-        problems.extend(differences(before, state_of(self, but=QUEUE)))
+        is_taken = take_step(self, now_s)
+        before = state_of(self)
+        copies = fork(self), fork(self)
+        turn, again = (other.planner.plan(other._due, now_s) for other in copies)
+        problems.extend(differences(before, state_of(self)))
         if (again.plan, what_came_of(again)) != (turn.plan, what_came_of(turn)):
             problems.append(f"{turn} and then {again}")
+        problems.extend(differences(state_of(copies[0]), state_of(copies[1])))
         turns += 1
-        return turn
+        return is_taken
 
-    monkeypatch.setattr(Scheduler, "_plan", planned_twice)
+    monkeypatch.setattr(Scheduler, "_take_step", planned_twice)
     for index in range(WORLDS):
         setting, script = small_world(SEED, index)
         World(setting).play(script)

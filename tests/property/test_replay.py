@@ -71,7 +71,7 @@ def test_a_whole_recording_replays_to_the_same_plans(file, script):
 
 
 @profile(150)
-@given(script=scripts(), ring=st.sampled_from([20_000, 40_000]))
+@given(script=scripts(), ring=st.sampled_from([30_000, 60_000]))
 def test_what_is_left_of_a_ring_replays_to_the_same_plans(file, script, ring):
     play = RecordedPlay(ring)
     play.run(script)
@@ -97,7 +97,7 @@ def test_rings_of_random_worlds_drop_their_beginnings(file):
     dropped = 0
 
     @profile(30)
-    @given(script=scripts(), ring=st.just(18_000))
+    @given(script=scripts(), ring=st.just(26_000))
     def run(script, ring):
         nonlocal dropped
         play = RecordedPlay(ring)

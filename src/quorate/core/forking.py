@@ -53,12 +53,10 @@ class _Copy:
         return copy(value)
 
     def _way(self, kind: type) -> Callable[[Any], Any]:
-        if issubclass(kind, _SHARED) or kind is np.dtype:
+        if issubclass(kind, _SHARED) or kind in (np.dtype, frozenset):
             return _itself
         if issubclass(kind, tuple):
             return self._tuple
-        if kind is frozenset:
-            return _itself
         if kind in (dict, Counter):
             return self._dict
         if kind is WeakValueDictionary:
@@ -67,6 +65,8 @@ class _Copy:
             return self._items
         if kind is np.ndarray:
             return self._array
+        if kind is object:
+            return lambda value: self._known(value, object)[0]
         if kind in _MADE_ANEW:
             return lambda _: kind()
         assert kind.__module__.startswith("quorate.core."), f"a {kind} cannot be copied"
