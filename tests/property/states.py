@@ -39,6 +39,8 @@ CACHES = {
     ("Devices", "stale_nodes"): "what of the views is not up to date",
     ("Devices", "stale_pools"): "the same",
     ("Devices", "all_stale"): "the same",
+    ("Neighbours", "_views"): "counts by node, of those asked for last",
+    ("Columns", "_views"): "the same",
     ("NodeTable", "labels"): "labels, encoded when a rule first asks for them",
     ("NodeTable", "_columns_made"): "how often that was done",
 }

@@ -215,7 +215,8 @@ class Accounts:
             for name in [name for name in known if name not in there]:
                 del known[name]
         if not is_told:
-            marked = {key_of(self.pods[uid]) for uid in self.sealed if uid in self.pods}
+            there = [self.pods[uid] for uid in self.sealed if uid in self.pods]
+            marked = {key_of(pod) for pod in there if not pod.refusal}
             self.surely = {
                 key
                 for key in self.surely
@@ -278,7 +279,7 @@ class Accounts:
         ours = [pod for pod in there if pod.uid in fresh]
         expect(len(there) <= has.get("pods", 0), "a node is over in pods", name)
         for resource in {r for pod in ours for r, amount in pod.shape.requests if amount}:
-            if resource not in has and any(pod.shape.extended for pod in ours):
+            if not has.get(resource) and any(pod.shape.extended for pod in ours):
                 continue  # devices stand in for it
             used = sum(dict(pod.shape.requests).get(resource, 0) for pod in there)
             expect(used <= has.get(resource, 0), "a node is over", f"{name} in {resource}")

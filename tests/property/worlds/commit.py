@@ -191,15 +191,15 @@ class Preempt:
 
     def __call__(self, chance, faults):
         one, server = self.preemption, self.world.server
+        for pod in list(server.pods.values()):
+            if (pod.namespace, pod.name) in one.displaced:
+                server.edit_pod(pod.uid, nominated="")
         if faults and one.victims and chance.random() < 0.15:
             uids = tuple(victim.uid for victim in one.victims)
             self.world.hear(PreemptionFailed(one.uid, uids, "no right"))
             return
         server.edit_pod(one.uid, nominated=one.node)
         self.world.promised[one.uid] = one.node
-        for pod in list(server.pods.values()):
-            if (pod.namespace, pod.name) in one.displaced:
-                server.edit_pod(pod.uid, nominated="")
         failed = []
         for victim in one.victims:
             if faults and chance.random() < 0.1:

@@ -82,6 +82,7 @@ class World:
 
     def _lead(self):
         self.leaders += 1
+        self.has_decided = False
         identity = f"id{self.leaders}"
         self.scheduler = self.scheduler_class(self.setting.policy, identity=identity)
         self.twin = None
@@ -93,6 +94,7 @@ class World:
         self.now_s += after_s
         self.commit.expire(self.now_s)
         plan = self.ask("decide", self.now_s)
+        self.has_decided = True
         if self.log is not None:
             self.log.append(("decide", self.now_s, plan))
         if self.twin is not None:
@@ -139,11 +141,13 @@ class World:
     # Leaders
 
     def renew(self):
-        self.journal = self.ask("journal")
+        """Write the journal; one who has not decided yet has nothing to add to what it found."""
+        if self.has_decided:
+            self.journal = self.ask("journal")
 
     def restart(self, chance):
         """The leader dies, and a successor is told what there is. Some binds arrive late."""
-        is_told = chance.random() < 0.7
+        is_told = chance.random() < 0.7 and self.has_decided
         if is_told:
             self.renew()
         for job in self.commit.jobs:

@@ -65,6 +65,7 @@ def test_what_is_set_aside_is_tried_again_ever_later_and_starts_when_the_defect_
         fails_for(patch, cycle, "members_of", is_gang("bad"))
         waits_s = []
         for _ in range(4):
+            w.decide()  # it meets the defect, and the state is built again
             plan = w.decide()
             waits_s.append(plan.wake_at_s - w.now_s)
             w.now_s = plan.wake_at_s

@@ -72,7 +72,8 @@ class Preparations:
             del self._open[key]
             return [plan], []
         if not failed and not _enough(gang, len(binds)):
-            failed = {"": "members went while claims were being bound"}
+            who = "members" if gang.quorum_is_known else "the object that names min"
+            failed = {"": f"{who} went while claims were being bound"}
         if not failed and now_s >= one.attempt.deadline_s:
             failed = waiting
         if not failed:
@@ -171,7 +172,8 @@ def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
 
 
 def _enough(gang: GangEntry, binds: int) -> bool:
-    return binds > 0 and not gang.need
+    """Whether those that are left may be bound: not if nobody says any more how many it takes."""
+    return binds > 0 and not gang.need and (gang.started or gang.quorum_is_known)
 
 
 def _plan(one: _Preparing, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:

@@ -185,6 +185,7 @@ class Cluster:
             where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
             was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
             was_bound = entry.where in (Where.BOUND, Where.PAST)
+            bound_for = entry.pod.bound_for
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class
             label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
@@ -195,8 +196,10 @@ class Cluster:
             gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
-            if entry.gang is not gang_before and entry.gang is not None:
-                entry.adopted = was_bound and not entry.gang.knows_attempt_of(pod)
+            is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
+            if entry.gang is not None and (is_moved or is_bound):
+                has_been = was_bound or bool(pod.bound_for)
+                entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
             self._enter(entry, where, node if where in ON_NODES else "")
             if where is Where.REFUSED and not was_refused and entry.gang is not None:
                 entry.gang.note_refusal(entry, ran=ran)

@@ -72,12 +72,17 @@ class Preemptor:
         await self._writes.close()
 
     async def _preempt(self, preemption: Preemption) -> None:
-        """Nominate first: a successor that finds victims going finds for whom."""
-        if preemption.victims and not await self._may(preemption):
-            return
-        await self._nominate(preemption)
+        """Nominate first: a successor that finds victims going finds for whom.
+
+        Who lost a promise to the pod has lost it whatever becomes of this.
+        """
+        may = not preemption.victims or await self._may(preemption)
+        if may:
+            await self._nominate(preemption)
         for namespace, name in preemption.displaced:
             await self._tried(partial(self._patch, namespace, name, _nomination("")))
+        if not may:
+            return
         problems = await asyncio.gather(
             *(self._delete(preemption, victim) for victim in preemption.victims)
         )
