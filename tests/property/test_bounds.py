@@ -28,6 +28,11 @@ CORE, WATCH = "tests/unit/core/", "tests/unit/watch/"
 HELD = CORE + "test_held_bounds.py::"
 PODS = WATCH + "test_pod_limits.py::test_a_pod_at_the_bound_is_read_whole"
 HERE = "tests/property/test_bounds.py::"
+WOKEN = CORE + "test_woken_by_need.py::"
+WORDS = WOKEN + "test_when_nodes_come_the_words_of_the_blocked_are_given_out_few_at_a_time"
+DEVICES, SIZES = CORE + "test_device_limits.py::", CORE + "test_device_sizes.py::"
+CEL, COUNTS = CORE + "test_cel.py::", CORE + "test_neighbour_counts.py::"
+LEDGER = CORE + "test_ledger_bounds.py::"
 IN_WORLDS = HERE + "test_worlds_with_a_small_bound_break_no_promise"
 
 TESTED = {
@@ -72,6 +77,55 @@ TESTED = {
     "DIVE_FAILURES_MAX": IN_WORLDS,
     "ORDER_FAILURES_MAX": IN_WORLDS,
     "SEARCH_SIZES_MAX": IN_WORLDS,
+    "SEARCHES_OPEN_MAX": IN_WORLDS,
+    "EXPLAIN_STEPS_MAX": IN_WORLDS,
+    "SEARCH_STEPS_MIN": IN_WORLDS,
+    "INTERRUPTIONS_FEW": IN_WORLDS,
+    "CHECK_STEPS_MAX": WOKEN + "test_what_a_turn_has_no_steps_for_follows_at_once",
+    "CLASSES_WATCHED_MAX": WOKEN + "test_classes_without_a_tally_are_looked_at_in_turn",
+    "PRIORITIES_WATCHED_MAX": WOKEN
+    + "test_priorities_without_a_level_are_woken_too_often_and_never_too_seldom",
+    "EXPLAINED_PER_TURN_MAX": WORDS,
+    "EXPLAINED_AGAIN_S": WORDS,
+    "DEVICE_CHOICES_PER_POD_MAX": DEVICES + "test_a_pods_claims_have_so_many_choices",
+    "DEVICE_SELECTORS_PER_POD_MAX": DEVICES + "test_a_pods_claims_have_so_many_selectors",
+    "DEVICE_RESOURCES_PER_POD_MAX": DEVICES
+    + "test_a_pod_has_so_many_extended_resources_that_classes_back",
+    "DEVICE_CONTAINERS_PER_POD_MAX": DEVICES
+    + "test_so_many_containers_of_a_pod_ask_for_such_resources",
+    "DEVICES_PER_CLAIM_MAX": DEVICES + "test_a_claim_gets_as_many_devices_as_the_api_allows",
+    "DEVICE_LOOKS_MAX": DEVICES + "test_a_search_looks_at_so_many_devices",
+    "DEVICE_LOOKS_PER_STEP": IN_WORLDS,
+    "DEVICE_PODS_PER_NODE_MAX": DEVICES + "test_so_many_pods_are_tried_on_one_kind_of_node",
+    "DEVICE_SEARCHES_MAX": CORE + "test_device_steps.py::"
+    "test_searches_that_wait_are_kept_up_to_a_bound",
+    "DEVICE_ASKS_MAX": SIZES + "test_asks_go_one_by_one",
+    "DEVICE_SPECS_SPARE_MAX": SIZES
+    + "test_specs_are_known_again_for_a_while_after_the_last_claim_had_them",
+    "DEVICE_OUTCOMES_ASKS_MAX": SIZES + "test_outcomes_go_ask_by_ask",
+    "DEVICE_OUTCOMES_MAX": SIZES + "test_outcomes_go_ask_by_ask",
+    "DEVICE_KINDS_SPARE_MIN": SIZES + "test_kinds_that_somebody_looks_up_stay_valid",
+    "DEVICE_STALE_NODES_MAX": SIZES + "test_many_stale_nodes_are_remembered_as_all",
+    "DEVICE_LATE_CLAIMS_PER_TURN_MAX": DEVICES
+    + "test_so_many_claims_are_given_up_in_one_turn_for_being_late",
+    "CEL_TEXT_MAX": CEL + "test_bounds_hold_below_at_and_above",
+    "CEL_TOKENS_MAX": CEL + "test_bounds_hold_below_at_and_above",
+    "CEL_DEPTH_MAX": CEL + "test_bounds_hold_below_at_and_above",
+    "CEL_LIST_MAX": CEL + "test_bounds_hold_below_at_and_above",
+    "CEL_COST_MAX": CEL + "test_the_cost_of_an_expression_is_bounded_exactly",
+    "CEL_COST_PER_STEP": IN_WORLDS,
+    "CEL_PROGRAMS_TEXT_MAX": SIZES + "test_programs_and_answers_go_one_by_one",
+    "CEL_ANSWERS_MAX": SIZES + "test_programs_and_answers_go_one_by_one",
+    "CEL_ANSWERS_PER_TRAITS_MAX": SIZES + "test_traits_keep_the_answers_given_last",
+    "COUNT_ENTRY_CELLS": COUNTS
+    + "test_counts_are_an_array_once_that_is_no_larger_than_a_dictionary",
+    "NEIGHBOUR_CELLS_MAX": COUNTS + "test_as_many_arrays_are_kept_as_the_bound_has_cells",
+    "LEDGER_BOOKS_MAX": LEDGER + "test_the_books_that_were_unused_longest_go",
+    "LEDGER_CELLS_MAX": LEDGER + "test_books_go_while_all_have_too_many_domains",
+    "ORDERS_MAX": "tests/property/test_orders.py::test_an_order_that_was_not_tried_may_be_right",
+    "ORDER_LOOKS_MAX": "tests/property/test_orders.py::"
+    "test_pods_are_looked_at_again_up_to_so_many_times",
+    "ORDER_SPREADS_MAX": LEDGER + "test_a_right_plan_passes_however_few_constraints_order_its_pods",
     "attempt_timeout_s_max": HERE + "test_nobody_gets_more_time_for_an_attempt",
     "hold_s_max": HELD + "test_nobody_gets_more_time_than_the_operator_allows",
     "held_slots_per_gang_max": HELD + "test_a_gang_has_no_more_slots_than_the_operator_allows",
@@ -118,7 +172,8 @@ def test_no_entry_is_left_of_a_bound_that_is_gone():
 def test_worlds_with_a_small_bound_break_no_promise(name):
     chance = random.Random(f"{SEED} {name}")
     for _ in range(WORLDS):
-        index, value = chance.randrange(1000), chance.choice([0, 1, 2, 3])
+        index = chance.randrange(1000)
+        value = bounds.value(name, chance.choice([0, 1, 2, 3]))
         setting, script = small_world(SEED, index)
         exact = name not in GIVE_UP
         setting = msgspec.structs.replace(setting, bounds={name: value}, is_exact=exact)

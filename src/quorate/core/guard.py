@@ -25,13 +25,14 @@ from quorate.core.quantity import format_amount
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PODS, PodClass
 from quorate.core.state.gangs import PodEntry, Where
+from quorate.core.state.pods import SETTLED
 
 ADMITTED_S = 3.0
 """How long a binding that was let through counts while the watch does not show it."""
 ADMITTED_MAX = 10_000
 _GANGS_NAMED_MAX = 3
 
-_SETTLED = frozenset({Where.BOUND, Where.ENDED, Where.REFUSED, Where.TERMINATING})
+_SETTLED = SETTLED | {Where.ENDED, Where.REFUSED, Where.TERMINATING}
 """Where no binding changes anything: the API server refuses it, or the pod holds no room."""
 _COUNTED = _SETTLED | {Where.ASSUMED}
 """Where a pod is counted on its node already, or never will be."""

@@ -20,7 +20,7 @@ from quorate.core.reasons import Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
-from quorate.core.state.pods import UNDECIDED
+from quorate.core.state.pods import SETTLED, UNDECIDED
 
 OVERCOMMIT_TOLERATED_S = 15.0
 """Another scheduler may take room in the moment in which we bind; a kubelet then refuses a pod."""
@@ -111,7 +111,7 @@ def _check_preemptable(cluster: Cluster, name: str, row: int) -> Iterator[Violat
         return
     width = len(cluster.resources.names)
     counted = cluster.precedence.bound.below(2**31, np.array([row]), width)[0].tolist()
-    total = _sum_of([one for one in cluster.pods_on(name) if one.where is Where.BOUND])
+    total = _sum_of([one for one in cluster.pods_on(name) if one.where in SETTLED])
     for resource, column in cluster.resources.columns.items():
         if counted[column] != total[resource]:
             text = f"{counted[column]} of {resource} could be preempted, not {total[resource]}"
@@ -152,7 +152,7 @@ def _sum_of(entries: list[PodEntry]) -> Counter[str]:
 
 def _is_bound_by_us(entry: PodEntry) -> bool:
     """Whether our Binding put it there: it is under way, just accepted, or left its mark."""
-    if not entry.ours:
+    if not entry.ours or entry.adopted:
         return False
     return entry.where is Where.ASSUMED or bool(entry.pod.attempt) or not entry.pod.node
 
@@ -238,9 +238,10 @@ def _miscounted(gang: GangEntry, members_max: int | None) -> str:
     for where in Where:
         if gang.counts[where] != places[where]:
             return f"{gang.counts[where]} are counted as {where.name}, and {places[where]} are"
+    evicting = sum(entry.evicting and entry.where is Where.BOUND for entry in entries)
     facts = (
         ("ours", gang.ours, sum(entry.ours for entry in entries)),
-        ("being evicted", gang.lifecycle.evicting, sum(entry.evicting for entry in entries)),
+        ("being evicted", gang.lifecycle.evicting, evicting),
     )
     for what, counted, found in facts:
         if counted != found:

@@ -10,7 +10,7 @@ KEPT = frozenset({"INCIDENTS_KEPT_MAX"})
 """Left as they are: the tests read what they keep."""
 
 
-AT_LEAST = {"CLASS_VARIANTS_KEPT_MAX": 64}
+AT_LEAST = {"CLASS_VARIANTS_KEPT_MAX": 64, "TURN_STEPS_MAX": 1}
 """A search goes on as long as its classes are the same: they have to outlive a turn."""
 
 
@@ -23,11 +23,16 @@ def constants():
     )
 
 
+def value(name, drawn):
+    """Return what a bound is set to."""
+    return max(drawn, AT_LEAST.get(name, 0))
+
+
 def small(chance):
     """Draw some bounds with small values; most worlds have few of them."""
     names = constants()
     drawn = chance.sample(names, min(len(names), chance.choice([1, 2, 4, len(names)])))
-    return {name: max(chance.choice([1, 2, 3, 8]), AT_LEAST.get(name, 0)) for name in sorted(drawn)}
+    return {name: value(name, chance.choice([1, 2, 3, 8])) for name in sorted(drawn)}
 
 
 @contextlib.contextmanager

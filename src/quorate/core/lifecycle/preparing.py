@@ -15,7 +15,7 @@ from quorate.core.model import GangKey
 from quorate.core.model.storage import Claim, ClaimKey
 from quorate.core.plan.plan import Bind, GangBinds, Prepare, Undo
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Attempt, GangEntry, Where
+from quorate.core.state.gangs import Attempt, GangEntry, Where, place_of
 from quorate.core.state.wants import is_kept_for
 
 
@@ -65,6 +65,7 @@ class Preparations:
         one, gang = self._open[key], cluster.gangs.get(key)
         if gang is None or gang.lifecycle.attempt is not one.attempt:
             return [], self._end(key, gang, cluster)
+        _let_go(one, cluster)
         waiting, failed = _look(one, cluster)
         binds = _alive(one, cluster)
         if not waiting and not failed and _enough(gang, len(binds)):
@@ -158,6 +159,15 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
             ):
                 found[""] = f"volume {volume.name} of claim {use.name} is not for node {bind.node}"
     return found
+
+
+def _let_go(one: _Preparing, cluster: Cluster) -> None:
+    """End the binds of pods that must not be bound any more, as those that are being deleted."""
+    for bind in _alive(one, cluster):
+        pod = cluster.pods[bind.uid].pod
+        if place_of(pod, None, cluster.scheduler_names) is not Where.WAITING:
+            message = "it must not be bound any more"
+            cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT, message))
 
 
 def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:

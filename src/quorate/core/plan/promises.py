@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from quorate.core.model import GangKey
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import GangEntry, PodEntry, Where
+from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.nominations import Nominations
+from quorate.core.state.pods import SETTLED
 
 Promised = dict[int, list[PodEntry]]
 """Nominated pods by the row of their node."""
@@ -57,6 +58,6 @@ class Promises:
     def may_go(self, entry: PodEntry) -> bool:
         """Whether a pod may be a victim: not while its gang's binds are under way."""
         gang = entry.gang
-        if entry.where is not Where.BOUND:
+        if entry.where not in SETTLED:
             return False
         return gang is None or (gang.attempt is None and gang.key not in self.placed)

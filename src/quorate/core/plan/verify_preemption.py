@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from quorate.core.plan.plan import Preemption
 from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Where
+from quorate.core.state.pods import SETTLED, Where
 
 
 def verify_preemption(preemption: Preemption, cluster: Cluster) -> list[str]:
@@ -18,7 +18,7 @@ def verify_preemption(preemption: Preemption, cluster: Cluster) -> list[str]:
     wrong = []
     for victim in preemption.victims:
         other = cluster.pods.get(victim.uid)
-        if other is None or other.where is not Where.BOUND or other.node != preemption.node:
+        if other is None or other.where not in SETTLED or other.node != preemption.node:
             wrong.append(f"victim {victim.name} is not bound to node {preemption.node}")
         elif other.pod.priority >= entry.pod.priority:
             wrong.append(f"victim {victim.name} has priority {other.pod.priority}")

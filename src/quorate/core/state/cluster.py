@@ -27,7 +27,7 @@ from quorate.core.state.holds import Holds, placed
 from quorate.core.state.ledger import Ledger
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
-from quorate.core.state.pods import ON_NODES
+from quorate.core.state.pods import ON_NODES, SETTLED
 from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
@@ -184,7 +184,7 @@ class Cluster:
             was = placed(entry)
             where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
             was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
-            was_bound = entry.where in (Where.BOUND, Where.PAST)
+            was_bound = entry.where in SETTLED
             bound_for = entry.pod.bound_for
             self._leave(entry)
             row_before, class_before = entry.row, entry.pod_class

@@ -163,7 +163,7 @@ class GangEntry:
         self.counts[where] += 1
         self.ours += entry.ours
         self.alive += entry.is_alive
-        self.lifecycle.evicting += entry.evicting
+        self.lifecycle.evicting += entry.evicting and where is Where.BOUND
         pod = entry.pod
         self.members[pod.uid] = entry
         if where is Where.WAITING:
@@ -185,7 +185,7 @@ class GangEntry:
         self.counts[where] -= 1
         self.ours -= entry.ours
         self.alive -= entry.is_alive
-        self.lifecycle.evicting -= entry.evicting
+        self.lifecycle.evicting -= entry.evicting and where is Where.BOUND
         del self.members[pod.uid]
         if where is Where.WAITING:
             alike = self.waiting[entry.pod_class.id]
@@ -221,7 +221,7 @@ class GangEntry:
             if not entry.evicting:
                 self.alive -= entry.is_alive
                 entry.evicting = True
-                self.lifecycle.evicting += 1
+                self.lifecycle.evicting += entry.where is Where.BOUND
 
     def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
         """A kubelet refused a member; its gang may not be quorate any more.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from quorate.core import changes
 from quorate.core.changes import BindFailure
 from quorate.core.state.gangs import Where, place_of
+from quorate.core.state.pods import SETTLED
 
 if TYPE_CHECKING:
     from quorate.core.state.cluster import Cluster
@@ -31,7 +32,7 @@ def pod_bound(cluster: Cluster, change: changes.PodBound) -> None:
     entry = cluster.pods.get(change.uid)
     if entry is None or entry.gang is None:
         return
-    if entry.where not in (Where.BOUND, Where.REFUSED):  # the watch may have told more
+    if entry.where not in (*SETTLED, Where.REFUSED):  # the watch may have told more
         cluster.move(entry, Where.BOUND, change.node)
     cluster.settle(entry.gang, change.uid)
 

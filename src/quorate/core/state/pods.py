@@ -41,6 +41,8 @@ ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN, Where.PAST})
 """Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
 UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
 """Where a pod has no node and may get one."""
+SETTLED = frozenset({Where.BOUND, Where.PAST})
+"""Where a pod has its node, whatever its gang has come to."""
 PLACED = frozenset({Where.BOUND, Where.ASSUMED})
 EXISTING = PLACED | {Where.WAITING}
 """Where a member counts towards the quorum."""

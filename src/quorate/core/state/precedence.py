@@ -15,6 +15,7 @@ from quorate.core.state.budgets import Budgets
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
 from quorate.core.state.nodes import NodeTable
 from quorate.core.state.nominations import Nominations
+from quorate.core.state.pods import SETTLED
 from quorate.core.state.preemptable import Preemptable
 
 
@@ -47,12 +48,12 @@ class Precedence:
 
     def took(self, entry: PodEntry) -> None:
         """Note that a pod is counted on its row."""
-        if self.bound is not None and entry.where is Where.BOUND:
+        if self.bound is not None and entry.where in SETTLED:
             self.bound.take(entry.row, entry.pod.priority, entry.pod_class)
 
     def released(self, entry: PodEntry) -> None:
         """Note that a pod is counted on its row no more; it still says where it was."""
-        if self.bound is not None and entry.where is Where.BOUND:
+        if self.bound is not None and entry.where in SETTLED:
             self.bound.release(entry.row, entry.pod.priority, entry.pod_class)
 
     def waits(self, entry: PodEntry) -> None:
@@ -75,7 +76,7 @@ class Precedence:
     def may_go(self, gang: GangEntry) -> None:
         """Note that the gang's binds are settled: its pods may be victims from now on."""
         if self.bound is not None:
-            rows = (entry.row for entry in gang.members.values() if entry.where is Where.BOUND)
+            rows = (entry.row for entry in gang.members.values() if entry.where in SETTLED)
             self.freed.update(row for row in rows if row >= 0)
 
     def take_freed(self) -> set[int]:
