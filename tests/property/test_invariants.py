@@ -4,7 +4,6 @@ Method: random worlds, everything checked after every move. That each check can 
 proven in tests/unit/core/test_invariants.py.
 """
 
-import msgspec
 from hypothesis import given
 
 from quorate.core.changes import NodeChanged
@@ -40,14 +39,6 @@ class Checked(Play):
         if pod is not None:
             self.excused.add(pod.node)
         super().do_resize(number, shape)
-
-    def do_answer(self, index, outcome):
-        """As the API server does, leave the attempt's id on the pods that are bound."""
-        before = dict(self.pods)
-        super().do_answer(index, outcome)
-        for uid, pod in self.pods.items():
-            if pod.node and pod.node != "n9" and not before[uid].node:
-                self.pods[uid] = msgspec.structs.replace(pod, attempt="q-1")
 
 
 @profile(70)

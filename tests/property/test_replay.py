@@ -97,7 +97,7 @@ def test_rings_of_random_worlds_drop_their_beginnings(file):
     dropped = 0
 
     @profile(30)
-    @given(script=scripts(), ring=st.just(26_000))
+    @given(script=scripts(), ring=st.just(24_000))
     def run(script, ring):
         nonlocal dropped
         play = RecordedPlay(ring)

@@ -152,9 +152,7 @@ def _sum_of(entries: list[PodEntry]) -> Counter[str]:
 
 def _is_bound_by_us(entry: PodEntry) -> bool:
     """Whether our Binding put it there: it is under way, just accepted, or left its mark."""
-    if not entry.ours or entry.adopted:
-        return False
-    return entry.where is Where.ASSUMED or bool(entry.pod.attempt) or not entry.pod.node
+    return entry.ours and not (entry.adopted or entry.is_bound_by_others)
 
 
 def _amounts(over: dict[str, int], allocatable: dict[str, int]) -> str:

@@ -74,7 +74,7 @@ def _told_anew(
 
 def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
     """Keep what the watch has not told of yet: where our binds put the pod, and what we decided."""
-    entry.adopted = before.adopted
+    entry.adopted, entry.elsewhere = before.adopted, before.elsewhere
     if before.where is Where.ASSUMED and entry.where is Where.WAITING:
         cluster.move(entry, Where.ASSUMED, before.node)
     elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):

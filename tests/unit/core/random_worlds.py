@@ -22,6 +22,7 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
+from quorate.core.journal import entry_of
 from quorate.core.model import (
     GangSpec,
     HostPort,
@@ -147,6 +148,8 @@ class Play:
         self.specs: dict[object, GangSpec] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.under_way: dict[str, str] = {}
+        self.marks: dict[str, dict[str, object]] = {}
+        """What our Bindings leave on the pods."""
         """Node by uid: binds without an outcome."""
         self.made = 0
         self.current: dict[int, str] = {}
@@ -280,7 +283,7 @@ class Play:
         if pod is None:
             self.tell(BindFailed(uid, node, BindFailure.GONE))
         elif outcome == "ok":
-            self.pods[uid] = msgspec.structs.replace(pod, node=node)
+            self.pods[uid] = msgspec.structs.replace(pod, node=node, **self.marks[uid])
             self.tell(PodBound(uid, node))
         elif outcome is BindFailure.GONE:
             del self.pods[uid]
@@ -298,11 +301,13 @@ class Play:
         assert plan == self.twin.decide(self.now_s)
         for number, gang in enumerate(plan.gangs, start=1):
             self.check_whole(gang)
-            for bind in gang.binds:
+            marks = {"attempt": gang.attempt, "bound_for": entry_of(gang.key)}
+            for place, bind in enumerate(gang.binds):
                 assert bind.uid not in self.under_way, "planned twice"
                 assert not self.pods[bind.uid].node, "planned though bound"
                 assert not self.pods[bind.uid].gates
                 self.under_way[bind.uid] = bind.node
+                self.marks[bind.uid] = marks | {"started": gang.started or place >= gang.first}
             assert verify_gang(gang, self.scheduler.cluster, plan.gangs[number:]) == []
         self.check_nodes({b.node for g in plan.gangs for b in g.binds}, plan)
         for eviction in plan.evictions:
@@ -356,6 +361,7 @@ class Play:
         for _ in range(60):
             while self.under_way:
                 self.do_answer(0, "ok")
+            self.tell(*(PodChanged(pod) for pod in self.pods.values() if pod.node))
             plan = self.do_decide(100.0)
             if not plan.gangs and not plan.evictions and plan.wake_at_s is None:
                 return

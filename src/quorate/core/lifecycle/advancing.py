@@ -95,7 +95,7 @@ class Advance:
         self._take_news(cluster, room, policy, touched, now_s, due)
         grown |= self._end_holds(cluster, room, touched, now_s)
         touched |= cluster.holds.take_changed()
-        again = self._nominating.step(cluster, room, due.preemptions)
+        again = self._nominating.step(cluster, room, grown, due.preemptions)
         due.touched |= touched
         due.grown |= grown
         due.nodes_differ |= nodes_differ

@@ -180,8 +180,8 @@ def _roll_back(gang: GangEntry, attempt: Attempt) -> list[Eviction]:
     bound = [
         entry
         for entry in gang.members.values()
-        if entry.where is Where.BOUND and not (entry.evicting or entry.adopted)
-        if not (entry.pod.uid in attempt.elsewhere or (entry.pod.node and not entry.pod.attempt))
+        if entry.where is Where.BOUND
+        and not (entry.evicting or entry.adopted or entry.is_bound_by_others)
     ]
     return [
         Eviction(entry.pod.uid, entry.pod.namespace, entry.pod.name, gang.key, message)

@@ -23,8 +23,13 @@ class Nominating:
     def __init__(self) -> None:
         self._seen: dict[str, _Facts] = {}
 
-    def step(self, cluster: Cluster, room: Room, taken_back: list[Preemption]) -> set[GangKey]:
-        """Return the gangs of pods to try again; add promises to be taken back in the API."""
+    def step(
+        self, cluster: Cluster, room: Room, grown: set[int], taken_back: list[Preemption]
+    ) -> set[GangKey]:
+        """Return the gangs of pods to try again; add promises to be taken back in the API.
+
+        Rows that have ``grown`` are others now, even if somebody has taken as much there since.
+        """
         nominated = cluster.precedence.nominated
         if not nominated:
             self._seen.clear()
@@ -34,7 +39,7 @@ class Nominating:
         seen: dict[str, _Facts] = {}
         for node in nominated:
             facts = seen[node] = _facts_of(node, cluster)
-            if self._seen.get(node) == facts:
+            if self._seen.get(node) == facts and cluster.nodes.rows.get(node) not in grown:
                 continue
             for entry in nominated.on(node):
                 if not _suits(entry, node, room):

@@ -12,7 +12,7 @@ from quorate.core.model import GangKey
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.nominations import Nominations
-from quorate.core.state.pods import SETTLED
+from quorate.core.state.pods import SETTLED, Where
 
 Promised = dict[int, list[PodEntry]]
 """Nominated pods by the row of their node."""
@@ -60,4 +60,8 @@ class Promises:
         gang = entry.gang
         if entry.where not in SETTLED:
             return False
-        return gang is None or (gang.attempt is None and gang.key not in self.placed)
+        return (
+            entry.where is Where.PAST
+            or gang is None
+            or (gang.attempt is None and gang.key not in self.placed)
+        )

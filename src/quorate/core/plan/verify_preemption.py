@@ -22,7 +22,7 @@ def verify_preemption(preemption: Preemption, cluster: Cluster) -> list[str]:
             wrong.append(f"victim {victim.name} is not bound to node {preemption.node}")
         elif other.pod.priority >= entry.pod.priority:
             wrong.append(f"victim {victim.name} has priority {other.pod.priority}")
-        gang = other.gang if other is not None else None
+        gang = other.gang if other is not None and other.where is Where.BOUND else None
         # A started gang may have got another member later in the same cycle: that is no harm.
         if gang is not None and gang.attempt is not None and not gang.started:
             wrong.append(f"victim {victim.name} belongs to a gang that is being bound")

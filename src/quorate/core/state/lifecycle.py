@@ -12,7 +12,6 @@ class Attempt:
 
     __slots__ = (
         "deadline_s",
-        "elsewhere",
         "id",
         "min_count",
         "open",
@@ -28,8 +27,6 @@ class Attempt:
         """Min of its newest plan: what counts if the object is edited or deleted meanwhile."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
-        self.elsewhere: set[str] = set()
-        """Uids of members that another has bound, though we tried to."""
         self.refusals: list[tuple[str, str]] = []
         """Nodes for which a write that comes before the binds was refused, and the message."""
         self.refused = False

@@ -48,7 +48,7 @@ def bind_failed(cluster: Cluster, change: changes.BindFailed) -> None:
     if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
         if entry.gang.attempt is not None:
             entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
-            entry.gang.attempt.elsewhere.add(change.uid)
+        entry.elsewhere = True
         cluster.move(entry, Where.BOUND, change.node)
     elif entry.where is Where.ASSUMED and entry.node == change.node:
         if change.failure is not BindFailure.NOT_SENT:

@@ -53,6 +53,7 @@ class PodEntry:
 
     __slots__ = (
         "adopted",
+        "elsewhere",
         "evicting",
         "gang",
         "label_set",
@@ -77,6 +78,8 @@ class PodEntry:
         self.row = -1
         self.adopted = False
         """Whether it was bound before it came to its gang, by another label: it starts nobody."""
+        self.elsewhere = False
+        """Whether our Binding was refused because another one had come first."""
         self.evicting = False
         self.nominated = pod.nominated
         """The node on which it is promised room: as the API says it, or as we decided since."""
@@ -89,6 +92,11 @@ class PodEntry:
         pod = self.pod
         is_going = pod.finished or pod.terminating or self.evicting or self.adopted
         return self.where is Where.BOUND and not is_going
+
+    @property
+    def is_bound_by_others(self) -> bool:
+        """Whether another has given it its node: then it is nobody's to evict for its gang."""
+        return self.elsewhere or (bool(self.pod.node) and not self.pod.attempt)
 
     def note_nomination(self, pod: Pod) -> None:
         """Take what a newer version says of its node, unless it says what the last one said."""
