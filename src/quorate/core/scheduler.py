@@ -12,13 +12,14 @@ damaged, it is built again from the objects in memory (``rebuilding``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
 from quorate.core import policy as bounds
 from quorate.core.applying import Applier
-from quorate.core.changes import BindFailed, BindFailure, Change, PreemptionFailed
+from quorate.core.changes import Change
 from quorate.core.explain import ApiWords, Explainer
 from quorate.core.forking import fork
 from quorate.core.journal import Journal
@@ -28,16 +29,15 @@ from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
 from quorate.core.objects import OUTCOME, ObjectId, Objects
 from quorate.core.plan.held_room import end_taken
-from quorate.core.plan.plan import GangBinds, Plan, Preemption
+from quorate.core.plan.plan import GangBinds, Plan
 from quorate.core.plan.tried import Decision, Failed, Tried
-from quorate.core.plan.verify import verify_plan
-from quorate.core.plan.verify_preemption import verify_preemption
 from quorate.core.planning import Planner
 from quorate.core.policy import Policy
 from quorate.core.quarantine import Incident, Quarantine
 from quorate.core.queue.queue import Queue
 from quorate.core.rebuilding import rebuilt
 from quorate.core.state.cluster import Cluster
+from quorate.core.verifying import Checks, binds_failed, failures, first_of, preemptions_failed
 
 
 class Scheduler:
@@ -187,7 +187,7 @@ class Scheduler:
                 self._rebuild()
                 self._set_aside(decision.failed, "decide", decision.now_s)
             placed = (*self._due.gangs, *(one.binds for one in decision.tried if one.binds))
-            self._places = {_first_of(one): place for place, one in enumerate(placed)}
+            self._places = {first_of(one): place for place, one in enumerate(placed)}
             self._due, self._defects = Due(), 0
             touched, wake_at_s = self._settle(decision, touched)
         except Exception as error:  # what is decided is sent all the same
@@ -215,14 +215,9 @@ class Scheduler:
             gang.lifecycle.is_undoing = False
         words = f"InternalError: {error}"[:200]
         if tried.binds is not None:
-            self._fail((tried.binds,), words)
+            self.observe(binds_failed((tried.binds,), words))
         if tried.preemption is not None:
-            self.observe(_failures((tried.preemption,), words))
-
-    def _fail(self, gangs: Iterable[GangBinds], words: str) -> None:
-        """Binds are not sent: nothing is assumed of them any more."""
-        failure = BindFailure.UNVERIFIED
-        self.observe(BindFailed(b.uid, b.node, failure, words) for g in gangs for b in g.binds)
+            self.observe(preemptions_failed((tried.preemption,), words))
 
     def _applier(self) -> Applier:
         return Applier(self.cluster, self._attempts, self._preparations)
@@ -292,72 +287,15 @@ class Scheduler:
 
         A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
         """
+        checks = Checks(lambda: self.cluster, partial(self._contain, "verify"))
         try:
-            return self._verified(plan)
+            sound, failed, problems = checks.verified(plan, self._places)
         except Exception as error:
             words = f"InternalError {self._contain('verify', 'a plan', error)}: nothing was checked"
-            self._fail((*plan.preparing, *plan.gangs), words)
-            self.observe(_failures(plan.preemptions, words))
-            return msgspec.structs.replace(plan, gangs=(), preparing=(), preemptions=()), [words]
-
-    def _verified(self, plan: Plan) -> tuple[Plan, list[str]]:
-        problems: list[str] = []
-        places, last = self._places, len(self._places)
-        gangs = sorted(
-            (*plan.preparing, *plan.gangs), key=lambda gang: places.get(_first_of(gang), last)
-        )
-        bad: dict[tuple[GangKey, str], str] = {}
-        for gang, wrong in zip(gangs, self._verify(gangs), strict=True):
-            if wrong:
-                problems += wrong
-                bad.setdefault((gang.key, gang.attempt), wrong[0])
-        for gang in gangs:  # what was planned on top of a bad part of an attempt is not sent either
-            words = bad.get((gang.key, gang.attempt))
-            if words is not None:
-                self._fail((gang,), words)
-        sound = self._verified_preemptions(plan, problems)
-        if not problems:
-            return plan, problems
-
-        def good(gangs: tuple[GangBinds, ...]) -> tuple[GangBinds, ...]:
-            return tuple(gang for gang in gangs if (gang.key, gang.attempt) not in bad)
-
-        gangs_left, preparing = good(plan.gangs), good(plan.preparing)
-        left = {"gangs": gangs_left, "preparing": preparing, "preemptions": sound}
-        return msgspec.structs.replace(plan, **left), problems
-
-    def _verify(self, gangs: Sequence[GangBinds]) -> list[list[str]]:
-        """Return what is wrong with each gang's binds. One that cannot be checked is not sent."""
-        try:
-            return verify_plan(gangs, self.cluster)
-        except Exception as error:
-            self._quarantine.note("verify", "a plan", error)
-            self._rebuild()
-        found: list[list[str]] = []
-        for gang in gangs:
-            try:
-                found += verify_plan((gang,), self.cluster)
-            except Exception as error:
-                incident = self._quarantine.note("verify", str(gang.key), error)
-                found.append([f"InternalError {incident.id}: the plan could not be checked"])
-                self._rebuild()
-        return found
-
-    def _verified_preemptions(self, plan: Plan, problems: list[str]) -> tuple[Preemption, ...]:
-        """Return the preemptions without those that fail verification; add what is wrong."""
-        sound = []
-        for one in plan.preemptions:
-            try:
-                wrong = verify_preemption(one, self.cluster)
-            except Exception as error:
-                incident = self._quarantine.note("verify", str(one.key), error)
-                wrong = [f"InternalError {incident.id}: a preemption could not be checked"]
-            if wrong:
-                problems += wrong
-                self.observe(_failures((one,), wrong[0]))
-            else:
-                sound.append(one)
-        return tuple(sound)
+            sound = msgspec.structs.replace(plan, gangs=(), preparing=(), preemptions=())
+            failed, problems = list(failures(plan, words)), [words]
+        self.observe(failed)
+        return sound, problems
 
     def may_seal(self, gang: GangBinds, uid: str) -> bool:
         """Tell whether a bind that makes a gang quorate would still do so, before each try of it.
@@ -398,16 +336,6 @@ class Scheduler:
             now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
         return min((due_s for due_s in due if due_s is not None), default=None)
-
-
-def _failures(preemptions: Iterable[Preemption], words: str) -> Iterator[PreemptionFailed]:
-    for one in preemptions:
-        yield PreemptionFailed(one.uid, tuple(victim.uid for victim in one.victims), words)
-
-
-def _first_of(gang: GangBinds) -> str:
-    """Return the uid of the first pod: it tells two parts of one attempt apart."""
-    return gang.binds[0].uid
 
 
 def _without(plan: Plan, gangs: set[GangKey]) -> Plan:
