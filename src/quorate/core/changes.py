@@ -174,6 +174,12 @@ class BindingAdmitted(Change, frozen=True):
     node: str
 
 
+class ClaimWritten(Change, frozen=True):
+    """We wrote devices into a claim, and this is how it is now: the watch tells of it later."""
+
+    claim: ResourceClaim
+
+
 class JournalFound(Change, frozen=True):
     """We lead now: what the leader before us wrote down of its attempts."""
 
@@ -197,5 +203,6 @@ AnyChange = (
     | PrepareFailed
     | Undone
     | BindingAdmitted
+    | ClaimWritten
     | JournalFound
 )

@@ -17,10 +17,11 @@ from collections.abc import Callable
 
 import structlog
 
-from quorate.core.changes import AnyChange
+from quorate.core.changes import AnyChange, ClaimWritten
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
+from quorate.dialects.base import Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
@@ -46,6 +47,7 @@ from quorate.shell.report.recorder import Recorder
 from quorate.shell.report.reporter import Reporter
 from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.report.volcano_queues import ensure_queues
+from quorate.shell.watch.devices import decode_claim
 from quorate.shell.watch.feed import Feed
 
 log = structlog.get_logger(__name__)
@@ -110,6 +112,7 @@ class App:
             self._binds,
             self._binder.submit,
             self._on_change,
+            on_written=self._on_claim_written,
             may_write=self._may_write,
             clock=steady,
         )
@@ -243,6 +246,10 @@ class App:
     def _on_change(self, change: AnyChange) -> None:
         self._inbox.append(change)
         self._news.set()
+
+    def _on_claim_written(self, raw: bytes) -> None:
+        with contextlib.suppress(Malformed):  # the watch will tell what is wrong with it
+            self._on_change(ClaimWritten(decode_claim(raw)))
 
     def _on_object(self, key: GangKey) -> None:
         if self._leads:

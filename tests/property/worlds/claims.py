@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.changes import BindFailed, BindFailure
+from quorate.core.changes import BindFailed, BindFailure, ClaimWritten
 from quorate.core.model import ResourceClaim
 from quorate.core.model.devices import ClaimSpec, DeviceChoice, DeviceRequest
 
@@ -60,7 +60,9 @@ class GiveAll:
             return False  # nobody can reserve what has no devices
         reserved = tuple(dict.fromkeys((*claim.reserved_for, *uids)))
         version = str(server.number())
-        server.put(replace(claim, allocation=allocation, reserved_for=reserved, version=version))
+        claim = replace(claim, allocation=allocation, reserved_for=reserved, version=version)
+        server.put(claim)
+        self.world.hear(ClaimWritten(claim))
         return True
 
     def _make(self, give, uid):

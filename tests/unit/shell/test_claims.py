@@ -42,7 +42,7 @@ def claim(status: dict | None = None, **meta):
 
 
 @asynccontextmanager
-async def writing(*steps, may_write=lambda: True):
+async def writing(*steps, may_write=lambda: True, told=None):
     bound: list = []
     outcomes: list = []
     async with (
@@ -53,6 +53,7 @@ async def writing(*steps, may_write=lambda: True):
             client,
             bound.append,
             outcomes.append,
+            on_written=told.append if told is not None else bytes,
             may_write=may_write,
             clock=ManualClock(),
         )
@@ -90,6 +91,14 @@ async def test_finalizer_then_allocation_and_reservation_then_the_binds():
             {"resource": "pods", "name": "g-0", "uid": "uid-0"}
         ]
         assert len(bound) == 1
+
+
+async def test_what_was_written_is_told_at_once_the_watch_may_be_late():
+    told: list[bytes] = []
+    async with writing(claim(), claim(resourceVersion="7"), told=told) as (claims, *_):
+        claims.submit(gang(BIND))
+        await after(claims)
+    assert [json.loads(raw)["metadata"]["resourceVersion"] for raw in told] == ["7"]
 
 
 async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods():

@@ -182,7 +182,12 @@ def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
 
 
 def _enough(gang: GangEntry, binds: int) -> bool:
-    """Whether those that are left may be bound: not if nobody says any more how many it takes."""
+    """Whether those that are left may be bound.
+
+    Not if nobody says any more how many it takes, or if no other member is alive: the gang lapses.
+    """
+    if gang.started and not gang.alive and gang.assumed <= binds:
+        return False
     return binds > 0 and not gang.need and (gang.started or gang.quorum_is_known)
 
 

@@ -58,6 +58,8 @@ class Devices:
         """Uids of the pods that use a claim."""
         self._stirred_claims: set[ClaimKey] = set()
         self._stirred_owners: set[str] = set()
+        self._written: dict[ClaimKey, ResourceClaim] = {}
+        """What we wrote and the watch has not shown yet."""
         self._due_s: dict[ClaimKey, float] = {}
         """When the devices of a claim have to be ready."""
         self._due: list[tuple[float, ClaimKey]] = []
@@ -183,10 +185,22 @@ class Devices:
 
     # Claims
 
+    def put_written(self, claim: ResourceClaim) -> None:
+        """Add or replace a claim by what we wrote; what the watch tells of before is past then."""
+        key = claim.namespace, claim.name
+        known = self.claims.get(key)
+        if known is None or not _is_older(claim, known):
+            self.put_claim(claim)
+            self._written[key] = claim
+
     def put_claim(self, claim: ResourceClaim) -> None:
         """Add or replace a claim; what its status says replaces what we assumed."""
         key = claim.namespace, claim.name
         before = self.claims.get(key)
+        written = self._written.get(key)
+        if written is not None and _is_older(claim, written):
+            return
+        self._written.pop(key, None)
         if before == claim:
             return
         allocated = self.allocation(key)
@@ -205,6 +219,7 @@ class Devices:
 
     def remove_claim(self, key: ClaimKey) -> None:
         """Forget a claim: its devices are free."""
+        self._written.pop(key, None)
         allocated = self.allocation(key)
         claim = self.claims.pop(key, None)
         self._specs.remove(key)
@@ -364,3 +379,9 @@ class Devices:
 def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]:
     given = allocation.devices if allocation is not None else ()
     return [(one.device, bool(one.admin), one.share_id) for one in given]
+
+
+def _is_older(claim: ResourceClaim, other: ResourceClaim) -> bool:
+    """Whether it is an earlier version; the API server's are numbers that grow."""
+    is_known = claim.version.isdecimal() and other.version.isdecimal()
+    return claim.uid == other.uid and is_known and int(claim.version) < int(other.version)

@@ -72,6 +72,15 @@ def binding_admitted(cluster: Cluster, change: changes.BindingAdmitted) -> None:
         cluster.move(entry, Where.FOREIGN, change.node)
 
 
+def claim_written(cluster: Cluster, change: changes.ClaimWritten) -> None:
+    """Take what we wrote into a claim, unless it is gone; a new one is made for a pod that is."""
+    claim = change.claim
+    known = cluster.devices.claims.get((claim.namespace, claim.name))
+    is_new = known is None and claim.special and claim.owner_uid in cluster.pods
+    if is_new or (known is not None and known.uid == claim.uid):
+        cluster.devices.put_written(claim)
+
+
 HANDLERS: dict[type[changes.Change], Callable[..., None]] = {
     changes.PodBound: pod_bound,
     changes.BindFailed: bind_failed,
@@ -79,5 +88,6 @@ HANDLERS: dict[type[changes.Change], Callable[..., None]] = {
     changes.PrepareFailed: note_prepared,
     changes.Undone: note_prepared,
     changes.BindingAdmitted: binding_admitted,
+    changes.ClaimWritten: claim_written,
     changes.JournalFound: journal_found,
 }

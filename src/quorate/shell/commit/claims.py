@@ -81,7 +81,11 @@ _CLAIM = msgspec.json.Decoder(_Claim)
 
 
 class Claims:
-    """Writes claims, a bounded number at a time, then hands gangs on to ``bind``."""
+    """Writes claims, a bounded number at a time, then hands gangs on to ``bind``.
+
+    ``on_written`` gets each claim with devices as the API server answers it: if the bind fails,
+    nobody else may get them though the watch has not told of them yet.
+    """
 
     def __init__(
         self,
@@ -89,12 +93,14 @@ class Claims:
         bind: Callable[[GangBinds], None],
         on_change: Callable[[BindFailed], None],
         *,
+        on_written: Callable[[bytes], None],
         may_write: Callable[[], bool],
         clock: Clock,
     ) -> None:
         self._client = client
         self._bind = bind
         self._on_change = on_change
+        self._on_written = on_written
         self._may_write = may_write
         self._clock = clock
         self._slots = asyncio.Semaphore(_CONCURRENCY)
@@ -184,7 +190,8 @@ class Claims:
                 raise ClaimError("it got other devices meanwhile")
             metadata["resourceVersion"] = claim.metadata.resourceVersion
         body = {"metadata": metadata, "status": status}
-        await self._patch(claim_path(give.namespace, give.claim, "status"), body)
+        path = claim_path(give.namespace, give.claim, "status")
+        self._on_written(await self._patch(path, body))
         if give.special is not None:
             await tell_pod(self._client, give, give.special, binds[0], self._may_write)
 
