@@ -118,5 +118,4 @@ def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) ->
                 new.storage.assume(bind.uid, prepared)
     for key, allocation, uids in old.devices.assumed():
         for uid in uids:
-            if uid in new.pods:
-                new.devices.assume(key, allocation, uid)
+            new.devices.assume(key, allocation, uid)

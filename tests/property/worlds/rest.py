@@ -122,12 +122,14 @@ def check_explanations(world, chance):
     waiting = chance.sample(list(waiting), min(len(waiting), _EXPLAINED_MAX))
     explainer = world.ask("explainer", world.now_s)
     said = {key: world.calls(explainer, "explain", key) for key in waiting}
+    world.ask_twin(lambda twin: [twin.explainer(world.now_s).explain(key) for key in waiting])
     for key, one in said.items():
         is_said = one is not None and one.reason is not Reason.NONE and one.sentence
         expect(is_said, "a gang waits, and nothing says why", str(key))
     if world.setting.expects_defects:
         return  # one of the two answers may be that there was a defect
     again = world.ask("explainer", world.now_s)
+    world.ask_twin(lambda twin: [twin.explainer(world.now_s).explain(key) for key in waiting])
     for key, one in said.items():
         same = world.calls(again, "explain", key) == one
         expect(same, "asked twice, another reason is given", str(key))

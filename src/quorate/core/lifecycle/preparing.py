@@ -163,6 +163,9 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
 
 def _let_go(one: _Preparing, cluster: Cluster) -> None:
     """End the binds of pods that must not be bound any more, as those that are being deleted."""
+    for bind in one.plan.binds:
+        if bind.uid not in cluster.pods:
+            cluster.devices.forget(bind.uid)  # nothing was written yet
     for bind in _alive(one, cluster):
         pod = cluster.pods[bind.uid].pod
         if place_of(pod, None, cluster.scheduler_names) is not Where.WAITING:

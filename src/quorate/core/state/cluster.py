@@ -227,7 +227,7 @@ class Cluster:
             self.grown.add(entry.row)
         del self.pods[change.uid]
         self.classes.release(entry.pod_class)
-        self.devices.note_user(None, entry.pod)
+        self.devices.note_user(None, entry.pod, is_under_way=entry.where is Where.ASSUMED)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         self.storage.drop(change.uid)
         if entry.gang is not None:

@@ -304,8 +304,12 @@ class Devices:
         """Whether no pod uses a claim, one made for its extended resources included."""
         return not (self.users or self.special)
 
-    def note_user(self, pod: Pod | None, before: Pod | None) -> None:
-        """Remember which claims a pod uses; None when it is not there any more, or not yet."""
+    def note_user(self, pod: Pod | None, before: Pod | None, *, is_under_way: bool = False) -> None:
+        """Remember which claims a pod uses; None when it is not there any more, or not yet.
+
+        While its bind ``is_under_way`` its claims may still be written: what they get is assumed
+        until the bind has an outcome.
+        """
         if before is not None and (pod is None or pod.device_claims != before.device_claims):
             for entry in before.device_claims:
                 key = before.namespace, entry.claim or ""
@@ -313,7 +317,7 @@ class Devices:
                 uids.discard(before.uid)
                 if not uids:
                     self.users.pop(key, None)
-            if pod is None:
+            if pod is None and not is_under_way:
                 self.forget(before.uid)
         if pod is None:
             return

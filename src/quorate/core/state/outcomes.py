@@ -31,6 +31,7 @@ def pod_bound(cluster: Cluster, change: changes.PodBound) -> None:
     """Count the pod as bound."""
     entry = cluster.pods.get(change.uid)
     if entry is None or entry.gang is None:
+        cluster.devices.forget(change.uid)
         return
     if entry.where not in (*SETTLED, Where.REFUSED):  # the watch may have told more
         cluster.move(entry, Where.BOUND, change.node)
@@ -41,9 +42,9 @@ def bind_failed(cluster: Cluster, change: changes.BindFailed) -> None:
     """Count the pod as waiting again, or where it is by now."""
     if change.failure is BindFailure.GONE:
         cluster.apply(changes.PodGone(change.uid))
-        return
     entry = cluster.pods.get(change.uid)
     if entry is None or entry.gang is None:
+        cluster.devices.forget(change.uid)
         return
     if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
         if entry.gang.attempt is not None:

@@ -82,6 +82,10 @@ class Program:
         if wrong is not None:
             return Broken(f"CEL runtime error: attribute {wrong}: unsupported attribute value")
         try:
+            self._library.look_at(traits)
+        except (ValueError, QuantityError) as error:  # an attribute is not what it says it is
+            return _broken("runtime", error)
+        try:
             answer = self._library.run(self._program, traits)
         except KeyError as error:
             return Broken(f"CEL runtime error: no such key: {str(*error.args[:1])[:200]}")
@@ -130,13 +134,16 @@ class Library:
         program = self._cel.compile(text)
         return program, "device" in program.variables()
 
-    def run(self, program: Any, traits: DeviceTraits) -> object:  # noqa: ANN401 - as above
-        """Evaluate a program for a device."""
-        compiled, whole = program
+    def look_at(self, traits: DeviceTraits) -> None:
+        """Make the maps of a device, unless they are there."""
         if traits is not self._device:
             self._device = None
             self._attributes, self._capacity = _attributes(traits), _capacity(traits)
             self._device = traits
+
+    def run(self, program: Any, traits: DeviceTraits) -> object:  # noqa: ANN401 - as above
+        """Evaluate a program for the device that was looked at."""
+        compiled, whole = program
         if whole:
             self._context.add_variable(
                 "device",
