@@ -92,8 +92,9 @@ def test_counts_by_change_equal_a_recount(script, packing):
 
 
 @profile(400)
-@given(scripts(), packings)
+@given(scripts(without=("relabel",)), packings)
 def test_what_fits_at_rest_has_been_placed_so_no_wake_up_was_missed(script, packing):
+    """A successor finds nothing to do; of another's pod it cannot know that it was relabelled."""
     play = Play(packing)
     play.run(script)
     play.come_to_rest()
