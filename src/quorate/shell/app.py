@@ -17,11 +17,10 @@ from collections.abc import Callable
 
 import structlog
 
-from quorate.core.changes import AnyChange, ClaimWritten
+from quorate.core.changes import AnyChange
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
-from quorate.dialects.base import Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import Clock, SteadyClock, SystemClock
@@ -47,7 +46,7 @@ from quorate.shell.report.recorder import Recorder
 from quorate.shell.report.reporter import Reporter
 from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.report.volcano_queues import ensure_queues
-from quorate.shell.watch.devices import decode_claim
+from quorate.shell.watch.devices import written_claims
 from quorate.shell.watch.feed import Feed
 
 log = structlog.get_logger(__name__)
@@ -248,8 +247,8 @@ class App:
         self._news.set()
 
     def _on_claim_written(self, raw: bytes) -> None:
-        with contextlib.suppress(Malformed):  # the watch will tell what is wrong with it
-            self._on_change(ClaimWritten(decode_claim(raw)))
+        self._inbox += written_claims(raw)
+        self._news.set()
 
     def _on_object(self, key: GangKey) -> None:
         if self._leads:
@@ -280,7 +279,9 @@ class App:
                 continue
             if not frozen:
                 frozen = True
-                log.info("synced", **self._sizes())
+                cluster = self.scheduler.cluster
+                nodes, pods = len(cluster.nodes.rows), len(cluster.pods)
+                log.info("synced", nodes=nodes, pods=pods, gangs=len(cluster.gangs))
                 freeze_memory()
             if "volcano" not in self._feed.served:
                 queues = self._without_queues(queues)
@@ -352,14 +353,6 @@ class App:
                     action="Evicting",
                     note=eviction.message,
                 )
-
-    def _sizes(self) -> dict[str, int]:
-        cluster = self.scheduler.cluster
-        return {
-            "nodes": len(cluster.nodes.rows),
-            "pods": len(cluster.pods),
-            "gangs": len(cluster.gangs),
-        }
 
     async def _watch_numbers(self) -> None:
         """Copy counters that others keep into metrics, and say when a watch is in trouble."""

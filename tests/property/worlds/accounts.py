@@ -53,6 +53,8 @@ class Accounts:
         """Uids of pods that bear our mark."""
         self.evicting = set()
         """Uids of pods of which a plan said that they are evicted."""
+        self.moved_into = set()
+        """Gangs to which others' pods came with a node: who comes later cannot know that."""
         self.surely, self.maybe = set(), set()
         self.prepared = set()
         """Attempts whose claims had to be bound first."""
@@ -109,6 +111,8 @@ class Accounts:
             self.sealed.add(pod.uid)
         if before is not None and before.membership != pod.membership:
             self._count(key_of(before))
+            if pod.node and not pod.attempt:
+                self.moved_into.add(key_of(pod))
         self._count(key_of(pod))
         refused = pod.refusal and not (before is not None and before.refusal)
         if refused and len(self._own(key_of(pod))) < self.mins_of(key_of(pod))[1]:

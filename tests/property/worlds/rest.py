@@ -153,6 +153,8 @@ def check_liveness(world):
 
 def _check_idle(world, plan):
     for gang in (*plan.gangs, *plan.preparing):
+        if gang.key in world.accounts.moved_into:
+            continue
         kind = "of no gang" if gang.key.is_single else "of a gang"
         names = ", ".join(f"{bind.name} on {bind.node}" for bind in gang.binds)
         raise FindingError(

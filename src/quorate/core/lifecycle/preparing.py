@@ -162,13 +162,15 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
 
 
 def _let_go(one: _Preparing, cluster: Cluster) -> None:
-    """End the binds of pods that must not be bound any more, as those that are being deleted."""
+    """End the binds of pods that are being deleted, say, or have moved to another gang."""
     for bind in one.plan.binds:
         if bind.uid not in cluster.pods:
             cluster.devices.forget(bind.uid)  # nothing was written yet
     for bind in _alive(one, cluster):
-        pod = cluster.pods[bind.uid].pod
-        if place_of(pod, None, cluster.scheduler_names) is not Where.WAITING:
+        entry = cluster.pods[bind.uid]
+        is_moved = entry.gang is None or entry.gang.key != one.plan.key
+        place = place_of(entry.pod, None, cluster.scheduler_names)
+        if is_moved or place is not Where.WAITING:
             message = "it must not be bound any more"
             cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT, message))
 

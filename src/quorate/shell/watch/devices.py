@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from quorate.core.changes import ClaimWritten
 from quorate.core.model import DeviceClass, ResourceClaim, ResourceSlice, SelectorTerm, Taint
 from quorate.core.model.devices import (
     Allocation,
@@ -121,6 +122,14 @@ def decode_claim(raw: bytes) -> ResourceClaim:
         binding_due_s=_due_s(status.allocation) if pending else None,
         special=(meta.annotations or {}).get(EXTENDED_CLAIM) == "true",
     )
+
+
+def written_claims(raw: bytes) -> list[ClaimWritten]:
+    """Return the news of a claim that we wrote; none if it cannot be read: the watch will tell."""
+    try:
+        return [ClaimWritten(decode_claim(raw))]
+    except Malformed:
+        return []
 
 
 def _decode(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
