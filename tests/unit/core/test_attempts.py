@@ -103,6 +103,28 @@ def test_a_pod_bound_elsewhere_counts_there():
     assert binds_of(w.decide(after_s=1)) == []
 
 
+def test_a_pod_that_another_bound_is_not_evicted_by_later_attempts_either():
+    w = world()
+    w.gang("job", 2)
+    w.cycle(
+        fail(BindFailure.NOT_SENT),
+        job_0=lambda bind: BindFailed(bind.uid, "n0", BindFailure.ELSEWHERE),
+    )
+    for _ in range(3):
+        plan = w.decide(after_s=100)
+        assert plan.evictions == ()
+        w.settle(plan, fail(BindFailure.TIMEOUT))
+
+
+def test_an_evicted_member_that_its_kubelet_refuses_is_counted_out_once():
+    w = half_started()
+    evictions = w.decide(after_s=100).evictions
+    assert evictions
+    for eviction in evictions:
+        w.edit(eviction.name, node="n0", phase="Failed", refusal="OutOfcpu")
+    assert w.cluster.gangs[evictions[0].key].stays == 0
+
+
 def half_started(**gang):
     """One of two members is bound; the other has no room any more."""
     w = world(cpu=2)

@@ -3,12 +3,12 @@
 import pytest
 
 from quorate.core.invariants import check_all
-from quorate.core.model import ClaimUse
+from quorate.core.model import ClaimUse, Membership
 from quorate.core.model.storage import CSIDriver
 from quorate.core.plan.cycle import members_of
 from quorate.core.reasons import Reason
 from tests.unit.core.storage_world import DRIVER, StorageWorld, nodes_of, on, planned, prepared
-from tests.unit.core.world import binds_of
+from tests.unit.core.world import binds_of, key
 
 
 @pytest.fixture
@@ -80,6 +80,47 @@ def test_what_was_planned_on_top_of_an_unsound_part_of_its_gang_is_not_sent_eith
     assert sound.gangs == ()
     assert world.cluster.gangs[which].assumed == 0
     assert binds_of(world.decide(100)) == []
+
+
+def terminates(w):
+    w.edit("db-1", terminating=True)
+
+
+def moves_away(w):
+    w.edit("db-1", membership=Membership(key("another")))
+
+
+def loses_its_object(w):
+    w.drop_object(key("db"))
+
+
+@pytest.mark.parametrize("happens", [terminates, moves_away, loses_its_object])
+def test_what_happens_while_claims_are_bound_leaves_no_gang_in_part(world, happens):
+    world.labelled_node("n1")
+    world.claiming("db", 2)
+    first = world.decide()
+    world.written(first)
+    happens(world)
+    world.bound(first)
+    for _ in range(3):
+        assert binds_of(world.decide(1)) == []
+    assert world.cluster.gangs[key("db")].assumed == 0
+
+
+def test_a_quorum_that_lapses_while_a_claim_is_bound_is_met_anew(world):
+    world.labelled_node("n1")
+    which = world.gang("db", 2)
+    world.cycle()
+    world.claim("late")
+    world.pod("db-late", which, claims=(ClaimUse("late"),))
+    first = world.decide(1)
+    assert planned(first) == {"db-late": "n1"}
+    world.written(first)
+    world.edit("db-0", phase="Failed")
+    world.edit("db-1", phase="Failed")
+    world.bound(first)
+    for _ in range(3):
+        assert binds_of(world.decide(1)) == []
 
 
 def test_a_gang_that_loses_a_member_meanwhile_lets_its_claims_go(world):
