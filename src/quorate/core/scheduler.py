@@ -205,17 +205,17 @@ class Scheduler:
                 dropped.add(one.key)
                 self._rebuild()
                 self._set_aside(Failed(one.key, error), "apply", decision.now_s)
-                self._take_back(one, error)
+                self._take_back(one, decision.plan, error)
         return dropped
 
-    def _take_back(self, tried: Tried, error: Exception) -> None:
-        """Let go of what was assumed for a gang of which nothing is sent."""
+    def _take_back(self, tried: Tried, plan: Plan, error: Exception) -> None:
+        """Let go of what was assumed for a gang of which nothing is sent, now or before."""
         gang = self.cluster.gangs.get(tried.key)
         if gang is not None and tried.undo is not None:
             gang.lifecycle.is_undoing = False
         words = f"InternalError: {error}"[:200]
-        if tried.binds is not None:
-            self.observe(binds_failed((tried.binds,), words))
+        of_gang = [one for one in (*plan.gangs, *plan.preparing) if one.key == tried.key]
+        self.observe(binds_failed(of_gang, words))
         if tried.preemption is not None:
             self.observe(preemptions_failed((tried.preemption,), words))
 

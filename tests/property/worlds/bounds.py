@@ -10,8 +10,9 @@ KEPT = frozenset({"INCIDENTS_KEPT_MAX"})
 """Left as they are: the tests read what they keep."""
 
 
-AT_LEAST = {"CLASS_VARIANTS_KEPT_MAX": 64, "TURN_STEPS_MAX": 1}
-"""A search goes on as long as its classes are the same: they have to outlive a turn."""
+AT_LEAST = {"CLASS_VARIANTS_KEPT_MAX": 64, "TURN_STEPS_MAX": 1, "DIVE_FAILURES_MAX": 1}
+"""A search goes on as long as its classes are the same: they have to outlive a turn. No step in a
+turn is no turn, and twice none is none: there is nothing below these."""
 
 
 def constants():
