@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from quorate.core import changes, policy
 from quorate.core.changes import Change
-from quorate.core.model import Pod, PodShape
+from quorate.core.model import Pod, PodShape, ResourceClaim
+from quorate.core.model.devices import ClaimSpec
 from quorate.core.objects import ObjectId
 from quorate.core.reasons import Reason
 
@@ -128,7 +129,8 @@ class Quarantine:
 def stand_in(change: Change, incident: str) -> Change | None:
     """Return a simple version of an object that is safe to take in, or None: it is left out.
 
-    A pod on a node still takes its room there. One that waits has a reason of its own to wait.
+    A pod on a node still takes its room there, and a claim keeps its devices. A pod that waits has
+    a reason of its own to wait.
     """
     words = f"a defect of quorate's own ({incident}) keeps it from being read"
     match change:
@@ -140,6 +142,8 @@ def stand_in(change: Change, incident: str) -> Change | None:
             return changes.NodeGone(node.name, words)
         case changes.GangChanged(spec):
             return changes.GangChanged(replace(spec, defect=words, min_resources=()))
+        case changes.ObjectChanged(ResourceClaim() as claim):
+            return changes.ObjectChanged(replace(claim, spec=ClaimSpec(defect=words)))
         case changes.ObjectChanged(one):
             namespace = getattr(one, "namespace", "")
             return changes.ObjectGone(type(one).__name__, namespace, one.name, words)
@@ -154,7 +158,12 @@ def _plain(pod: Pod, incident: str, words: str) -> Pod:
         namespace=pod.namespace,
         name=pod.name,
         scheduler=pod.scheduler,
-        shape=PodShape(requests=pod.shape.requests, scored=pod.shape.scored),
+        shape=PodShape(
+            requests=pod.shape.requests,
+            scored=pod.shape.scored,
+            host_ports=pod.shape.host_ports,
+            disks=pod.shape.disks,
+        ),
         created_s=pod.created_s,
         node=pod.node,
         phase=pod.phase,

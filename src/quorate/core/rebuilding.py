@@ -75,7 +75,7 @@ def _told_anew(
 def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
     """Keep what the watch has not told of yet: where our binds put the pod, and what we decided."""
     entry.adopted, entry.elsewhere = before.adopted, before.elsewhere
-    if before.where is Where.ASSUMED and entry.where is Where.WAITING:
+    if before.where is Where.ASSUMED and entry.where not in (Where.BOUND, Where.REFUSED):
         cluster.move(entry, Where.ASSUMED, before.node)
     elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):
         cluster.move(entry, Where.BOUND, before.node)
@@ -107,6 +107,7 @@ def _carry_holds(old: Cluster, new: Cluster) -> None:
     """Keep held room; a hold names a class, which is another object now."""
     new.holds = old.holds
     new.holds.move_to(new.classes)
+    new.touched.update(hold.key for hold in new.holds)  # its gang may be gone
 
 
 def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) -> None:

@@ -287,8 +287,8 @@ class Scheduler:
 
         A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
         """
-        checks = Checks(lambda: self.cluster, partial(self._contain, "verify"))
         try:
+            checks = Checks(lambda: self.cluster, partial(self._contain, "verify"))
             sound, failed, problems = checks.verified(plan, self._places)
         except Exception as error:
             words = f"InternalError {self._contain('verify', 'a plan', error)}: nothing was checked"
