@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 from quorate.core.changes import JournalFound
 from quorate.core.invariants import Invariant, check_all
@@ -109,6 +110,7 @@ class World:
             self.twin.verified(plan)
         self._check_verified(plan, sound, problems)
         self.accounts.check(sound)
+        self._check_held()
         self.commit.carry_out(sound)
         claims.check_devices(self.server, expect)
         if chance is None or chance.random() < self.setting.checks:
@@ -126,6 +128,16 @@ class World:
         if problems:
             raise FindingError(f"unverified: {without_names(problems[0])[:60]}", problems[0])
         expect(sound == plan, "a sound plan is changed by its verification")
+
+    def _check_held(self):
+        """No more is held than the operator allows, by gang and by namespace."""
+        policy, holds = self.setting.policy, list(self.scheduler.cluster.holds)
+        timed = [hold.key for hold in holds if hold.until_s]
+        of_gangs = Counter(timed)
+        of_namespaces = Counter(key.namespace for key in timed)
+        few = policy.held_slots_per_gang_max, policy.held_slots_per_namespace_max
+        for counts, most in zip((of_gangs, of_namespaces), few, strict=True):
+            expect(max(counts.values(), default=0) <= most, "more is held than may be")
 
     def check_invariants(self):
         """The core's own invariants hold; some may be broken for as long as they say."""

@@ -94,7 +94,10 @@ class Advance:
         touched, grown, nodes_differ = cluster.take_news()
         self._take_news(cluster, room, policy, touched, now_s, due)
         grown |= self._end_holds(cluster, room, touched, now_s)
-        touched |= cluster.holds.take_changed()
+        held = cluster.holds.take_changed()
+        if held:
+            queue.rounds.begin()  # what is held is part of what others are told
+        touched |= held
         again = self._nominating.step(cluster, room, grown, due.preemptions)
         due.touched |= touched
         due.grown |= grown

@@ -1,0 +1,165 @@
+"""Mistakes that were made once, planted again: random worlds find each of them.
+
+One for each class of defect that a review found in the core. A mutation changes one thing; worlds
+are drawn afresh until one of them tells, and what it tells is the promise that is broken.
+"""
+
+from typing import NamedTuple
+
+import pytest
+
+from quorate.core.lifecycle import nominating
+from quorate.core.plan import cycle
+from quorate.core.plan.devices import outcomes
+from quorate.core.plan.room import Room
+from quorate.core.state import gangs, neighbours
+from quorate.core.state.gangs import GangEntry
+from quorate.core.state.holds import Holds
+from tests.property.seeds import SEED
+from tests.property.worlds.running import play
+from tests.property.worlds.scripts import seed_of
+from tests.simulation import mutations
+
+WORLDS_MAX = 400
+
+
+class Planted(NamedTuple):
+    apply: object
+    themes: tuple
+    tells: tuple
+    """How the finding begins, one of these."""
+
+
+def a_search_as_deep_as_the_gang_is_large(patch):
+    place = cycle.place_gang_in_turn
+
+    def recursive(demand, *rest, **more):
+        if demand.pods > 3:
+            raise RecursionError("maximum recursion depth exceeded")
+        return place(demand, *rest, **more)
+
+    patch.setattr(cycle, "place_gang_in_turn", recursive)
+
+
+def a_relabelled_pod_is_a_member_like_any_other(patch):
+    patch.setattr(GangEntry, "knows_attempt_of", lambda self, pod: True)
+
+
+def a_selector_that_is_not_known_any_more(patch):
+    drop = neighbours.Neighbours.drop
+
+    def strict(self, label_set, shape):
+        if shape.affinity or shape.anti_affinity:
+            raise KeyError("selector")
+        drop(self, label_set, shape)
+
+    patch.setattr(neighbours.Neighbours, "drop", strict)
+
+
+def min_resources_are_not_asked_where_nodes_are_avoided(patch):
+    lacks = cycle.Cycle._lacks_resources
+    patch.setattr(
+        cycle.Cycle,
+        "_lacks_resources",
+        lambda self, one, withheld: not one.avoid and lacks(self, one, withheld),
+    )
+
+
+def holds_without_a_bound(patch):
+    patch.setattr(Holds, "_end_above", lambda *_: None)
+
+
+def min_that_is_lowered_is_not_heard(patch):
+    patch.setattr(GangEntry, "set_spec", lambda self, spec: setattr(self, "spec", spec))
+
+
+def devices_by_recursion(patch):
+    class Deep(outcomes.Outcomes):
+        def __getattribute__(self, name):
+            if not name.startswith("_") and name not in ("expressions",):
+                raise RecursionError("maximum recursion depth exceeded")
+            return super().__getattribute__(name)
+
+    patch.setattr("quorate.core.plan.filters.masks.Outcomes", Deep)
+
+
+def promises_that_never_end(patch):
+    patch.setattr(nominating, "_suits", lambda *_: True)
+
+
+def nominated_pods_that_others_rely_on(patch):
+    patch.setattr(Room, "withhold", Room.take)
+
+
+def tasks_are_dropped(patch):
+    patch.setattr(gangs, "lacking", lambda *_, **__: {})
+    patch.setattr(cycle, "least_of", lambda _: ())
+
+
+def numbers_as_python_reads_them(patch):
+    def lenient(text):
+        try:
+            return int(text)
+        except ValueError:
+            return None
+
+    patch.setattr("quorate.core.model.selecting.parse_int64", lenient)
+
+
+def rows_that_cannot_be_empty(patch):
+    take = Room.take
+
+    def strict(self, pod_class, pods):
+        pods[pods > 0][0]
+        take(self, pod_class, pods)
+
+    patch.setattr(Room, "take", strict)
+
+
+DEFECT = ("RecursionError", "KeyError", "IndexError")
+PLANTED = {
+    "01 recursion": Planted(a_search_as_deep_as_the_gang_is_large, ("gangs", "tied"), DEFECT),
+    "02 relabelled": Planted(
+        a_relabelled_pod_is_a_member_like_any_other,
+        ("moved",),
+        ("a relabelled pod is evicted", "a gang starts in part", "a started gang", "missed"),
+    ),
+    "03 wake-ups": Planted(
+        mutations.label_news_wake_nobody, ("rules", "tied", "nodes"), ("missed wake-up",)
+    ),
+    "04 selectors": Planted(a_selector_that_is_not_known_any_more, ("rules", "tied"), DEFECT),
+    "05 minResources": Planted(
+        min_resources_are_not_asked_where_nodes_are_avoided,
+        ("restarts", "gangs", "life"),
+        ("a gang starts without its minResources",),
+    ),
+    "06 holds": Planted(holds_without_a_bound, ("life",), ("more is held",)),
+    "07 in part": Planted(
+        mutations.a_quorum_never_lapses, ("life", "gangs"), ("a gang starts in part", "missed")
+    ),
+    "08 min is lowered": Planted(
+        min_that_is_lowered_is_not_heard, ("life", "gangs"), ("a started gang", "missed")
+    ),
+    "09 devices": Planted(devices_by_recursion, ("devices",), DEFECT),
+    "12 empty rows": Planted(rows_that_cannot_be_empty, ("gangs", "nodes"), DEFECT),
+    "13 promises": Planted(
+        promises_that_never_end, ("kube", "kube nodes", "kube rules"), ("a promise",)
+    ),
+    "14 beside promises": Planted(
+        nominated_pods_that_others_rely_on, ("kube rules", "kube"), ("unverified",)
+    ),
+    "15 tasks": Planted(tasks_are_dropped, ("gangs", "life"), ("unverified",)),
+    "16 numbers": Planted(numbers_as_python_reads_them, ("nodes",), ("unverified", "missed")),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())
+def test_worlds_find_a_mistake_that_is_planted(monkeypatch, planted):
+    planted.apply(monkeypatch)
+    told = []
+    for index in range(1, 1 + WORLDS_MAX):
+        kind = play(seed_of(SEED, index), planted.themes[index % len(planted.themes)]).kind
+        told.append(kind)
+        if kind.startswith(planted.tells):
+            return
+    raise AssertionError(f"no world tells: {sorted(set(told))}")
