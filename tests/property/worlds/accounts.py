@@ -273,23 +273,8 @@ class Accounts:
             return
         starts = there + sum(p.uid in self.way for p in self.members(key))
         expect(starts >= minimum, "a gang starts in part", f"{key}: {starts} of {minimum}")
-        self._check_resources(key)
         those = [p for p in self.members(key) if p.uid in self.place or p.uid in self.way]
         expect(not self._lacks_tasks(key, those), "a gang starts without a task", str(key))
-
-    def _check_resources(self, key):
-        """Check the gate of a gang that starts: so much there must have been, with what it has."""
-        spec = self.specs.get(key)
-        wanted = spec.min_resources if spec is not None else ()
-        for resource, amount in wanted:
-            others = sum(
-                dict(pod.shape.requests).get(resource, 0)
-                for name in self.nodes
-                for pod in self.pods.values()
-                if self.takes_room(pod, name) and key_of(pod) != key
-            )
-            has = sum(dict(node.allocatable).get(resource, 0) for node in self.nodes.values())
-            expect(amount <= has - others, "a gang starts without its minResources", str(key))
 
     def check_node(self, name, fresh):
         """The node is within its allocatable in what the fresh binds ask for."""

@@ -338,15 +338,6 @@ def test_the_gang_that_does_not_fit_because_of_a_hold_says_so():
     assert not speaks_of_holds(w.why(key("c")).sentence)
 
 
-def test_it_is_explained_again_when_the_hold_begins_and_when_it_ends():
-    w = full_world()
-    w.cycle()
-    lose(w, "a-1")
-    told = [key("b") in w.decide(0.1).touched for _ in range(3)]
-    assert told == [True, False, False]
-    assert key("b") in w.decide(10_000).touched
-
-
 def test_so_does_a_pod_of_no_gang():
     w = full_world()
     lose(w, "a-1")

@@ -1,0 +1,26 @@
+"""Gangs beside pods that are nominated to nodes, and may come to nothing."""
+
+from quorate.core.profile import KUBE_SCHEDULER
+from tests.unit.core.terms import pods, spread
+from tests.unit.core.world import World, pairs
+
+KUBE = "default-scheduler"
+HOST = "kubernetes.io/hostname"
+
+
+def test_a_gang_does_not_rely_on_a_nominated_pod_to_raise_the_minimum():
+    w = World(scheduler_names=(KUBE, "quorate"), profiles=((KUBE, KUBE_SCHEDULER),))
+    w.node("n0", cpu=4, labels={HOST: "n0", "pool": "a"})
+    w.node("n1", cpu=8, labels={HOST: "n1"})
+    in_pool = {"node_selector": pairs({"pool": "a"})}
+    w.pod("low", node="n0", phase="Running", cpu=4, scheduler=KUBE, shape=in_pool)
+    w.pod("high", cpu=4, priority=10, scheduler=KUBE, labels={"app": "db"}, shape=in_pool)
+    assert [one.node for one in w.decide(1).preemptions] == ["n0"]
+    w.edit("low", terminating=True, preempted=True)
+    evenly = spread(pods(app="db"), by=HOST)
+    w.gang("job", 2, cpu=1, labels={"app": "db"}, shape=evenly)
+    for after_s in (1, 1, 10):
+        w.now_s += after_s
+        plan = w.scheduler.decide(w.now_s)
+        assert w.scheduler.verified(plan) == (plan, [])
+        assert plan.gangs == ()
