@@ -21,7 +21,7 @@ from tests.property.seeds import SEED
 from tests.property.worlds.running import play
 from tests.property.worlds.scripts import seed_of
 from tests.simulation import mutations
-from tests.unit.core import test_beside_nominated, test_gang_meaning
+from tests.unit.core import test_beside_nominated, test_gang_meaning, test_held_bounds
 
 WORLDS_MAX = 1500
 
@@ -131,12 +131,8 @@ PLANTED = {
         mutations.label_news_wake_nobody, ("rules", "tied", "nodes"), ("missed wake-up",)
     ),
     "04 selectors": Planted(a_selector_that_is_not_known_any_more, ("rules", "tied"), DEFECT),
-    "06 holds": Planted(holds_without_a_bound, ("life",), ("more is held",)),
     "07 in part": Planted(
         mutations.a_quorum_never_lapses, ("life", "gangs"), ("a gang starts in part", "missed")
-    ),
-    "08 min is lowered": Planted(
-        min_that_is_lowered_is_not_heard, ("life", "gangs"), ("a started gang", "missed")
     ),
     "09 devices": Planted(devices_by_recursion, ("devices",), DEFECT),
     "12 empty rows": Planted(rows_that_cannot_be_empty, ("gangs", "nodes"), DEFECT),
@@ -151,6 +147,14 @@ BY_TESTS = {
     "05 minResources": (
         min_resources_are_not_asked_where_nodes_are_avoided,
         lambda: test_gang_meaning.test_min_resources_hold_a_gang_whatever_nodes_it_avoids(True),
+    ),
+    "06 holds": (
+        holds_without_a_bound,
+        lambda: test_held_bounds.test_a_gang_has_no_more_slots_than_the_operator_allows(2, 2),
+    ),
+    "08 min is lowered": (
+        min_that_is_lowered_is_not_heard,
+        lambda: test_gang_meaning.MIN_IS_LOWERED(1),
     ),
     "14 beside nominated pods": (
         nominated_pods_that_others_rely_on,

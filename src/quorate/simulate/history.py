@@ -121,7 +121,14 @@ class GangTruth:
     @property
     def is_partial(self) -> bool:
         """Whether it is bound in part and was never quorate."""
-        return 0 < self.bound < self.min_now and self.quorate_since == NEVER
+        is_less = 0 < self.bound < self.min_now
+        return is_less and self.quorate_since == NEVER and self.is_alive
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a member with a node has not finished and is not being deleted."""
+        holders = (pod for pod in self.members() if pod.holds_room and not pod.refused)
+        return any(pod.terminating == NEVER for pod in holders)
 
     @property
     def is_going(self) -> bool:

@@ -51,10 +51,12 @@ def _gang_problems(history: History) -> list[Problem]:
             problems.append(("no gang stays bound in part", text))
         waiting = [pod for pod in gang.members() if _waits(pod)]
         bound = [pod for pod in gang.members() if pod.node and not pod.refused]
+        if not gang.is_alive:
+            bound = []  # that life of the gang is over
         minimum = gang.min_at(NEVER)
         if minimum is None or not waiting:
             continue
-        started = gang.quorate_since != NEVER
+        started = gang.quorate_since != NEVER and bool(bound)
         need = 1 if started else max(1, minimum - len(bound))
         wants = tuple(sorted(pod.wants.get("cpu", 0) for pod in waiting))
         room = _apart(history, gang) if waiting[0].apart else free
