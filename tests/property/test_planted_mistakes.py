@@ -143,6 +143,7 @@ PLANTED = {
 }
 
 
+LOWERED = test_gang_meaning.test_min_that_is_lowered_while_binds_are_under_way_evicts_nobody
 BY_TESTS = {
     "05 minResources": (
         min_resources_are_not_asked_where_nodes_are_avoided,
@@ -150,11 +151,11 @@ BY_TESTS = {
     ),
     "06 holds": (
         holds_without_a_bound,
-        lambda: test_held_bounds.test_a_gang_has_no_more_slots_than_the_operator_allows(2, 2),
+        lambda: test_held_bounds.test_a_gang_has_no_more_slots_than_the_operator_allows(4),
     ),
     "08 min is lowered": (
         min_that_is_lowered_is_not_heard,
-        lambda: test_gang_meaning.MIN_IS_LOWERED(1),
+        lambda: LOWERED(1),
     ),
     "14 beside nominated pods": (
         nominated_pods_that_others_rely_on,
