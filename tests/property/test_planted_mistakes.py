@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from quorate.core.lifecycle import nominating
+from quorate.core.lifecycle.attempts import Attempts, _roll_back
 from quorate.core.plan import cycle
 from quorate.core.plan.devices import outcomes
 from quorate.core.plan.room import Room
@@ -21,7 +22,12 @@ from tests.property.seeds import SEED
 from tests.property.worlds.running import play
 from tests.property.worlds.scripts import seed_of
 from tests.simulation import mutations
-from tests.unit.core import test_beside_nominated, test_gang_meaning, test_held_bounds
+from tests.unit.core import (
+    test_attempts,
+    test_beside_nominated,
+    test_gang_meaning,
+    test_held_bounds,
+)
 
 WORLDS_MAX = 1500
 
@@ -72,8 +78,8 @@ def holds_without_a_bound(patch):
     patch.setattr(Holds, "_end_above", lambda *_: None)
 
 
-def min_that_is_lowered_is_not_heard(patch):
-    patch.setattr(GangEntry, "set_spec", lambda self, spec: setattr(self, "spec", spec))
+def an_attempt_asks_for_the_min_it_began_with(patch):
+    patch.setattr(Attempts, "to_evict", lambda self, gang: _roll_back(gang, gang.attempt))
 
 
 def devices_by_recursion(patch):
@@ -143,7 +149,6 @@ PLANTED = {
 }
 
 
-LOWERED = test_gang_meaning.test_min_that_is_lowered_while_binds_are_under_way_evicts_nobody
 BY_TESTS = {
     "05 minResources": (
         min_resources_are_not_asked_where_nodes_are_avoided,
@@ -154,8 +159,8 @@ BY_TESTS = {
         lambda: test_held_bounds.test_a_gang_has_no_more_slots_than_the_operator_allows(4),
     ),
     "08 min is lowered": (
-        min_that_is_lowered_is_not_heard,
-        lambda: LOWERED(1),
+        an_attempt_asks_for_the_min_it_began_with,
+        test_attempts.test_min_that_is_lowered_to_what_is_bound_evicts_nobody_when_time_is_over,
     ),
     "14 beside nominated pods": (
         nominated_pods_that_others_rely_on,

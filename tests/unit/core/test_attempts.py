@@ -205,6 +205,16 @@ def test_a_gang_that_was_once_quorate_is_never_rolled_back():
         assert w.decide(after_s=400).evictions == ()
 
 
+def test_min_that_is_lowered_to_what_is_bound_evicts_nobody_when_time_is_over():
+    w = world(cpu=3)
+    w.gang("job", 3)
+    w.cycle(job_2=fail(BindFailure.TIMEOUT))
+    w.node("n0", cpu=2)
+    w.object("job", 2)
+    for _ in range(3):
+        assert w.decide(after_s=100).evictions == ()
+
+
 def test_nothing_is_rolled_back_before_the_answers_are_there():
     w = world()
     w.gang("job", 2)
