@@ -11,12 +11,13 @@ import msgspec
 import numpy as np
 
 from quorate.core.changes import AnyChange
-from quorate.core.plan.cycle import members_of
 from quorate.core.plan.diagnosis import nodes_ruled_out
 from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
-from quorate.core.plan.nominated import look, promised_to_others
+from quorate.core.plan.members import members_of
+from quorate.core.plan.nominated import look
 from quorate.core.plan.preemption import Outcome, preempt
+from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import scores
 from quorate.core.plan.single import Singles
@@ -91,7 +92,8 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         for name, row in rows.items():
             if verdict.codes[row]:
                 filters[name][rule] = _of_node(verdict, row)
-    promised = promised_to_others(entry.pod.priority, cluster, entry)
+    promises = Promises.of(cluster)
+    promised = promises.to_others(entry.pod.priority, entry)
     feasible = look(pod_class, room, cluster, promised).feasible
     scored = room.snapshot.alive if case.get("scoreAll") else feasible
     if "scoreNodes" in case:
@@ -103,11 +105,11 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         scores=_scores(pod_class, room, scored, rows),
         sentence="",
     )
-    row = Singles().best(entry, pod_class, room, cluster)
+    row = Singles().best(entry, pod_class, room, promises)
     found.chosen = room.snapshot.node(row).name if row is not None else ""
     if found.feasible or not rows:
         return found
-    outcome = preempt(entry, pod_class, room, cluster, promised, 0)
+    outcome = preempt(entry, pod_class, room, promises, promised, 0)
     found.preemption = _preempting(outcome, room)
     said = f" {outcome.said}" if outcome.said else ""
     found.sentence = nodes_ruled_out(pod_class, room, cluster, promised) + said
