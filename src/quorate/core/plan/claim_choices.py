@@ -85,6 +85,7 @@ class ClaimChoices:
         codes = np.zeros(n, np.int8)
         elsewhere = np.zeros(n, np.bool_)
         choices: list[Ints] = []
+        there: list[tuple[UnboundWant, Mask]] = []  # as in kube-scheduler these come first
         made: list[tuple[UnboundWant, Mask]] = []
         if self.steps is not None and wants.unbound:
             self.steps.expect()
@@ -92,7 +93,7 @@ class ClaimChoices:
             choice = np.full(n, -1, np.int64)
             if part.row is not None:
                 elsewhere |= np.arange(n) != part.row
-                made.append((part.want, np.ones(n, np.bool_)))
+                there.append((part.want, np.ones(n, np.bool_)))
             elif part.candidates is not None:
                 taken = self._taken if part.is_open else ()
                 choice = part.candidates.pick(n, taken, choices)
@@ -101,7 +102,7 @@ class ClaimChoices:
                 made.append((part.want, choice < 0))
             choices.append(choice)
             self._count(1 + n // _NODES_PER_STEP + _steps_of(part))
-        for want, lacks in made:
+        for want, lacks in (*there, *made):
             lacking = lacks & (codes == OK)
             if lacking.any():
                 codes[lacking] = self._made(want)[lacking]
