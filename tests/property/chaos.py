@@ -9,6 +9,7 @@ is then hit, in one of the worlds that reach it, at a call that the seed draws.
 from __future__ import annotations
 
 import contextlib
+import dis
 import sys
 from collections import Counter
 from typing import NamedTuple
@@ -97,7 +98,8 @@ class Counting(Trace):
         self.counts = Counter()
 
     def on_call(self, frame, event, _):
-        self.counts[frame.f_code] += 1
+        if is_run(frame):
+            self.counts[frame.f_code] += 1
 
 
 class Planting(Trace):
@@ -107,10 +109,18 @@ class Planting(Trace):
         self.code, self.left, self.error = code, place, error
 
     def on_call(self, frame, event, _):
-        if frame.f_code is self.code:
+        if frame.f_code is self.code and is_run(frame):
             self.left -= 1
             if self.left == 0:
                 raise self.error(f"planted in {self.code.co_qualname}")
+
+
+def is_run(frame):
+    """Whether the function begins or goes on; else it is a generator that is closed.
+
+    What is raised while Python closes a generator reaches nobody, so it shows nothing.
+    """
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "RESUME"
 
 
 def play(setting, script, trace):
