@@ -23,7 +23,7 @@ from quorate.core.changes import Change
 from quorate.core.explain import ApiWords, Explainer
 from quorate.core.forking import fork
 from quorate.core.journal import Journal
-from quorate.core.lifecycle.advancing import Advance, Due
+from quorate.core.lifecycle.advancing import Advance, Due, take_held_otherwise
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
@@ -182,17 +182,17 @@ class Scheduler:
         plan = _without(decision.plan, dropped) if dropped else decision.plan
         touched = {*plan.touched, *(one.key for one in decision.tried)}
         wake_at_s: float | None = decision.now_s
+        due, self._due = self._due, Due()
         try:
             if decision.failed is not None:
                 self._rebuild()
                 self._set_aside(decision.failed, "decide", decision.now_s)
-            placed = (*self._due.gangs, *(one.binds for one in decision.tried if one.binds))
+            placed = (*due.gangs, *(one.binds for one in decision.tried if one.binds))
             self._places = {first_of(one): place for place, one in enumerate(placed)}
-            self._due, self._defects = Due(), 0
+            self._defects = 0
             touched, wake_at_s = self._settle(decision, touched)
         except Exception as error:  # what is decided is sent all the same
             self._contain("apply", "the end of a decision", error)
-            self._due = Due()
         return msgspec.structs.replace(plan, touched=tuple(sorted(touched)), wake_at_s=wake_at_s)
 
     def _make_true(self, decision: Decision) -> set[GangKey]:
@@ -234,7 +234,7 @@ class Scheduler:
         if cluster.holds:
             end_taken(cluster.holds, self.planner.room())
         now_touched, freed, _ = cluster.take_news()
-        touched |= now_touched | cluster.holds.take_changed()
+        touched |= now_touched | take_held_otherwise(cluster, queue)
         touched.update(queue.rounds.take(bounds.EXPLAINED_PER_TURN_MAX))
         # Of those nothing can be said yet, and their turn comes at once.
         touched = {key for key in touched if key not in queue.ready}

@@ -59,6 +59,14 @@ class Due:
         )
 
 
+def take_held_otherwise(cluster: Cluster, queue: Queue) -> set[GangKey]:
+    """Return and forget the gangs whose holds are others; whoever waits is told anew of them."""
+    changed = cluster.holds.take_changed()
+    if changed:
+        queue.rounds.begin()
+    return changed
+
+
 class Advance:
     """The step that comes before each plan."""
 
@@ -94,10 +102,7 @@ class Advance:
         touched, grown, nodes_differ = cluster.take_news()
         self._take_news(cluster, room, policy, touched, now_s, due)
         grown |= self._end_holds(cluster, room, touched, now_s)
-        held = cluster.holds.take_changed()
-        if held:
-            queue.rounds.begin()  # what is held is part of what others are told
-        touched |= held
+        touched |= take_held_otherwise(cluster, queue)
         again = self._nominating.step(cluster, room, grown, due.preemptions)
         due.touched |= touched
         due.grown |= grown
