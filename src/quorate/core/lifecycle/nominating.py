@@ -8,6 +8,7 @@ tainted, cordoned) holds room that nobody can use, so it ends.
 from __future__ import annotations
 
 from quorate.core.model import GangKey, Node
+from quorate.core.plan.clearing import promise
 from quorate.core.plan.plan import Preemption
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
@@ -46,7 +47,7 @@ class Nominating:
                     ended.append(entry)
                 if entry.gang is not None and node in self._seen:
                     again.add(entry.gang.key)
-        taken_back += [_taken_back(e, e.gang.key) for e in ended if e.gang is not None]
+        taken_back += [promise(e, e.gang.key, "") for e in ended if e.gang is not None]
         for entry in ended:
             cluster.precedence.nominate(entry, "")
         self._seen = seen
@@ -70,15 +71,3 @@ def _suits(entry: PodEntry, node: str, room: Room) -> bool:
     is_checked = "NodeResourcesFit" not in pod_class.profile.disabled
     lacks = pod_class.missing or any(has[column] < n for column, n in pod_class.checked)
     return not (is_checked and lacks)
-
-
-def _taken_back(entry: PodEntry, key: GangKey) -> Preemption:
-    pod = entry.pod
-    return Preemption(
-        key=key,
-        uid=pod.uid,
-        namespace=pod.namespace,
-        name=pod.name,
-        scheduler=pod.scheduler,
-        node="",
-    )

@@ -91,7 +91,7 @@ class Clearings:
             return Cleared(said=found.said)
         self._note_promise(nominated)
         promises.nominated.discard(entry)
-        return Cleared(_preemption(entry, gang.key, ""), found.said)
+        return Cleared(promise(entry, gang.key, ""), found.said)
 
     @staticmethod
     def _position(room: Room) -> int:
@@ -126,7 +126,7 @@ class Clearings:
         promises.nominated.add(entry, node)
         if nominated == node and not victims and not displaced:
             return None
-        return _preemption(
+        return promise(
             entry,
             key,
             node,
@@ -149,13 +149,14 @@ def _goes_already(entry: PodEntry, promises: Promises) -> bool:
     return entry.pod.terminating or promises.is_going(entry)
 
 
-def _preemption(
+def promise(
     entry: PodEntry,
     key: GangKey,
     node: str,
     victims: tuple[Victim, ...] = (),
     displaced: tuple[tuple[str, str], ...] = (),
 ) -> Preemption:
+    """Return the promise of room on a node to a pod; ``node`` "" takes an earlier one back."""
     pod = entry.pod
     return Preemption(
         key=key,
