@@ -55,6 +55,8 @@ class Decision(NamedTuple):
     told: int
     told_nodes: int
     minimum: int | None
+    may_go_on: bool
+    """Whether it knew a member of the gang's life that was alive, or was being bound."""
 
 
 class Checks:
@@ -80,6 +82,7 @@ class Checks:
         self._renewing: dict[str, dict[str, int]] = {}
         """The same, when it sent the renewal of its Lease that is under way."""
         history.on_bound.append(self._on_bound)
+        history.goes_on = self._goes_on
 
     def check(self, promise: str, holds: bool, text: Callable[[], str]) -> None:
         """Count a check, and note a violation when the promise does not hold."""
@@ -99,12 +102,18 @@ class Checks:
         told = link.told.get(PODS_PATH, 0)
         self._knew[link.name] = dict(link.told)
         for gang in plan.gangs:
+            may_go_on = self._may_go_on(link, gang.binds[0].uid, told)
             for bind in gang.binds:
                 self._check_pod(link, bind, told)
                 self._check_node(link, bind)
-                minimum = self._min_told(link, bind.uid)
-                decision = Decision(bind.uid, bind.node, told, link.told.get(_NODES, 0), minimum)
-                self._decisions[link.name, bind.uid] = decision
+                self._decisions[link.name, bind.uid] = Decision(
+                    bind.uid,
+                    bind.node,
+                    told,
+                    link.told.get(_NODES, 0),
+                    self._min_told(link, bind.uid),
+                    may_go_on,
+                )
             self._check_quorum(link, gang, told)
         for eviction in plan.evictions:
             pod = self._history.pods.get(eviction.uid)
@@ -130,6 +139,24 @@ class Checks:
             return None
         path = POD_GROUP_PATHS.get(gang.dialect, PODS_PATH)
         return gang.min_at(link.told.get(path, 0))
+
+    def _may_go_on(self, link: Link, uid: str, told: int) -> bool:
+        """Whether a replica may know a member of a pod's gang that is alive, or is being bound."""
+        pod = self._history.pods.get(uid)
+        gang = self._history.gangs.get(pod.gang) if pod is not None else None
+        members = gang.pods.values() if gang is not None else ()
+        return any(
+            told < min(one.terminating, one.finished, one.gone)
+            and (one.bound <= told or (link.name, one.uid) in self._decisions)
+            for one in members
+        )
+
+    def _goes_on(self, pod: PodTruth, others: list[PodTruth]) -> bool:
+        """Whether a pod was placed beside others that were alive as far as its scheduler knew."""
+        decision = self._decisions.get((pod.bound_by, pod.uid))
+        if decision is None:
+            return False
+        return decision.may_go_on or any(one.bound > decision.told for one in others)
 
     def _check_pod(self, link: Link, bind: Bind, told: int) -> None:
         pod = self._history.pods.get(bind.uid)
@@ -272,7 +299,7 @@ class Checks:
             has_quorum or had_started or not pod.marked or gang.is_unclear(decision.told),
             lambda: f"{pod.bound_by} marks {pod.name} of {gang.name}, {_state(gang)}",
         )
-        if has_quorum or gang.has_started_by(decision.told):
+        if has_quorum or (decision.may_go_on and gang.has_started_by(decision.told)):
             gang.go_on(pod.bound, pod.bound_by)
 
     def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:

@@ -61,11 +61,17 @@ class PodTruth:
     told: str = ""  # the message of its condition PodScheduled=False
     attempt: str = ""
     marked: bool = False  # its Binding said that its gang has started
+    past: bool = False  # it was bound in a life of its gang that is over
 
     @property
     def holds_room(self) -> bool:
         """Whether it takes room on its node now."""
         return bool(self.node) and self.finished == NEVER and self.gone == NEVER
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has a node, has not finished and is not being deleted."""
+        return self.holds_room and not self.refused and self.terminating == NEVER
 
 
 @dataclass(slots=True)
@@ -127,8 +133,7 @@ class GangTruth:
     @property
     def is_alive(self) -> bool:
         """Whether a member with a node has not finished and is not being deleted."""
-        holders = (pod for pod in self.members() if pod.holds_room and not pod.refused)
-        return any(pod.terminating == NEVER for pod in holders)
+        return any(pod.is_alive for pod in self.members())
 
     @property
     def is_going(self) -> bool:
@@ -149,6 +154,12 @@ class GangTruth:
         """It counts as started, by what its scheduler could know when it bound a member."""
         if self.quorate_since == NEVER:
             self.quorate_since, self.quorate_under, self.is_on_record = revision, leader, False
+
+    def end_life(self, revision: int) -> None:
+        """Whatever is bound from now on has to become quorate by itself."""
+        if self.quorate_since != NEVER:
+            self.quorate_before.append((self.quorate_since, revision))
+        self.quorate_since = NEVER
 
     def is_started_by(self, told: dict[str, int]) -> bool:
         """Whether what was told, by path, says that it has started."""
@@ -189,6 +200,8 @@ class History:
         self.writer = ""
         self.writes_late = False
         self.on_bound: list[Callable[[PodTruth], None]] = []
+        self.goes_on: Callable[[PodTruth, list[PodTruth]], bool] = lambda *_: False
+        """Whether a bound pod belongs to the life of these others, none of which is alive now."""
         store.watch("pods", self._pod)
         store.watch("nodes", self._node)
         store.watch("leases.coordination.k8s.io", self._lease)
@@ -270,15 +283,21 @@ class History:
 
     def _count(self, gang: GangTruth, pod: PodTruth, revision: int, *, is_new_bind: bool) -> None:
         bound = [one for one in gang.pods.values() if one.node and one.gone == NEVER]
-        gang.bound = len([one for one in bound if not one.refused])
+        before = [one for one in bound if one is not pod]
+        goes_on = any(one.is_alive for one in before) or self.goes_on(pod, before)
+        if is_new_bind and not goes_on:
+            for one in before:
+                one.past = True  # it is the first of a new life
+            bound = [pod]
+            gang.end_life(revision)
+        gang.bound = len([one for one in bound if not (one.refused or one.past)])
         if pod.refused or (is_new_bind and not pod.attempt):
             gang.tampered = True
         if not bound:
-            if gang.quorate_since != NEVER:
-                gang.quorate_before.append((gang.quorate_since, revision))
             if gang.tampered:
                 gang.tampered_before = revision
-            gang.quorate_since, gang.tampered, gang.by_edit = NEVER, False, False
+            gang.end_life(revision)
+            gang.tampered, gang.by_edit = False, False
         self._note_quorum(gang, revision)
 
     def _note_quorum(self, gang: GangTruth, revision: int) -> None:
