@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from quorate.core import waking
+from quorate.core import changes, waking
 from quorate.core.changes import BindFailed, BindFailure, PodBound
 from quorate.core.journal import Journal
 from quorate.core.lifecycle import attempts
@@ -18,7 +18,7 @@ from quorate.core.queue.blocked import Blocked
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
 from quorate.core.scheduler import Scheduler
-from quorate.core.state import gangs
+from quorate.core.state import cluster, gangs
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, Where
 from quorate.core.state.holds import Holds
@@ -182,7 +182,7 @@ def foreign_pods_are_not_counted(patch):
         if change.pod.scheduler in self.scheduler_names:
             real(self, change)
 
-    patch.setattr(Cluster, "_pod_changed", only_ours)
+    patch.setitem(cluster._HANDLERS, changes.PodChanged, only_ours)
 
 
 def wake_up_is_lost(patch):
@@ -242,6 +242,7 @@ def hold_for_a_finished_gang(patch):
             hold.until_s = hold.until_s or now_s + policy.hold_s
 
     patch.setattr(Holds, "settle", settle)
+    patch.setattr(Holds, "forget", lambda self, which: None)
 
 
 def leader_binds_after_its_lease(patch):
@@ -330,7 +331,7 @@ MUTATIONS = {
         Mutation(watched_class_never_wakes, (FITS,)),
         Mutation(bucket_passes_over, (FITS,)),
         Mutation(back_off_never_ends, (FITS, PARTIAL)),
-        Mutation(hold_for_a_finished_gang, (HELD, LOGGED)),
+        Mutation(hold_for_a_finished_gang, (HELD, LOGGED), 1100),
         Mutation(leader_binds_after_its_lease, (LEASE,)),
         Mutation(nobody_asks_who_leads, (LEASE,)),
         Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),

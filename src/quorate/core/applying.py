@@ -44,7 +44,7 @@ class Applier:
     def _remember(gang: GangEntry, tried: Tried) -> None:
         memory = gang.memory
         if tried.is_planned:
-            memory.incident, memory.defects = "", 0
+            memory.aside.end()
         if tried.shun_ends:
             memory.shun = frozenset()
         if tried.said is not None:

@@ -61,7 +61,7 @@ class Explainer:
         ask_room: Callable[[], Room],
         apis: dict[str, ApiWords],
         now_s: float,
-        note_defect: Callable[[GangKey, Exception], str],
+        note_defect: Callable[[GangKey, Exception, float], str],
     ) -> None:
         self._cluster = cluster
         self._note_defect = note_defect
@@ -90,18 +90,13 @@ class Explainer:
         gang = self._cluster.gangs.get(key)
         if gang is None:
             return None
+        before = gang.memory.unexplained
+        if before.lasts(self._now_s):
+            return _unexplained(key, before.incident)
         try:
             return self._explain(gang)
         except Exception as error:
-            sentence, remedy = internal_error(self._note_defect(key, error))
-            return Explanation(
-                key=key,
-                state=GangState.WAITING,
-                reason=Reason.INTERNAL_ERROR,
-                sentence=sentence,
-                remedy=remedy,
-                members=Members(needed=0),
-            )
+            return _unexplained(key, self._note_defect(key, error, self._now_s))
 
     def _explain(self, gang: GangEntry) -> Explanation:
         key = gang.key
@@ -251,7 +246,7 @@ class Explainer:
             case Reason.MEMBERS_DISAGREE:
                 return disagreement(gang)
             case Reason.INTERNAL_ERROR:
-                return internal_error(gang.memory.incident)
+                return internal_error(gang.memory.aside.incident)
             case Reason.BACKING_OFF:
                 failure = gang.memory.last_failure or "the attempt's time was over"
                 return f"the last attempt failed ({failure}); another follows shortly", ""
@@ -369,6 +364,18 @@ class Explainer:
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit"
         return f"{gang.need} members must start together and {found.fit} fit"
+
+
+def _unexplained(key: GangKey, incident: str) -> Explanation:
+    sentence, remedy = internal_error(incident)
+    return Explanation(
+        key=key,
+        state=GangState.WAITING,
+        reason=Reason.INTERNAL_ERROR,
+        sentence=sentence,
+        remedy=remedy,
+        members=Members(needed=0),
+    )
 
 
 def internal_error(incident: str) -> tuple[str, str]:

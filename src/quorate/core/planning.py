@@ -185,8 +185,8 @@ class Planner:
         if reason is Reason.NONE and gang.waits:
             return None
         memory = gang.memory
-        if reason is Reason.BACKING_OFF or memory.is_aside(now_s):
-            aside_s = memory.aside_until_s if memory.incident else 0.0
+        if reason is Reason.BACKING_OFF or memory.aside.lasts(now_s):
+            aside_s = memory.aside.until_s if memory.aside.incident else 0.0
             self.queue.back_off(gang.key, max(memory.not_before_s, aside_s))
             return Tried(gang.key)
         self._waking.passed_by(gang)

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from quorate.core import changes, policy
 from quorate.core.changes import Change
-from quorate.core.model import Pod, PodShape, ResourceClaim
+from quorate.core.model import GangKey, Pod, PodShape, ResourceClaim
 from quorate.core.model.devices import ClaimSpec
 from quorate.core.objects import ObjectId
 from quorate.core.reasons import Reason
+from quorate.core.state.gangs import GangEntry, PodEntry
 
 STAGES = ("observe", "decide", "apply", "verify", "explain", "rebuild")
 """What may be done when a defect is met."""
@@ -36,12 +37,14 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     about: str
     error: str
     trace: str
+    times: int = 1
+    """More than 1: it stands for so many of its stage, of which only the number is known."""
 
 
 class _Held:
     """A change that could not be taken in, and when to try it again."""
 
-    __slots__ = ("change", "due_s", "failures", "incident")
+    __slots__ = ("change", "due_s", "failures", "incident", "node", "weaker")
 
     def __init__(self, change: Change, incident: str) -> None:
         self.change = change
@@ -49,6 +52,18 @@ class _Held:
         self.failures = 1
         self.due_s: float | None = None
         """None until the next decision, as news bear no time."""
+        self.node = ""
+        """Where a pod takes room as far as we know; "": where the change says."""
+        self.weaker = 0
+        """How many stand-ins met a defect as well: the next one says less."""
+
+    def stand_in(self) -> Change | None:
+        """Return what is to be taken in instead; None: it is left out."""
+        if not self.weaker:
+            return stand_in(self.change, self.incident)
+        if isinstance(self.change, changes.PodChanged) and self.weaker == 1:
+            return changes.PodChanged(_bare(self.change.pod, self.node))
+        return None
 
 
 class Quarantine:
@@ -58,6 +73,8 @@ class Quarantine:
         self._identity = identity
         self._made = 0
         self._incidents: list[Incident] = []
+        self._untold: dict[str, Incident] = {}
+        """By stage: what was met when so many were kept already."""
         self._held: dict[ObjectId, _Held] = {}
 
     def __len__(self) -> int:
@@ -78,22 +95,36 @@ class Quarantine:
         )
         if len(self._incidents) < policy.INCIDENTS_KEPT_MAX:
             self._incidents.append(found)
+        else:
+            before = self._untold.get(stage)
+            self._untold[stage] = replace(found, times=before.times + 1 if before else 1)
         return found
 
     def take_incidents(self) -> list[Incident]:
         """Return and forget what has not been told of yet."""
-        told, self._incidents = self._incidents, []
+        told = [*self._incidents, *self._untold.values()]
+        self._incidents, self._untold = [], {}
         return told
 
-    def hold(self, what: ObjectId, change: Change, error: Exception) -> None:
-        """Set an object aside because a change of it met a defect."""
+    def hold(self, what: ObjectId, change: Change, error: Exception, node: str = "") -> None:
+        """Set an object aside because a change of it met a defect.
+
+        A pod on a ``node`` that the change does not tell of takes its room there, and no more.
+        """
         incident = self.note("observe", " ".join(what), error)
         held = self._held.get(what)
         if held is None:
-            self._held[what] = _Held(change, incident.id)
-            return
-        held.change, held.incident, held.due_s = change, incident.id, None
-        held.failures += 1
+            held = self._held[what] = _Held(change, incident.id)
+        else:
+            held.change, held.incident, held.due_s = change, incident.id, None
+            held.failures += 1
+        if node:
+            held.node, held.weaker = node, max(held.weaker, 1)
+
+    def weaken(self, what: ObjectId, error: Exception) -> None:
+        """Let a simpler version stand in for an object: the last one met a defect as well."""
+        self.note("observe", f"what stands in for {' '.join(what)}", error)
+        self._held[what].weaker += 1
 
     def release(self, what: ObjectId) -> None:
         """Hold an object no more: it was taken in, or is gone."""
@@ -107,11 +138,11 @@ class Quarantine:
         """Return what to take in instead of a change of an object that is set aside."""
         held = self._held[what]
         held.change = change
-        return stand_in(change, held.incident)
+        return held.stand_in()
 
     def stand_ins(self) -> dict[ObjectId, Change | None]:
         """Return what stands in for each object that is set aside; None: it is left out."""
-        return {what: stand_in(one.change, one.incident) for what, one in self._held.items()}
+        return {what: held.stand_in() for what, held in self._held.items()}
 
     def due(self, now_s: float) -> Iterator[tuple[ObjectId, Change]]:
         """Yield what is to be tried again now."""
@@ -124,6 +155,21 @@ class Quarantine:
     def due_s(self) -> float | None:
         """Return when something is to be tried again next."""
         return min((h.due_s for h in self._held.values() if h.due_s is not None), default=None)
+
+
+def culprit(error: Exception) -> GangKey | None:
+    """Return the gang that was being dealt with where an exception was raised, if one was.
+
+    It is the first one that a variable names, in the innermost function that knows any.
+    """
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        for value in frame.f_locals.values():
+            match value:
+                case GangKey():
+                    return value
+                case GangEntry(key=key) | PodEntry(gang=GangEntry(key=key)):
+                    return key
+    return None
 
 
 def stand_in(change: Change, incident: str) -> Change | None:
@@ -178,4 +224,18 @@ def _plain(pod: Pod, incident: str, words: str) -> Pod:
         bound_for=pod.bound_for,
         started=pod.started,
         refusal=pod.refusal,
+    )
+
+
+def _bare(pod: Pod, node: str) -> Pod:
+    """Return a pod of nobody's that takes the same room on its node."""
+    return Pod(
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        scheduler="",
+        shape=PodShape(requests=pod.shape.requests, scored=pod.shape.scored),
+        node=pod.node or node,
+        phase=pod.phase,
+        terminating=pod.terminating,
     )

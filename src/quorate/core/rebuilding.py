@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from quorate.core import changes
 from quorate.core.objects import Objects
 from quorate.core.plan.plan import GangBinds
 from quorate.core.policy import Policy
@@ -33,13 +34,10 @@ def rebuilt(
     """
     for _ in range(_PASSES_MAX):
         new, is_sound = _told_anew(old, objects, quarantine, policy)
-        if is_sound:
+        if _are_carried(old, new, quarantine) and is_sound:
             break
     new.found = old.found
     steps: list[Callable[[], None]] = []
-    for uid, before in old.pods.items():
-        if uid in new.pods:
-            steps.append(partial(_carry_pod, before, new.pods[uid], new))
     for key, gang in old.gangs.items():
         if key in new.gangs:
             steps.append(partial(_carry_gang, gang, new.gangs[key]))
@@ -61,15 +59,35 @@ def _told_anew(
     new = Cluster(policy.scheduler_names, dict(policy.profiles))
     stand_ins, is_sound = quarantine.stand_ins(), True
     told = {what: change for what, change in objects.all(old) if what not in stand_ins}
-    for what, change in (*told.items(), *stand_ins.items()):
-        if change is None:
-            continue
+    for what, change in told.items():
         try:
             new.apply(change)
         except Exception as error:
             quarantine.hold(what, change, error)
             is_sound = False
+    for what, simple in stand_ins.items():
+        try:
+            if simple is not None:
+                new.apply(simple)
+        except Exception as error:
+            quarantine.weaken(what, error)
+            is_sound = False
     return new, is_sound
+
+
+def _are_carried(old: Cluster, new: Cluster, quarantine: Quarantine) -> bool:
+    """Keep what only we know of pods; return whether none met a defect: such a one is set aside."""
+    is_sound = True
+    for uid, before in old.pods.items():
+        entry, what = new.pods.get(uid), ("pod", uid)
+        if entry is None or quarantine.holds(what):
+            continue
+        try:
+            _carry_pod(before, entry, new)
+        except Exception as error:
+            quarantine.hold(what, changes.PodChanged(entry.pod), error, node=before.node)
+            is_sound = False
+    return is_sound
 
 
 def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:

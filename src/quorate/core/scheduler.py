@@ -33,7 +33,7 @@ from quorate.core.plan.plan import GangBinds, Plan
 from quorate.core.plan.tried import Decision, Failed, Tried
 from quorate.core.planning import Planner
 from quorate.core.policy import Policy
-from quorate.core.quarantine import Incident, Quarantine
+from quorate.core.quarantine import Incident, Quarantine, culprit
 from quorate.core.queue.queue import Queue
 from quorate.core.rebuilding import rebuilt
 from quorate.core.state.cluster import Cluster
@@ -61,6 +61,8 @@ class Scheduler:
         """Whether the state was built again since news was last taken in: all of it is news."""
         self._is_damaged = False
         """Whether the state has to be built again before anything else."""
+        self._has_mended = False
+        """Whether it was built again since the last decision, for news that met a defect."""
         self._places: dict[str, int] = {}
         """In which order the gangs of the newest plan were placed: one may rely on another."""
         self._due = Due()
@@ -94,15 +96,13 @@ class Scheduler:
             if told is not None:
                 self.cluster.apply(told)
         except Exception as error:
-            self._quarantine.hold(what, change, error)
-            self._rebuild()
-            if what[0] == OUTCOME:  # nothing can stand in for it, and gangs are counted by it
+            if told is change:
+                self._quarantine.hold(what, change, error)
+            else:
+                self._quarantine.weaken(what, error)
+            is_afresh = self._mend()
+            if is_afresh and what[0] == OUTCOME:  # nothing stands in for it, and gangs count by it
                 self._retry(what, change)
-
-    def _retry_held(self, now_s: float) -> None:
-        """Try again what was set aside, when it is time."""
-        for what, change in self._quarantine.due(now_s):
-            self._retry(what, change)
 
     def _retry(self, what: ObjectId, change: Change) -> None:
         try:
@@ -110,7 +110,19 @@ class Scheduler:
             self._quarantine.release(what)
         except Exception as error:
             self._quarantine.hold(what, change, error)
-            self._rebuild()
+            self._mend()
+
+    def _mend(self) -> bool:
+        """Build the state again: once between two decisions, else when the next one begins.
+
+        So many odd objects at once cost as much time as two. Return whether it is mended now.
+        """
+        if self._has_mended:
+            self._is_damaged = True
+            return False
+        self._has_mended = True
+        self._rebuild()
+        return True
 
     def _contain(self, stage: str, about: str, error: Exception) -> str:
         """Note a defect and build the state again; return the incident's id.
@@ -140,31 +152,49 @@ class Scheduler:
     def decide(self, now_s: float) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
         try:
-            if self._is_damaged:
-                self._rebuild()
-            self._retry_held(now_s)
-            if self._take_step(now_s):
-                return self.apply(self.planner.plan(self._due, now_s))
+            self._begin(now_s)
+            self._take_step(now_s)
+            return self.apply(self.planner.plan(self._due, now_s))
         except Exception as error:
-            self._contain("decide", "a decision", error)
+            if self._is_contained("decide", error, now_s):
+                return Plan(wake_at_s=now_s)
         self._defects += 1
         return Plan(wake_at_s=now_s + bounds.back_off_s(self._defects))
 
-    def _take_step(self, now_s: float) -> bool:
-        """Bring life-cycles up to date with news and time; return whether that could be done."""
+    def _begin(self, now_s: float) -> None:
+        """Have the state sound, and try again what was set aside, when it is time."""
+        if self._is_damaged:
+            self._rebuild()
+        self._has_mended = False
+        for what, change in self._quarantine.due(now_s):
+            self._retry(what, change)
+        if self._is_damaged:
+            self._rebuild()
+
+    def _is_contained(self, stage: str, error: Exception, now_s: float) -> bool:
+        """Contain what a whole decision met; return whether one gang could be set aside for it."""
         try:
-            queue, room = self.queue, self.planner.room()
-            self._is_rebuilt = False
-            self._advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
-        except Exception as error:
-            self._contain("decide", "news and time", error)
-            return False
+            key = culprit(error)
+            gang = self.cluster.gangs.get(key) if key is not None else None
+            if gang is not None and not gang.memory.aside.lasts(now_s):
+                self._rebuild()
+                self._set_aside(Failed(gang.key, error), stage, now_s)
+                return True
+        except Exception as another:
+            error = another
+        self._contain(stage, "a decision", error)
+        return False
+
+    def _take_step(self, now_s: float) -> None:
+        """Bring life-cycles up to date with news and time."""
+        queue, room = self.queue, self.planner.room()
+        self._is_rebuilt = False
+        self._advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
         failed, self._due.failed = self._due.failed, []
         if failed:
             self._rebuild()
         for one in failed:
             self._set_aside(one, "decide", now_s)
-        return True
 
     def plan(self, now_s: float) -> Decision:
         """Return what the next decision would come to. Changes nothing: asked twice, it is equal.
@@ -172,9 +202,11 @@ class Scheduler:
         It is worked out on a copy of the state; see ``whatif`` for how long that takes.
         """
         other = fork(self)
-        if not other._take_step(now_s):
+        try:
+            other._take_step(now_s)
+            return other.planner.plan(other._due, now_s)
+        except Exception:  # the decision itself tells of it
             return Decision(Plan(), now_s)
-        return other.planner.plan(other._due, now_s)
 
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
@@ -189,10 +221,12 @@ class Scheduler:
                 self._set_aside(decision.failed, "decide", decision.now_s)
             placed = (*due.gangs, *(one.binds for one in decision.tried if one.binds))
             self._places = {first_of(one): place for place, one in enumerate(placed)}
-            self._defects = 0
             touched, wake_at_s = self._settle(decision, touched)
+            self._defects = 0
         except Exception as error:  # what is decided is sent all the same
-            self._contain("apply", "the end of a decision", error)
+            if not self._is_contained("apply", error, decision.now_s):
+                self._defects += 1
+                wake_at_s = decision.now_s + bounds.back_off_s(self._defects)
         return msgspec.structs.replace(plan, touched=tuple(sorted(touched)), wake_at_s=wake_at_s)
 
     def _make_true(self, decision: Decision) -> set[GangKey]:
@@ -247,10 +281,7 @@ class Scheduler:
         incident = self._quarantine.note(stage, str(failed.key), failed.error)
         gang = self.cluster.gangs.get(failed.key)
         if gang is not None:
-            until_s = now_s + bounds.back_off_s(gang.memory.defects + 1)
-            gang.memory.set_aside(incident.id, until_s)
-            self.queue.forget(gang.key)
-            self.queue.back_off(gang.key, until_s)
+            gang.memory.aside.begin(incident.id, now_s)
 
     def incidents(self) -> list[Incident]:
         """Return and forget the defects of ours that were met and contained since last asked."""
@@ -319,11 +350,24 @@ class Scheduler:
 
     def explainer(self, now_s: float) -> Explainer:
         """Return what answers why gangs stand where they stand, as of now."""
-        ask_room, note = self.planner.room, self._note_unexplained
+        ask_room, note = self.planner.room, self.note_unexplained
         return Explainer(self.cluster, self.policy, ask_room, self._apis, now_s, note)
 
-    def _note_unexplained(self, key: GangKey, error: Exception) -> str:
-        return self._quarantine.note("explain", str(key), error).id
+    def note_defect(self, stage: str, about: str, error: Exception) -> None:
+        """Note a defect that was met while the state was only looked at."""
+        self._quarantine.note(stage, about, error)
+
+    def note_unexplained(self, key: GangKey, error: Exception, now_s: float) -> str:
+        """Note a defect that was met while somebody was to be told of a gang; return its id.
+
+        The gang is explained again when some time has passed.
+        """
+        incident = self._quarantine.note("explain", str(key), error)
+        gang = self.cluster.gangs.get(key)
+        if gang is not None:
+            gang.memory.unexplained.begin(incident.id, now_s)
+            self.queue.alarms.set(key, gang.memory.unexplained.until_s)
+        return incident.id
 
     def _wake_at_s(self, now_s: float) -> float | None:
         queue, cluster = self.queue, self.cluster

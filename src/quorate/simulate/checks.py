@@ -299,6 +299,8 @@ class Checks:
             has_quorum or had_started or not pod.marked or gang.is_unclear(decision.told),
             lambda: f"{pod.bound_by} marks {pod.name} of {gang.name}, {_state(gang)}",
         )
+        if pod.marked and not (has_quorum or had_started):
+            gang.tampered = True  # a successor believes the mark of one who could not know
         if has_quorum or (decision.may_go_on and gang.has_started_by(decision.told)):
             gang.go_on(pod.bound, pod.bound_by)
 

@@ -1,12 +1,17 @@
 """A defect of ours costs the gang or object that met it, and is tried again later."""
 
+from collections import Counter
+
 import pytest
 from msgspec.structs import replace
 
+from quorate.core import explain, policy
 from quorate.core.changes import PodBound
 from quorate.core.invariants import check_all
 from quorate.core.plan import cycle, verify
+from quorate.core.quarantine import Quarantine
 from quorate.core.reasons import Reason
+from quorate.core.scheduler import Scheduler
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry
 from tests.unit.core.world import World, key, names
@@ -71,7 +76,7 @@ def test_what_is_set_aside_is_tried_again_ever_later_and_starts_when_the_defect_
             w.now_s = plan.wake_at_s
         assert waits_s == [1.0, 2.0, 4.0, 8.0]
     assert sorted(w.cycle()) == ["bad-0", "bad-1"]
-    assert w.cluster.gangs[key("bad")].memory.incident == ""
+    assert w.cluster.gangs[key("bad")].memory.aside.incident == ""
 
 
 def test_a_pod_that_cannot_be_taken_in_is_set_aside_and_the_others_are_counted(monkeypatch):
@@ -233,3 +238,71 @@ def test_poison_that_changes_all_the_time_is_not_tried_at_each_change(monkeypatc
         w.decide(after_s=0.1)
     assert len(tries) <= 5
     assert names(w.pods.values()) == ["bad-0"]
+
+
+@pytest.mark.parametrize("odd", [1, 20])
+def test_many_odd_objects_at_once_have_the_state_built_again_twice_and_no_more(odd, monkeypatch):
+    w = world()
+    fails_for(monkeypatch, Cluster, "_class_of", lambda p: bool(getattr(p, "labels", ())))
+    built = []
+    build = Scheduler._rebuild
+    monkeypatch.setattr(Scheduler, "_rebuild", lambda self: (built.append(1), build(self)))
+    for index in range(odd):
+        w.pod(f"odd-{index}", labels={"a": "b"})
+    w.gang("good", 2)
+    placed = w.cycle()
+    assert sorted(placed) == ["good-0", "good-1"]
+    assert len(built) == min(odd, 2)
+    built.clear()
+    w.cycle(after_s=2.0)
+    w.cycle(after_s=2.0)
+    assert len(built) <= 2 * 2
+
+
+def test_a_pod_of_which_every_version_meets_a_defect_is_left_out_until_its_time_comes(monkeypatch):
+    w = world(nodes=1)
+    met = []
+    with monkeypatch.context() as patch:
+        fails_for(patch, Cluster, "_class_of", lambda p: getattr(p, "name", "") == "bad")
+        w.running("bad", "n0", cpu=3)
+        w.decide()
+        met.append(len(w.scheduler.incidents()))
+        for index in range(20):
+            w.edit("bad", labels=(("a", str(index)),))
+        met.append(len(w.scheduler.incidents()))
+        plan = w.decide()
+        w.gang("good", 2)
+        assert sorted(w.cycle()) == ["good-0", "good-1"]
+    assert met == [3, 0]
+    w.now_s = plan.wake_at_s
+    w.decide()
+    assert w.used("n0") == 5000
+    assert check_all(w.scheduler, w.now_s) == []
+
+
+def test_a_gang_that_cannot_be_explained_keeps_one_sentence_until_it_is_tried_again(monkeypatch):
+    w = world()
+    w.gang("bad", 9, cpu=8)
+    w.decide()
+    with monkeypatch.context() as patch:
+        fails_for(patch, explain, "held_by", is_gang("bad"))
+        said = {w.why(key("bad")).sentence for _ in range(20)}
+        (incident,) = w.scheduler.incidents()
+        assert said == {w.why(key("bad")).sentence}
+        assert incident.id in said.pop()
+    plan = w.decide()
+    assert plan.wake_at_s - w.now_s == 1.0
+    w.now_s = plan.wake_at_s
+    assert key("bad") in w.decide().touched
+    assert w.why(key("bad")).reason is Reason.NOT_ENOUGH_ROOM
+
+
+def test_of_more_defects_than_are_kept_the_number_is_told_by_stage():
+    quarantine = Quarantine("q")
+    for index in range(policy.INCIDENTS_KEPT_MAX + 30):
+        quarantine.note("explain" if index % 3 else "decide", "x", ValueError("no"))
+    told = Counter()
+    for one in quarantine.take_incidents():
+        told[one.stage] += one.times
+    assert told == {"decide": 44, "explain": 86}
+    assert quarantine.take_incidents() == []

@@ -37,7 +37,7 @@ def orphan(w, *dialects):
 
 def set_aside(w):
     w.gang("job", 2)
-    w.cluster.gangs[key("job")].memory.set_aside("q-d1", w.now_s + 60.0)
+    w.cluster.gangs[key("job")].memory.aside.begin("q-d1", w.now_s)
 
 
 def backing_off(w):

@@ -95,11 +95,17 @@ class Advance:
         """
         cluster.devices.pass_time(now_s)
         for key in self._preparations.open_keys():
+            if _is_aside(key, cluster, now_s):
+                continue
             with _guarded(key, due):
                 gangs, undo = self._preparations.step(key, cluster, now_s)
                 due.gangs += gangs
                 due.undo += undo
         touched, grown, nodes_differ = cluster.take_news()
+        due.touched |= touched
+        touched |= self._late
+        self._late = {key for key in touched if _is_aside(key, cluster, now_s)}
+        touched -= self._late
         self._take_news(cluster, room, policy, touched, now_s, due)
         grown |= self._end_holds(cluster, room, touched, now_s)
         touched |= take_held_otherwise(cluster, queue)
@@ -107,7 +113,9 @@ class Advance:
         due.touched |= touched
         due.grown |= grown
         due.nodes_differ |= nodes_differ
-        queue.make_ready(touched | again)
+        queue.make_ready((touched | again) - self._late)
+        for key in self._late:
+            queue.back_off(key, cluster.gangs[key].memory.aside.until_s)
         queue.time_passed(now_s)
 
     def _take_news(
@@ -121,12 +129,8 @@ class Advance:
     ) -> None:
         """Bring the life-cycle of touched gangs up to date, and of those whose time is over."""
         cluster.holds.forget_not_held(now_s)
-        late, self._late = self._late, set()
-        for key in sorted(touched | late):
+        for key in sorted(touched):
             gang = cluster.gangs.get(key)
-            if gang is not None and gang.memory.is_aside(now_s):
-                self._late.add(key)
-                continue
             with _guarded(key, due):
                 if gang is not None:
                     cluster.end_past_life(gang)
@@ -136,6 +140,8 @@ class Advance:
                     self._attempts.resume(gang, cluster.found, now_s)
         ended: list[GangEntry] = []
         for key in self._attempts.due(cluster.gangs, now_s):
+            if _is_aside(key, cluster, now_s):
+                continue
             with _guarded(key, due):
                 evictions = self._attempts.to_evict(cluster.gangs[key])
                 self._attempts.end(cluster.gangs[key], evictions)
@@ -160,6 +166,12 @@ class Advance:
         touched |= holds.changed
         rows = cluster.nodes.rows
         return {rows[node] for node in holds.take_ended_on() if node in rows}
+
+
+def _is_aside(key: GangKey, cluster: Cluster, now_s: float) -> bool:
+    """Whether the gang is left alone, for a defect of ours was met with it."""
+    gang = cluster.gangs.get(key)
+    return gang is not None and gang.memory.aside.lasts(now_s)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
 
     Costs O(1), and O(members) where a gang has minima by task and members enough for min.
     """
-    if gang.memory.is_aside(now_s):
+    if gang.memory.aside.lasts(now_s):
         return Reason.INTERNAL_ERROR
     if gang.spec is None and gang.key.dialect not in _WITHOUT_OBJECT:
         return _object_missing(gang.key, cluster)

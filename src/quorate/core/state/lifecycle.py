@@ -6,6 +6,8 @@ remembers by ``state``, ``core.lifecycle`` and ``core.queue``. Planning reads bo
 
 from __future__ import annotations
 
+from quorate.core import policy
+
 
 class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
@@ -77,24 +79,55 @@ class Lifecycle:
         self.completed_by = ""
 
 
+class Aside:
+    """Until when something is left alone, for a defect of ours was met with it. Epoch seconds."""
+
+    __slots__ = ("incident", "times", "until_s")
+
+    def __init__(self) -> None:
+        self.incident = ""
+        """Id of the defect; "" when there was none."""
+        self.times = 0
+        """Tries in a row that met one."""
+        self.until_s = 0.0
+
+    def begin(self, incident: str, now_s: float) -> None:
+        """Leave it alone for a while, ever longer; after a long time without a defect, afresh."""
+        if now_s > self.until_s + policy.ASIDE_S_MAX:
+            self.times = 0
+        self.times += 1
+        self.incident, self.until_s = incident, now_s + policy.back_off_s(self.times)
+
+    def end(self) -> None:
+        """Forget the defects: it went well."""
+        self.incident, self.times = "", 0
+
+    def lasts(self, now_s: float) -> bool:
+        """Whether it is left alone now."""
+        return bool(self.incident) and now_s < self.until_s
+
+
 class QueueMemory:
     """What the queue remembers of a gang between two decisions. Times are epoch seconds."""
 
     __slots__ = (
-        "aside_until_s",
+        "aside",
         "avoid",
-        "defects",
         "failed",
         "failures",
-        "incident",
         "last_failure",
         "not_before_s",
         "preemption_said",
         "refused_by",
         "shun",
+        "unexplained",
     )
 
     def __init__(self) -> None:
+        self.aside = Aside()
+        """Whether it is tried, or left alone."""
+        self.unexplained = Aside()
+        """Whether it is explained, or not even that."""
         self.refused_by: list[str] = []
         """Nodes that refused a member since the last decision."""
         self.avoid: dict[str, float] = {}
@@ -108,22 +141,8 @@ class QueueMemory:
         self.last_failure = ""
         self.not_before_s = 0.0
         """Not tried before this time: it backs off."""
-        self.incident = ""
-        """Id of the defect of ours that was met when it was last tried; "" when there was none."""
-        self.defects = 0
-        """Tries in a row that met one."""
-        self.aside_until_s = 0.0
         self.preemption_said = ""
         """What preemption could not do when it was last tried, in kube-scheduler's words."""
-
-    def set_aside(self, incident: str, until_s: float) -> None:
-        """Leave the gang alone for a while: a defect of ours was met with it."""
-        self.incident, self.aside_until_s = incident, until_s
-        self.defects += 1
-
-    def is_aside(self, now_s: float) -> bool:
-        """Whether it is left alone because of a defect of ours."""
-        return bool(self.incident) and now_s < self.aside_until_s
 
     def avoided(self, now_s: float) -> frozenset[str]:
         """Return the nodes that no member goes to now."""

@@ -33,10 +33,11 @@ class Incidents:
         told = False
         for one in incidents:
             told = True
-            self._metrics.defects.labels(one.stage).inc()
+            self._metrics.defects.labels(one.stage).inc(one.times)
             log.error(
                 "met a defect of our own and set aside what met it",
                 id=one.id,
+                times=one.times,
                 stage=one.stage,
                 about=one.about,
                 error=one.error,

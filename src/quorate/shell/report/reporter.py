@@ -35,6 +35,8 @@ _PATIENCE_S = 1.0
 _PODS_PER_S = 200
 _TICK_S = 0.1
 _GANGS_PER_TICK = 500
+_REPORT_S_MAX = 0.05
+"""So long it may take to explain gangs before others have their turn in the loop."""
 _WARNINGS_MAX = 20
 """How many different ones a gang gets: pods come and go, with labels as anybody writes them."""
 
@@ -168,29 +170,40 @@ class Reporter:
         return due
 
     def _report(self, due: list[GangKey]) -> None:
-        explainer = self._scheduler.explainer(self._clock.now_s())
+        """Report as many of these gangs as there is time for; the others have the next turn."""
+        now_s, began_s = self._clock.now_s(), self._clock.monotonic_s()
+        explainer = self._scheduler.explainer(now_s)
         for key in due:
-            gang = self._scheduler.cluster.gangs.get(key)
-            if gang is None:
-                self._forget(key)
-                continue
-            if self._waits_for_owner(explainer, key):
-                continue
-            del self._touched[key]
-            lost_its_pods = not gang.members and key in self._last
-            if not (gang.ours or lost_its_pods or self._claims_empty(gang)):
-                self._forget(key)
-                continue
-            explanation = explainer.explain(key)
-            if explanation is not None:
-                self._reported_at_s[key] = self._clock.monotonic_s()
-                self._last[key] = explanation.state, explanation.reason
-                self._tell_pods(gang, explainer, explanation)
-                self._tell_held(gang, explanation)
-                self._write_status(gang, explainer, explanation)
-            if not gang.members:
-                self._forget(key)  # nobody waits: it counts in no metric
+            try:
+                self._report_gang(explainer, key)
+            except Exception as error:  # it costs this gang its report, until some time has passed
+                self._touched.pop(key, None)
+                self._scheduler.note_unexplained(key, error, now_s)
+            if self._clock.monotonic_s() - began_s > _REPORT_S_MAX:
+                break
         self._show_gangs()
+
+    def _report_gang(self, explainer: Explainer, key: GangKey) -> None:
+        gang = self._scheduler.cluster.gangs.get(key)
+        if gang is None:
+            self._forget(key)
+            return
+        if self._waits_for_owner(explainer, key):
+            return
+        del self._touched[key]
+        lost_its_pods = not gang.members and key in self._last
+        if not (gang.ours or lost_its_pods or self._claims_empty(gang)):
+            self._forget(key)
+            return
+        explanation = explainer.explain(key)
+        if explanation is not None:
+            self._reported_at_s[key] = self._clock.monotonic_s()
+            self._last[key] = explanation.state, explanation.reason
+            self._tell_pods(gang, explainer, explanation)
+            self._tell_held(gang, explanation)
+            self._write_status(gang, explainer, explanation)
+        if not gang.members:
+            self._forget(key)  # nobody waits: it counts in no metric
 
     def _waits_for_owner(self, explainer: Explainer, key: GangKey) -> bool:
         """Ask who makes the missing members; the sentence waits for the answer.

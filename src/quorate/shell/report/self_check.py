@@ -8,12 +8,14 @@ and pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import structlog
 
 from quorate.core.changes import AnyChange, NodeChanged, NodeGone, PodChanged
 from quorate.core.invariants import Invariant, Violation, check_gang, check_node, check_pod
+from quorate.core.model import GangKey
 from quorate.core.scheduler import Scheduler
 from quorate.shell.clock import Clock
 from quorate.shell.report.metrics import Metrics
@@ -39,9 +41,11 @@ class SelfCheck:
         self._scheduler = scheduler
         self._metrics = metrics
         self._clock = clock
-        self._round: Iterator[tuple[_Place, list[Violation]]] | None = None
+        self._round: Iterator[tuple[_Place, Callable[[], Iterable[Violation]]]] | None = None
         self._standing: dict[_Place, dict[tuple[Invariant, str], float | None]] = {}
         """What does not hold, by the object looked at: since when (monotonic), None once told."""
+        self._unchecked: set[_Place] = set()
+        """What could not be checked, for a defect was met: each is told of once."""
         self._excused: set[str] = set()
         """Nodes that shrank, or on which a pod grew, after pods were bound to them."""
 
@@ -67,30 +71,48 @@ class SelfCheck:
         start_s = self._clock.monotonic_s()
         if self._round is None:
             self._round = self._objects()
-        for place, found in self._round:
+        for place, check in self._round:
             self._metrics.invariant_checks.inc()
+            found = self._found(place, check)
             if found or place in self._standing:
                 self._note(place, found)
             if self._clock.monotonic_s() - start_s >= _LOOK_S_MAX:
                 return
         self._round = None
 
-    def _objects(self) -> Iterator[tuple[_Place, list[Violation]]]:
-        """Check one object after the other; what came after the round began has its turn later."""
-        scheduler, cluster = self._scheduler, self._scheduler.cluster
+    def _found(self, place: _Place, check: Callable[[], Iterable[Violation]]) -> list[Violation]:
+        try:
+            return list(check())
+        except Exception as error:
+            if place not in self._unchecked and len(self._unchecked) < _STANDING_MAX:
+                self._unchecked.add(place)
+                self._scheduler.note_defect("verify", " ".join(place), error)
+            return []
+
+    def _objects(self) -> Iterator[tuple[_Place, Callable[[], Iterable[Violation]]]]:
+        """Yield what checks each object; what came after the round began has its turn later."""
+        cluster = self._scheduler.cluster
         for name in list(cluster.nodes.rows):
-            yield ("node", name), self._check_node(name)
+            yield ("node", name), partial(self._check_node, name)
         for key in list(cluster.gangs):
-            gang = cluster.gangs.get(key)
-            now_s = self._clock.now_s()
-            found = check_gang(scheduler, gang, now_s, _MEMBERS_RECOUNTED_MAX) if gang else ()
-            yield ("gang", f"{key.dialect} {key}"), list(found)
+            yield ("gang", f"{key.dialect} {key}"), partial(self._check_gang, key)
         for uid in list(cluster.pods):
-            entry = cluster.pods.get(uid)
-            yield ("pod", uid), list(check_pod(cluster, entry)) if entry else []
+            yield ("pod", uid), partial(self._check_pod, uid)
+
+    def _check_gang(self, key: GangKey) -> Iterable[Violation]:
+        gang = self._scheduler.cluster.gangs.get(key)
+        if gang is None:
+            return ()
+        return check_gang(self._scheduler, gang, self._clock.now_s(), _MEMBERS_RECOUNTED_MAX)
+
+    def _check_pod(self, uid: str) -> Iterable[Violation]:
+        entry = self._scheduler.cluster.pods.get(uid)
+        return check_pod(self._scheduler.cluster, entry) if entry is not None else ()
 
     def _check_node(self, name: str) -> list[Violation]:
         """Check a node; its excuse is good for as long as it is over."""
+        if name not in self._scheduler.cluster.nodes.rows:
+            return []
         found = list(check_node(self._scheduler.cluster, name))
         if name in self._excused:
             rest = [violation for violation in found if violation.invariant not in _OVERCOMMIT]
