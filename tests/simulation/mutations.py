@@ -1,7 +1,8 @@
 """Promises broken on purpose: each mutation is a mistake that somebody could make in the product.
 
 A mutation gets a ``MonkeyPatch`` and changes one thing of the commit, the queue, the state or the
-watch. ``found_by`` names the promises of which at least one has to be found broken.
+watch. ``found_by`` names the promises of which at least one has to be found broken. Mistakes that few
+seeds meet have tests of their own: a new list that forgets nothing, a hold for a finished gang.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,6 @@ from quorate.core.scheduler import Scheduler
 from quorate.core.state import cluster, gangs
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, Where
-from quorate.core.state.holds import Holds
 from quorate.core.state.nodes import NodeTable
 from quorate.shell.app import App
 from quorate.shell.commit import binder
@@ -44,7 +44,6 @@ NODES = "only nodes that take pods are used"
 LOGGED = "no task fails unseen"
 TOLD = "every pod is bound or has a reason"
 STATUS = "status follows from live objects"
-HELD = "nothing is held for a finished gang"
 APART = "members that stay apart do not meet"
 TRUTH = "the leader knows what is true"
 
@@ -232,19 +231,6 @@ def back_off_never_ends(patch):
     patch.setattr(Queue, "make_ready", not_those_that_back_off)
 
 
-def hold_for_a_finished_gang(patch):
-    real = Holds.settle
-
-    def settle(self, which, gang, now_s, policy):
-        if gang is not None and gang.started:
-            real(self, which, gang, now_s, policy)
-        for hold in self.of(which):
-            hold.until_s = hold.until_s or now_s + policy.hold_s
-
-    patch.setattr(Holds, "settle", settle)
-    patch.setattr(Holds, "forget", lambda self, which: None)
-
-
 def leader_binds_after_its_lease(patch):
     patch.setattr(Elector, "is_leader", lambda self, now_s: self._lead_until_s > 0)
 
@@ -255,16 +241,6 @@ def nobody_asks_who_leads(patch):
 
 def deletions_are_not_heard(patch):
     patch.setattr(Feed, "_gone", lambda self, kind, raw: None)
-
-
-def a_new_list_forgets_nothing(patch):
-    real = Feed._listed
-
-    def listed(self, kind, items):
-        self._known[kind.path].clear()
-        real(self, kind, items)
-
-    patch.setattr(Feed, "_listed", listed)
 
 
 def a_cut_watch_goes_on_too_late(patch):
@@ -331,11 +307,9 @@ MUTATIONS = {
         Mutation(watched_class_never_wakes, (FITS,)),
         Mutation(bucket_passes_over, (FITS,)),
         Mutation(back_off_never_ends, (FITS, PARTIAL)),
-        Mutation(hold_for_a_finished_gang, (HELD, LOGGED), 1100),
         Mutation(leader_binds_after_its_lease, (LEASE,)),
         Mutation(nobody_asks_who_leads, (LEASE,)),
         Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),
-        Mutation(a_new_list_forgets_nothing, (FITS, TRUTH, WAITING_ONLY)),
         Mutation(journal_says_that_all_was_settled, (PARTIAL,)),
         Mutation(journal_leaves_out_what_is_open, (PARTIAL, MARKED)),
         Mutation(sealing_binds_are_sent_whatever_happened_since, (MARKED, PARTIAL)),
