@@ -239,6 +239,7 @@ def _miscounted(gang: GangEntry, members_max: int | None) -> str:
     evicting = sum(entry.evicting and entry.where is Where.BOUND for entry in entries)
     facts = (
         ("ours", gang.ours, sum(entry.ours for entry in entries)),
+        ("alive", gang.alive, sum(entry.is_alive for entry in entries)),
         ("being evicted", gang.lifecycle.evicting, evicting),
     )
     for what, counted, found in facts:

@@ -92,7 +92,9 @@ def _are_carried(old: Cluster, new: Cluster, quarantine: Quarantine) -> bool:
 
 def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
     """Keep what the watch has not told of yet: where our binds put the pod, and what we decided."""
-    entry.adopted, entry.elsewhere = before.adopted, before.elsewhere
+    if entry.gang is not None:
+        entry.gang.set_adopted(entry, before.adopted)
+    entry.elsewhere = before.elsewhere
     if before.where is Where.ASSUMED and entry.where not in (Where.BOUND, Where.REFUSED):
         cluster.move(entry, Where.ASSUMED, before.node)
     elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):

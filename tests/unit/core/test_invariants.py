@@ -108,6 +108,10 @@ BROKEN = {
         lambda w: setattr(gang(w, STARTED), "ours", 4),
         {(Invariant.GANG_COUNTS, "team/done")},
     ),
+    "a member that is alive is counted twice": (
+        lambda w: setattr(gang(w, STARTED), "alive", 4),
+        {(Invariant.GANG_COUNTS, "team/done")},
+    ),
     "evictions are not counted": (
         lambda w: setattr(entry(w, "done-0"), "evicting", True),
         {(Invariant.GANG_COUNTS, "team/done")},

@@ -223,6 +223,12 @@ class GangEntry:
                 entry.evicting = True
                 self.lifecycle.evicting += entry.where is Where.BOUND
 
+    def set_adopted(self, entry: PodEntry, is_adopted: bool) -> None:
+        """Take back how a member came here: one that was bound before keeps nobody alive."""
+        self.alive -= entry.is_alive
+        entry.adopted = is_adopted
+        self.alive += entry.is_alive
+
     def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
         """A kubelet refused a member; its gang may not be quorate any more.
 
