@@ -1,7 +1,7 @@
 """Build the state again from the objects in memory, after a defect may have damaged it.
 
-In: the objects, and what of the old state nobody else knows: binds under way, attempts, holds,
-promises. Out: a cluster that counts everything afresh. Called by ``scheduler``.
+In: the objects, and what of the old state nobody else knows: binds under way, claims just written,
+attempts, holds, promises. Out: a cluster that counts everything afresh. Called by ``scheduler``.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def rebuilt(
     for key, gang in old.gangs.items():
         if key in new.gangs:
             steps.append(partial(_carry_gang, gang, new.gangs[key]))
+    steps += [partial(new.devices.put_written, claim) for claim in old.devices.written()]
     steps += [partial(_carry_holds, old, new), partial(_carry_claims, old, new, preparing)]
     for step in steps:
         try:

@@ -193,6 +193,10 @@ class Devices:
             self.put_claim(claim)
             self._written[key] = claim
 
+    def written(self) -> list[ResourceClaim]:
+        """Return the claims as we wrote them, of which the watch has not told yet."""
+        return list(self._written.values())
+
     def put_claim(self, claim: ResourceClaim) -> None:
         """Add or replace a claim; what its status says replaces what we assumed."""
         key = claim.namespace, claim.name
