@@ -2,13 +2,13 @@
 
 import msgspec
 
-from quorate.core.changes import ObjectChanged, PreemptionFailed
+from quorate.core.changes import BindingAdmitted, ObjectChanged, PodBound, PreemptionFailed
 from quorate.core.invariants import check_all
-from quorate.core.model import LabelSelector, Requirement
+from quorate.core.model import LabelSelector, PodSelector, PodTerm, Requirement
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.plan.plan import Victim
 from quorate.core.profile import KUBE_SCHEDULER
-from tests.unit.core.world import TEAM, World, names
+from tests.unit.core.world import TEAM, World, gangs_tried, names
 
 NAMES = ("quorate", "kube")
 
@@ -226,6 +226,78 @@ def test_victims_that_could_not_be_deleted_are_chosen_again_after_a_while():
     for _ in range(2):
         w.observe(PreemptionFailed(pod.uid, (w.pods["a"].uid,), "forbidden"))
         assert cleared(w, after_s=0.0) + cleared(w, after_s=2.0) == expected
+
+
+def test_victims_that_could_not_be_deleted_are_there_for_every_pod_that_waits():
+    w = world()
+    full(w, "a", "b")
+    high(w)
+    assert cleared(w) == [("high", "n0", ["b"])]
+    high(w, "higher", priority=200, cpu=2)
+    assert cleared(w) == [("higher", "n0", ["a"])], "b goes already"
+    w.delete("a")
+    assert cleared(w) == []
+    w.observe(PreemptionFailed("uid-high", ("uid-b",), "no"))
+    assert cleared(w) == [("higher", "n0", ["b"])]
+
+
+def test_victims_that_could_not_be_deleted_for_a_pod_that_is_gone_are_there_for_others():
+    w = world()
+    full(w, "a")
+    high(w)
+    assert cleared(w) == [("high", "n0", ["a"])]
+    high(w, "next", priority=50)
+    assert cleared(w) == []
+    w.delete("high")
+    assert cleared(w) == [("next", "n0", [])], "a goes already"
+    w.observe(PreemptionFailed("uid-high", ("uid-a",), "no"))
+    assert cleared(w) == [("next", "n0", ["a"])]
+
+
+def kept_out_of_all_but(w: World, pod: str) -> None:
+    """Let a pod of priority 100 fit on n0 alone, once that pod, which is no victim yet, is gone."""
+    w.node("n1", cpu=4, labels={"h": "n1"})
+    selector = PodSelector((TEAM,), LabelSelector((Requirement("app", "In", ("high",)),)))
+    term = PodTerm(selector, "h")
+    w.running("repels", "n1", cpu=0, priority=1000, shape={"anti_affinity": (term,)})
+    high(w, cpu=4, labels={"app": "high"})
+    assert cleared(w) == []
+    assert not w.cluster.pods[f"uid-{pod}"].may_be_preempted
+
+
+def test_a_pod_of_others_that_the_guard_let_through_is_a_victim_once_it_is_bound():
+    w = world()
+    w.node("n0", cpu=4, labels={"h": "n0"})
+    w.pod("other", scheduler="default-scheduler", cpu=4)
+    w.observe(BindingAdmitted("uid-other", "n0"))
+    kept_out_of_all_but(w, "other")
+    w.edit("other", node="n0", phase="Running")
+    assert cleared(w) == [("high", "n0", ["other"])]
+
+
+def test_a_pod_that_leaves_a_gang_whose_binds_are_under_way_is_a_victim_at_once():
+    w = world()
+    w.node("n0", cpu=4, labels={"h": "n0"})
+    w.gang("job", 2, cpu=2)
+    plan = w.decide()
+    w.observe(PodBound("uid-job-0", "n0"))
+    kept_out_of_all_but(w, "job-0")
+    w.edit("job-0", node="n0", membership=None)
+    w.edit("job-1", membership=None)
+    w.observe(PodBound("uid-job-1", "n0"))
+    assert plan.gangs
+    assert cleared(w) == [("high", "n0", ["job-0", "job-1"])]
+
+
+def test_news_of_a_pod_that_was_a_victim_before_wakes_nobody(monkeypatch):
+    w = world()
+    full(w, "a", priority=100)
+    high(w)
+    w.decide()
+    tried = gangs_tried(w, monkeypatch)
+    w.edit("a", labels=(("x", "y"),))
+    w.decide()
+    assert tried == []
 
 
 def test_a_loss_that_leaves_only_lower_pods_in_the_way_is_news():

@@ -12,7 +12,7 @@ from quorate.core.model import GangKey
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.nominations import Nominations
-from quorate.core.state.pods import SETTLED, Where
+from quorate.core.state.pods import Where
 
 Promised = dict[int, list[PodEntry]]
 """Nominated pods by the row of their node."""
@@ -56,12 +56,8 @@ class Promises:
         return entry.preempting or entry.pod.uid in self.going or by_others
 
     def may_go(self, entry: PodEntry) -> bool:
-        """Whether a pod may be a victim: not while its gang's binds are under way."""
+        """Whether a pod may be a victim, as far as this cycle has come."""
         gang = entry.gang
-        if entry.where not in SETTLED:
+        if entry.where is not Where.PAST and gang is not None and gang.key in self.placed:
             return False
-        return (
-            entry.where is Where.PAST
-            or gang is None
-            or (gang.attempt is None and gang.key not in self.placed)
-        )
+        return entry.may_be_preempted

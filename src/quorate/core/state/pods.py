@@ -94,6 +94,13 @@ class PodEntry:
         return self.where is Where.BOUND and not is_going
 
     @property
+    def may_be_preempted(self) -> bool:
+        """Whether it may be a victim: not while its gang's binds are under way."""
+        if self.where is Where.PAST:
+            return True
+        return self.where is Where.BOUND and (self.gang is None or self.gang.attempt is None)
+
+    @property
     def is_bound_by_others(self) -> bool:
         """Whether another has given it its node: then it is nobody's to evict for its gang."""
         return self.elsewhere or (bool(self.pod.node) and not self.pod.attempt)

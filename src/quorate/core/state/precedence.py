@@ -33,6 +33,8 @@ class Precedence:
         """Where the next pod begins to look for victims: not always at the same nodes."""
         self.freed: set[int] = set()
         """Rows on which room was promised, or pods were no victims, and that is over."""
+        self._spared: tuple[str, int] | None = None
+        """The pod that left its row last, and that row, if it was no victim there."""
 
     def grow(self) -> None:
         """Make room for all rows of the nodes."""
@@ -48,12 +50,18 @@ class Precedence:
 
     def took(self, entry: PodEntry) -> None:
         """Note that a pod is counted on its row."""
-        if self.bound is not None and entry.where in SETTLED:
-            self.bound.take(entry.row, entry.pod.priority, entry.pod_class)
+        if self.bound is None or entry.where not in SETTLED:
+            return
+        self.bound.take(entry.row, entry.pod.priority, entry.pod_class)
+        if self._spared == (entry.pod.uid, entry.row) and entry.may_be_preempted:
+            self.freed.add(entry.row)
 
     def released(self, entry: PodEntry) -> None:
         """Note that a pod is counted on its row no more; it still says where it was."""
-        if self.bound is not None and entry.where in SETTLED:
+        if self.bound is None:
+            return
+        self._spared = None if entry.may_be_preempted else (entry.pod.uid, entry.row)
+        if entry.where in SETTLED:
             self.bound.release(entry.row, entry.pod.priority, entry.pod_class)
 
     def waits(self, entry: PodEntry) -> None:
@@ -86,9 +94,10 @@ class Precedence:
 
     def failed(self, change: PreemptionFailed, pods: dict[str, PodEntry]) -> set[GangKey]:
         """Let the victims be chosen again; return who has to try again after a while."""
-        for uid in change.victims:
-            if uid in pods:
-                pods[uid].preempting = False
+        for victim in (pods[uid] for uid in change.victims if uid in pods):
+            victim.preempting = False
+            if victim.row >= 0:
+                self.freed.add(victim.row)
         entry = pods.get(change.uid)
         if entry is None or entry.gang is None:
             return set()
