@@ -1,8 +1,8 @@
 """The objects in memory, as changes: all that the state can be built from again, if it is damaged.
 
-In: changes. Out: the newest change of each object. Pods, nodes and gangs' objects are values that
-the state holds one by one; of all other kinds the newest change is remembered here, because the
-state takes them apart.
+In: changes. Out: the newest change of each object. Pods, nodes, gangs' objects and what owners said
+are values that the state holds one by one; of all other kinds the newest change is remembered here,
+because the state takes them apart.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _IDS: dict[type[Change], Callable[[Any], ObjectId]] = {
 }
 
 
-_FROM_STATE = frozenset({"pod", "gang", OUTCOME})
+_FROM_STATE = frozenset({"pod", "gang", "owner", OUTCOME})
 """Kinds that are read from the state itself, or that are no objects."""
 
 
@@ -83,6 +83,8 @@ class Objects:
                 yield ("gang", *gang.key), changes.GangChanged(gang.spec)
         for uid, entry in cluster.pods.items():
             yield ("pod", uid), changes.PodChanged(entry.pod)
+        for (namespace, owner), makes in cluster.owners.makes.items():
+            yield ("owner", namespace, *owner), changes.OwnerChanged(namespace, owner, makes)
 
 
 def _is_gone(change: Change) -> bool:
@@ -90,7 +92,5 @@ def _is_gone(change: Change) -> bool:
     match change:
         case changes.NodeGone(defect=defect) | changes.ObjectGone(defect=defect):
             return not defect
-        case changes.OwnerChanged(replicas=replicas):
-            return replicas is None
         case _:
             return False

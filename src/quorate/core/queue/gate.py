@@ -107,7 +107,7 @@ def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:
         return None
     total = 0
     for owner in owners:
-        replicas = cluster.owners.get((gang.key.namespace, owner)) if owner else None
+        replicas = cluster.owners.makes.get((gang.key.namespace, owner)) if owner else None
         if replicas is None:
             return None
         total += replicas

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quorate.core import changes
 from quorate.core.changes import Change
 from quorate.core.journal import Journal, entry_of
-from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.model import GangKey, Pod
 from quorate.core.profile import GANGS, Profile
 from quorate.core.state import gang_objects, looked_up, outcomes
 from quorate.core.state.columns import recount
@@ -27,6 +27,7 @@ from quorate.core.state.holds import Holds, placed
 from quorate.core.state.ledger import Ledger
 from quorate.core.state.neighbours import Neighbours
 from quorate.core.state.nodes import NodeTable
+from quorate.core.state.owners import Owners
 from quorate.core.state.pods import ON_NODES, SETTLED
 from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
@@ -57,7 +58,7 @@ class Cluster:
         """Objects that are there and cannot be read, by kind, namespace and name: what is wrong."""
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
-        self.owners: dict[tuple[str, Owner], int | None] = {}
+        self.owners = Owners()
         self.served: dict[str, bool] = {}
         self.holds = Holds(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
@@ -70,8 +71,6 @@ class Cluster:
         self.nodes_differ = False
         self.waiting = 0
         """Pods of ours that could be placed now, in all gangs together."""
-        self._owned: dict[tuple[str, Owner], dict[GangKey, int]] = {}
-        """Gangs by the owners of their members, and how many of these each has."""
         self._on_node: dict[str, set[str]] = {}
 
     def apply(self, change: Change) -> None:
@@ -193,7 +192,8 @@ class Cluster:
             self.devices.note_user(pod, entry.pod)
             entry.note_nomination(pod)
             self.storage.replace(pod)
-            gang_before, entry.pod, entry.label_set = entry.gang, pod, label_set
+            gang_before, owner_before = entry.gang, entry.pod.owner
+            entry.pod, entry.label_set = pod, label_set
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
             is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
@@ -208,6 +208,7 @@ class Cluster:
                 self.grown.add(row_before)
             self.holds.note(was, entry)
             self.classes.release(class_before)
+            self.owners.left(gang_before, owner_before)
             if gang_before is not None and gang_before is not entry.gang:
                 self._after_loss(gang_before, pod.uid)
         if entry.gang is not None and entry.where is Where.BOUND:
@@ -230,6 +231,7 @@ class Cluster:
         self.devices.note_user(None, entry.pod, is_under_way=entry.where is Where.ASSUMED)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         self.storage.drop(change.uid)
+        self.owners.left(entry.gang, entry.pod.owner)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
@@ -262,7 +264,7 @@ class Cluster:
             self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)
-            self._count_owner(entry, 1)
+            self.owners.count(entry.gang, entry.pod.owner, 1)
             self.waiting += where is Where.WAITING
             self.touched.add(entry.gang.key)
             if where is Where.WAITING:
@@ -290,7 +292,7 @@ class Cluster:
         if entry.gang is not None:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
-            self._count_owner(entry, -1)
+            self.owners.count(entry.gang, entry.pod.owner, -1)
             self.touched.add(entry.gang.key)
         if entry.nominated:
             self.precedence.waits_no_more(entry)
@@ -339,25 +341,9 @@ class Cluster:
             self.gangs.pop(gang.key, None)
 
     def _owner_changed(self, change: changes.OwnerChanged) -> None:
-        key = change.namespace, change.owner
-        self.touched |= self.holds.owner_said(*key, change.replicas)
-        if key in self.owners and self.owners[key] == change.replicas:
-            return
-        self.owners[key] = change.replicas
-        self.touched.update(which for which in self._owned.get(key, ()) if self.gangs[which].waits)
-
-    def _count_owner(self, entry: PodEntry, times: int) -> None:
-        """Count a member for its owner; the owner's namespace is the gang's."""
-        gang, owner = entry.gang, entry.pod.owner
-        if gang is None or owner is None:
-            return
-        place = gang.key.namespace, owner
-        gangs = self._owned.setdefault(place, {})
-        gangs[gang.key] = gangs.get(gang.key, 0) + times
-        if not gangs[gang.key]:
-            del gangs[gang.key]
-            if not gangs:
-                del self._owned[place]
+        said = change.namespace, change.owner, change.replicas
+        self.touched |= self.holds.owner_said(*said)
+        self.touched.update(key for key in self.owners.said(*said) if self.gangs[key].waits)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
         """Note what is wrong with an object, or that nothing is."""
