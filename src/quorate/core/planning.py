@@ -96,7 +96,7 @@ class Planner:
         searches, queue = self._searches, self.queue
         steps = Steps(bounds.TURN_STEPS_MAX // (2 if queue.searching else 1))
         line = self._waking.begin(
-            due.grown, nodes_differ=due.nodes_differ, ask_room=self.room, steps=steps
+            due.grown, now_s, nodes_differ=due.nodes_differ, ask_room=self.room, steps=steps
         )
         if self._waking.has_news:
             searches.note_news()

@@ -60,6 +60,7 @@ class Waking:
         self._columns_seen = 0
         """By which meaning of the columns of resources."""
         self._delegated: set[str] = set()
+        self._now_s = 0.0
         self.has_news = False
         """Whether something happened before this turn that may let pods fit."""
         self._ask_room: Callable[[], Room] | None = None
@@ -77,7 +78,13 @@ class Waking:
     # Each decision
 
     def begin(
-        self, grown: set[int], *, nodes_differ: bool, ask_room: Callable[[], Room], steps: Steps
+        self,
+        grown: set[int],
+        now_s: float,
+        *,
+        nodes_differ: bool,
+        ask_room: Callable[[], Room],
+        steps: Steps,
     ) -> Line:
         """Take in what happened, and return the line of this decision.
 
@@ -85,6 +92,7 @@ class Waking:
         room as it is now.
         """
         self._turns += 1
+        self._now_s = now_s
         self._ask_room, self._room_now = ask_room, None
         self._return_offered()
         blocked = self._queue.blocked
@@ -324,9 +332,9 @@ class Waking:
         may_preempt = preempts(gang) and not _never_preempts(gang)
         level = gang.priority if may_preempt else None
         least = least_of(gang) if need else ()
-        return likeness_of(
-            gang, waiting, need, least, self._cluster, level, is_promised=is_promised
-        )
+        memory = gang.memory
+        is_alone = is_promised or bool(memory.avoid and memory.avoided(self._now_s))
+        return likeness_of(gang, waiting, need, least, self._cluster, level, is_alone=is_alone)
 
     # What it stands on
 

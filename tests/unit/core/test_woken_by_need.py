@@ -7,7 +7,7 @@ from quorate.core.changes import OwnerChanged
 from quorate.core.model import Owner
 from quorate.core.profile import KUBE_SCHEDULER
 from tests.unit.core.terms import apart, near, pods
-from tests.unit.core.world import LABELS, TEAM, VOLCANO, World, gangs_tried
+from tests.unit.core.world import LABELS, TEAM, VOLCANO, World, gangs_tried, key
 
 KUBE = "default-scheduler"
 WEB = pods(app="web")
@@ -324,3 +324,40 @@ def test_a_gang_whose_min_resources_are_short_is_tried_when_the_sum_is_there(mon
     assert looked_for == []
     w.delete("run-2-0")
     assert set(w.cycle()) == {"driver-0"}
+
+
+# Nodes that are avoided for a while
+
+
+def refused_on(w: World, name: str, node: str) -> None:
+    """Let a kubelet refuse a member that the gang lost: no other one goes there for a while."""
+    w.pod(f"{name}-lost", key(name, LABELS), min_count=1, cpu=0, node=node)
+    w.edit(f"{name}-lost", phase="Failed", refusal="OutOfcpu")
+
+
+def test_a_gang_that_avoids_no_node_any_more_waits_with_those_that_are_like_it():
+    w = World(avoid_s=10.0)
+    w.node("n0", cpu=1)
+    for name in ("a", "b", "c"):
+        w.gang(name, 1, dialect=LABELS, cpu=4)
+    w.decide()
+    buckets = w.scheduler.queue.blocked._buckets
+    assert len(buckets) == 1
+    refused_on(w, "a", "n0")
+    w.decide()
+    assert len(buckets) == 2
+    w.decide(after_s=10.0)
+    w.node("n0", cpu=2)  # it is looked at again
+    w.decide()
+    assert len(buckets) == 1
+
+
+def test_nodes_that_are_avoided_no_more_are_forgotten_with_the_next_news():
+    w = World(avoid_s=10.0)
+    w.gang("a", 1, dialect=LABELS, cpu=4)
+    for index in range(20):
+        w.node(f"n{index}", cpu=1)
+        refused_on(w, "a", f"n{index}")
+        w.decide(after_s=1.0)
+        w.delete("a-lost")
+    assert len(w.cluster.gangs[key("a", LABELS)].memory.avoid) == 10

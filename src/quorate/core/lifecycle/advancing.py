@@ -136,7 +136,7 @@ class Advance:
                     cluster.end_past_life(gang)
                 cluster.holds.settle(key, gang, now_s, policy)
                 if gang is not None:
-                    _note_refusals(gang, now_s + policy.avoid_s)
+                    _note_refusals(gang, now_s, policy.avoid_s)
                     self._attempts.resume(gang, cluster.found, now_s)
         ended: list[GangEntry] = []
         for key in self._attempts.due(cluster.gangs, now_s):
@@ -183,9 +183,11 @@ def _guarded(key: GangKey, due: Due) -> Iterator[None]:
         due.failed.append(Failed(key, error))
 
 
-def _note_refusals(gang: GangEntry, until_s: float) -> None:
-    """Remember the nodes whose kubelets refused a member: no other one goes there until then."""
+def _note_refusals(gang: GangEntry, now_s: float, avoid_s: float) -> None:
+    """Remember the nodes whose kubelets refused a member: no other one goes there for a while."""
     memory = gang.memory
+    if memory.avoid:
+        memory.avoid = {node: end_s for node, end_s in memory.avoid.items() if end_s > now_s}
     for node in memory.refused_by:
-        memory.avoid[node] = until_s
+        memory.avoid[node] = now_s + avoid_s
     memory.refused_by.clear()

@@ -21,16 +21,15 @@ def likeness_of(
     cluster: Cluster,
     level: int | None,
     *,
-    is_promised: bool = False,
+    is_alone: bool = False,
 ) -> Likeness:
     """Return the likeness of a gang of which these members wait; the rest as in ``Likeness``.
 
-    ``is_promised`` says that this turn has promised it room.
+    ``is_alone`` says that no other one can be like it now: this turn has promised it room, or it
+    avoids nodes.
     """
-    memory = gang.memory
     asks_in_sum = gang.spec is not None and gang.spec.min_resources and not gang.started
-    is_alone = is_promised or bool(memory.avoid or memory.shun)
-    is_alone = is_alone or _has_room_of_its_own(gang, cluster)
+    is_alone = is_alone or bool(gang.memory.shun) or _has_room_of_its_own(gang, cluster)
     if asks_in_sum and gang.bound + gang.assumed:
         is_alone = True  # what its members have counts for it
     return Likeness(
