@@ -11,7 +11,6 @@ from hypothesis import given
 from quorate.core import policy
 from quorate.core.model import (
     LabelSelector,
-    Namespace,
     PodSelector,
     PodShape,
     PodTerm,
@@ -183,10 +182,7 @@ class Town:
     def relabel(self):
         name, env = self.chance.choice(NAMESPACES), self.chance.choice([{}, {"env": "x"}])
         self.of[name] = env
-        if env:
-            self.neighbours.put_namespace(Namespace(name, tuple(env.items())))
-        else:
-            self.neighbours.remove_namespace(name)
+        self.neighbours.relabel(name, env)
 
     def host(self):
         """Default spreading uses a selector, or no more."""

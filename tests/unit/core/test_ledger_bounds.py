@@ -3,6 +3,8 @@
 import pytest
 
 from quorate.core import policy
+from quorate.core.changes import ObjectGone
+from quorate.core.state.ledger import Ledger
 from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import World
 
@@ -72,3 +74,25 @@ def test_a_right_plan_passes_however_few_constraints_order_its_pods(monkeypatch,
         w.pod(f"p{number}", gang, labels={"app": "web"}, shape={"spread": both})
     placed = w.cycle()
     assert sorted(placed.values()) == ["na", "na", "nb", "nb", "nc", "nc"]
+
+
+@pytest.mark.parametrize(("labels", "times"), [({"a": "b"}, 0), ({"a": "c"}, 1), ({}, 1)])
+def test_books_are_made_anew_when_labels_of_a_namespace_are_others(monkeypatch, labels, times):
+    w = World()
+    w.namespace("team", {"a": "b"})
+    calls = []
+    monkeypatch.setattr(Ledger, "forget", lambda _: calls.append("once"))
+    w.namespace("team", labels)
+    assert len(calls) == times
+
+
+@pytest.mark.parametrize(("labels", "times"), [({}, 0), ({"a": "b"}, 1)])
+def test_a_namespace_that_goes_leaves_the_books_as_they_are_if_it_had_no_labels(
+    monkeypatch, labels, times
+):
+    w = World()
+    w.namespace("team", labels)
+    calls = []
+    monkeypatch.setattr(Ledger, "forget", lambda _: calls.append("once"))
+    w.observe(ObjectGone("Namespace", "", "team"))
+    assert len(calls) == times

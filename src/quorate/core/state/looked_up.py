@@ -34,8 +34,7 @@ def object_gone(cluster: Cluster, change: changes.ObjectGone) -> None:
 def _put(found: AnyObject, cluster: Cluster) -> None:
     match found:
         case Namespace():
-            cluster.neighbours.put_namespace(found)
-            cluster.ledger.forget()
+            _relabel(found.name, dict(found.labels), cluster)
         case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
             cluster.touched |= cluster.spread_defaults.put(found)
         case PodDisruptionBudget():
@@ -52,8 +51,7 @@ def _put(found: AnyObject, cluster: Cluster) -> None:
 def _remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
     match kind:
         case "Namespace":
-            cluster.neighbours.remove_namespace(name)
-            cluster.ledger.forget()
+            _relabel(name, {}, cluster)
         case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
             cluster.touched |= cluster.spread_defaults.remove(kind, namespace, name)
         case "PodDisruptionBudget":
@@ -63,6 +61,11 @@ def _remove(kind: str, namespace: str, name: str, cluster: Cluster) -> None:
             cluster.resources.set_backed(cluster.devices.backed)
         case _:
             cluster.storage.remove(kind, namespace, name)
+
+
+def _relabel(namespace: str, labels: dict[str, str], cluster: Cluster) -> None:
+    if cluster.neighbours.relabel(namespace, labels):
+        cluster.ledger.forget()
 
 
 HANDLERS: dict[type[changes.Change], Callable[..., None]] = {

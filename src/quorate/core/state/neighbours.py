@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quorate.core.model import Namespace, PodSelector, PodShape, all_of
+from quorate.core.model import PodSelector, PodShape, all_of
 from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.label_sets import LabelSet, LabelSets
@@ -243,22 +243,19 @@ class Neighbours:
 
     # Namespaces
 
-    def put_namespace(self, namespace: Namespace) -> bool:
-        """Take a namespace's labels; return whether some selector may mean other pods now."""
-        return self._relabel(namespace.name, dict(namespace.labels))
+    def relabel(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Take a namespace's labels, none of one that is gone; return whether they are others.
 
-    def remove_namespace(self, name: str) -> bool:
-        """Forget a namespace's labels; return as ``put_namespace`` does."""
-        return self._relabel(name, {})
-
-    def _relabel(self, namespace: str, labels: dict[str, str]) -> bool:
-        """Count anew what selectors by namespace labels mean of the pods in one namespace."""
+        What selectors by namespace labels mean of the pods in it is counted anew.
+        """
+        if self.namespaces.get(namespace, {}) == labels:
+            return False
         others: set[int] = set()
         for label_set, number in self._matching.relabel(namespace, labels):
             self._tally(number, label_set, 1 if label_set.is_matched(number) else -1)
             others.add(number)
         self._stir(others)
-        return bool(others)
+        return True
 
     # Inside
 
