@@ -1,8 +1,8 @@
 """Promises broken on purpose: each mutation is a mistake that somebody could make in the product.
 
 A mutation gets a ``MonkeyPatch`` and changes one thing of the commit, the queue, the state or the
-watch. ``found_by`` names the promises of which at least one has to be found broken. Mistakes that few
-seeds meet have tests of their own: a new list that forgets nothing, a hold for a finished gang.
+watch. ``found_by`` names the promises of which at least one has to be found broken. Mistakes that
+few seeds meet have tests of their own: a new list that forgets nothing, a hold of a finished gang.
 """
 
 from collections.abc import Callable
