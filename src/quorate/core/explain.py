@@ -11,7 +11,13 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-from quorate.core.gang_facts import members_in, state_of, warnings_of
+from quorate.core.gang_facts import (
+    internal_error,
+    members_in,
+    state_of,
+    unexplained,
+    warnings_of,
+)
 from quorate.core.model import GangKey, Owner
 from quorate.core.plan.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.plan.held_room import held_for, withheld_from, withheld_words, without
@@ -27,9 +33,7 @@ from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_mak
 from quorate.core.reasons import (
     Blocker,
     Explanation,
-    GangState,
     GangView,
-    Members,
     Reason,
     available,
 )
@@ -92,11 +96,11 @@ class Explainer:
             return None
         before = gang.memory.unexplained
         if before.lasts(self._now_s):
-            return _unexplained(key, before.incident)
+            return unexplained(key, before.incident)
         try:
             return self._explain(gang)
         except Exception as error:
-            return _unexplained(key, self._note_defect(key, error, self._now_s))
+            return unexplained(key, self._note_defect(key, error, self._now_s))
 
     def _explain(self, gang: GangEntry) -> Explanation:
         key = gang.key
@@ -364,27 +368,6 @@ class Explainer:
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit"
         return f"{gang.need} members must start together and {found.fit} fit"
-
-
-def _unexplained(key: GangKey, incident: str) -> Explanation:
-    sentence, remedy = internal_error(incident)
-    return Explanation(
-        key=key,
-        state=GangState.WAITING,
-        reason=Reason.INTERNAL_ERROR,
-        sentence=sentence,
-        remedy=remedy,
-        members=Members(needed=0),
-    )
-
-
-def internal_error(incident: str) -> tuple[str, str]:
-    """Return sentence and remedy for a gang with which a defect of ours was met."""
-    return (
-        f"InternalError {incident}: a defect of quorate's own was met with this gang; it is set "
-        "aside and tried again, and other gangs go on",
-        f"report the log line and the recording of {incident}",
-    )
 
 
 def _rule_remedy(rule: str) -> str:

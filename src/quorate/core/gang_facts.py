@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from quorate.core.model import GangKey
 from quorate.core.pod_words import priority_words
-from quorate.core.reasons import GangState, Members
+from quorate.core.reasons import Explanation, GangState, Members, Reason
 from quorate.core.state.gangs import GangEntry, Where
 
 
@@ -50,3 +51,25 @@ def warnings_of(gang: GangEntry) -> tuple[str, ...]:
     )
     of_priority = (words,) if (words := priority_words(gang)) else ()
     return (*of_object, *of_priority, *said, *refused)
+
+
+def unexplained(key: GangKey, incident: str) -> Explanation:
+    """Return what is told of a gang that a defect of ours keeps from being explained."""
+    sentence, remedy = internal_error(incident)
+    return Explanation(
+        key=key,
+        state=GangState.WAITING,
+        reason=Reason.INTERNAL_ERROR,
+        sentence=sentence,
+        remedy=remedy,
+        members=Members(needed=0),
+    )
+
+
+def internal_error(incident: str) -> tuple[str, str]:
+    """Return sentence and remedy for a gang with which a defect of ours was met."""
+    return (
+        f"InternalError {incident}: a defect of quorate's own was met with this gang; it is set "
+        "aside and tried again, and other gangs go on",
+        f"report the log line and the recording of {incident}",
+    )
