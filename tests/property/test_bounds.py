@@ -195,7 +195,9 @@ def test_so_many_incidents_are_kept_to_be_told_of(met, monkeypatch):
     monkeypatch.setattr(policy, "INCIDENTS_KEPT_MAX", 3)
     quarantine = Quarantine("q")
     made = [quarantine.note("decide", "x", ValueError("no")).id for _ in range(met)]
-    assert [one.id for one in quarantine.take_incidents()] == made[:3]
+    told = quarantine.take_incidents()
+    assert [one.id for one in told[:3]] == made[:3]
+    assert (len(told), sum(one.times for one in told)) == (met, met)  # of more, the number
     assert quarantine.take_incidents() == []
 
 

@@ -65,8 +65,8 @@ class Expressions:
                 steps.take(known.program.steps(traits))
             answer = known.program.run(traits)
             self._answers += 1
-            self._make_room()
         known.answers[part] = answer
+        self._make_room()
         return answer
 
     def _compiled(self, expression: str, steps: Steps | None) -> _Known:
