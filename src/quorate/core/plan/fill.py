@@ -46,9 +46,10 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
 def _fill_best_first(score: utilisation_of.Scores, slots: Ints, count: int) -> Ints:
     """Fill nodes whole, best first. Filling raises a node's score, so greedy order is the same."""
     if 4 * count < len(score):  # at most ``count`` nodes are needed: do not sort the others
-        best = np.argpartition(-score, count - 1)[:count]
-        best.sort()
-        order = best[np.argsort(-score[best], kind="stable")]
+        edge = np.partition(score, len(score) - count)[len(score) - count]
+        best = np.flatnonzero(score > edge)
+        best = best[np.argsort(-score[best], kind="stable")]
+        order = np.append(best, np.flatnonzero(score == edge)[: count - len(best)])
     else:
         order = np.argsort(-score, kind="stable")
     filled = np.minimum(np.minimum(slots[order], count).cumsum(), count)
