@@ -13,6 +13,8 @@ from quorate.core.plan.room import Room
 from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PodClass
 
+_ENDLESS = 2**40
+
 
 def domain_codes(topology: str, room: Room) -> Ints:
     """Return int64[n]: numbers of the domains in the order of their first nodes; -1: none.
@@ -89,7 +91,7 @@ def deal_by_level(count: int, levels: Levels, slots: Ints) -> Ints:
     ``slots`` is how many each takes. No domain gets more than the emptiest one will hold, plus the
     skew: as much as placing pod after pod, always into the emptiest domain that has room, reaches.
     """
-    filled = np.minimum(levels.counts + slots, 2**40)
+    filled = np.minimum(levels.counts + slots, _ENDLESS)
     lowest = 0
     if not levels.too_few and levels.in_minimum.any():
         lowest = int(filled[levels.in_minimum].min())
@@ -107,6 +109,49 @@ def deal_by_level(count: int, levels: Levels, slots: Ints) -> Ints:
     quotas[next_ones[: count - int(quotas.sum())]] += 1
     dealt: Ints = quotas
     return dealt
+
+
+def one_by_domain(slots: Ints, cells: Cells, domains: Cells) -> Ints:
+    """Return int64[n]: of the slots, one of each cell and domain; all where there is no domain."""
+    inside = np.flatnonzero((slots > 0) & (cells.codes >= 0) & (domains.codes >= 0))
+    pairs = cells.codes[inside] * domains.number + domains.codes[inside]
+    left = np.where(domains.codes < 0, slots, 0)
+    left[inside[np.unique(pairs, return_index=True)[1]]] = 1
+    return left
+
+
+def most_by_cell(cells: Cells, slots: Ints, domains: Cells, levels: Levels) -> Ints:
+    """Return int64[cells]: how many pods ``deal_by_level`` deals out in each cell, if all go there.
+
+    ``slots`` is int64[n], ``domains`` and ``levels`` are those of the spread constraint.
+    """
+    inside = np.flatnonzero((slots > 0) & (cells.codes >= 0) & (domains.codes >= 0))
+    codes = cells.codes[inside] * domains.number + domains.codes[inside]
+    pairs, which = np.unique(codes, return_inverse=True)
+    room = np.bincount(which, weights=slots[inside], minlength=len(pairs)).astype(np.int64)
+    cell, domain = pairs // max(domains.number, 1), pairs % max(domains.number, 1)
+    counts = levels.counts[domain]
+    lowest = np.zeros(cells.number, np.int64)
+    if not levels.too_few and levels.in_minimum.any():
+        lowest = _lowest_outside(cell, domain, cells.number, levels)
+        is_counted = levels.in_minimum[domain]
+        np.minimum.at(lowest, cell[is_counted], (counts + room)[is_counted])
+    most = np.clip(lowest[cell] + levels.max_skew - counts, 0, room)
+    return np.bincount(cell, weights=most, minlength=cells.number).astype(np.int64)
+
+
+def _lowest_outside(cell: Ints, domain: Ints, cells: int, levels: Levels) -> Ints:
+    """Return int64[cells]: how full the emptiest domain is that is in no pair with the cell."""
+    emptiest = np.argsort(np.where(levels.in_minimum, levels.counts, _ENDLESS), kind="stable")
+    emptiest = emptiest[: int(levels.in_minimum.sum())]
+    rank = np.full(len(levels.counts), len(emptiest))
+    rank[emptiest] = np.arange(len(emptiest))
+    order = np.lexsort((rank[domain], cell))
+    place = np.arange(len(order)) - np.searchsorted(cell[order], cell[order])
+    covered = np.bincount(cell[order][rank[domain][order] == place], minlength=cells)
+    # The emptiest ones of all are the first so many pairs of the cell; the next one is in none.
+    lowest: Ints = np.append(levels.counts[emptiest], _ENDLESS)[np.minimum(covered, len(emptiest))]
+    return lowest
 
 
 def fixed_slots(pod_class: PodClass, room: Room, movers: Sequence[PodClass]) -> Ints:

@@ -1,8 +1,11 @@
-"""Spread a number of alike pods over nodes: the packing. Hot code: plain functions of arrays."""
+"""Spread a number of alike pods over nodes: the packing. Hot code: plain functions of arrays.
+
+``fill`` looks at all nodes alike; ``fill_cells`` does the same in many cells at once.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -27,20 +30,84 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
     count = min(count, int(slots[rows].sum()))
     if not count:
         return pods
-    if not pod_class.profile.packs_gangs:
-        packing = "least-allocated" if pod_class.profile.fit.type == _LEAST else "most-allocated"
-    attributes = standing_score(pod_class, room, slots > 0).astype(np.float64)
-    free, allocatable = room.free[rows], room.snapshot.allocatable[rows]
-    full_with_one = utilisation_of.utilisation(pod_class, free, allocatable, 1)
-    if packing == "most-allocated":
-        pods[rows] = _fill_best_first(attributes[rows] + full_with_one, slots[rows], count)
+    standing = standing_score(pod_class, room, slots > 0)
+    score, slope = _scores(pod_class, standing, rows, room, packing)
+    if slope is None:
+        pods[rows] = _fill_best_first(score, slots[rows], count)
     else:
-        full_with_two = utilisation_of.utilisation(pod_class, free, allocatable, 2)
-        slope = full_with_two - full_with_one
-        pods[rows] = _spread(attributes[rows] - full_with_one, slope, slots[rows], count)
+        pods[rows] = _spread(score, slope, slots[rows], count)
     assert int(pods.sum()) == count, "every pod that has a slot gets one"
     assert bool((pods <= slots).all()), "no node takes more than it has slots for"
     return pods
+
+
+def fill_cells(
+    pod_class: PodClass, quotas: Ints, codes: Ints, slots: Ints, room: Room, packing: Packing
+) -> Ints:
+    """Return int64[n]: pods of each node, in each cell as ``fill`` would place its quota there.
+
+    ``quotas`` is int64[cells], none above the slots there are; ``codes`` is int64[n], -1: no cell.
+    Scores that are relative to the best node are so to the best in any cell.
+    """
+    pods = np.zeros(len(slots), np.int64)
+    rows = np.flatnonzero((slots > 0) & (np.append(quotas, 0)[codes] > 0))
+    if not len(rows):
+        return pods
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(codes[rows], prepend=-1))
+    which = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
+    cells = _Cells(starts, which, quotas[codes[rows[starts]]])
+    standing = standing_score(pod_class, room, slots > 0)
+    score, slope = _scores(pod_class, standing, rows, room, packing)
+    if slope is None:
+        order = np.lexsort((-score, which))  # within a cell the best first: it stays in its place
+        pods[rows[order]] = cells.first_ones(slots[rows[order]], cells.quotas)
+    else:
+        pods[rows] = _spread_in_cells(score, slope, slots[rows], cells)
+    assert int(pods.sum()) == int(quotas.sum()), "every pod that has a slot gets one"
+    assert bool((pods <= slots).all()), "no node takes more than it has slots for"
+    return pods
+
+
+class _Cells(NamedTuple):
+    """Cells of which the nodes come one cell after the other."""
+
+    starts: Ints
+    which: Ints
+    quotas: Ints
+
+    def sums(self, counts: Ints) -> Ints:
+        """Return int64[cells] from int64[m]."""
+        sums: Ints = np.add.reduceat(counts, self.starts)
+        return sums
+
+    def first_ones(self, slots: Ints, most: Ints) -> Ints:
+        """Return int64[m]: the first slots of each cell, ``most`` (int64[cells]) of them."""
+        slots = np.minimum(slots, most[self.which])
+        upto = slots.cumsum()
+        before = (upto - slots)[self.starts][self.which]
+        taken = np.minimum(upto - before, most[self.which])
+        found: Ints = np.diff(taken, prepend=0)
+        found[self.starts] = taken[self.starts]
+        return found
+
+
+def _scores(
+    pod_class: PodClass, standing: Ints, rows: Ints, room: Room, packing: Packing
+) -> tuple[utilisation_of.Scores, utilisation_of.Scores | None]:
+    """Return for these rows how good they are for one pod, and how much less for each further one.
+
+    The latter is None where nodes are filled whole.
+    """
+    if not pod_class.profile.packs_gangs:
+        packing = "least-allocated" if pod_class.profile.fit.type == _LEAST else "most-allocated"
+    attributes = standing[rows].astype(np.float64)
+    free, allocatable = room.free[rows], room.snapshot.allocatable[rows]
+    full_with_one = utilisation_of.utilisation(pod_class, free, allocatable, 1)
+    if packing == "most-allocated":
+        return attributes + full_with_one, None
+    full_with_two = utilisation_of.utilisation(pod_class, free, allocatable, 2)
+    return attributes - full_with_one, full_with_two - full_with_one
 
 
 def _fill_best_first(score: utilisation_of.Scores, slots: Ints, count: int) -> Ints:
@@ -85,8 +152,29 @@ def _spread(
     return pods
 
 
+def _spread_in_cells(
+    score: utilisation_of.Scores, slope: utilisation_of.Scores, slots: Ints, cells: _Cells
+) -> Ints:
+    """Do what ``_spread`` does, in each cell by itself."""
+    slope = np.maximum(slope, 1e-6)
+    low = np.minimum.reduceat(score - slots * slope, cells.starts) - 1.0
+    high = np.maximum.reduceat(score, cells.starts) + 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        pods = _pods_above(middle[cells.which], score, slope, slots)
+        is_enough = cells.sums(pods) >= cells.quotas
+        low, high = np.where(is_enough, middle, low), np.where(is_enough, high, middle)
+    pods = _pods_above(high[cells.which], score, slope, slots)
+    at_the_edge = _pods_above(low[cells.which], score, slope, slots) > pods
+    pods += cells.first_ones(at_the_edge.astype(np.int64), cells.quotas - cells.sums(pods))
+    return pods + cells.first_ones(slots - pods, cells.quotas - cells.sums(pods))
+
+
 def _pods_above(
-    limit: float, score: utilisation_of.Scores, slope: utilisation_of.Scores, slots: Ints
+    limit: float | utilisation_of.Scores,
+    score: utilisation_of.Scores,
+    slope: utilisation_of.Scores,
+    slots: Ints,
 ) -> Ints:
     pods = np.floor((score - limit) / slope) + 1
     clipped: Ints = np.clip(pods, 0, slots).astype(np.int64)

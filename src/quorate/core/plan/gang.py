@@ -25,8 +25,6 @@ from quorate.core.state.neighbours import uses_selectors
 from quorate.core.steps import Steps
 
 _ENDLESS = 2**62
-_NODES_OF_A_STEP = 115
-"""So many nodes are looked at in one step when pods of one class are packed."""
 _NODES_CHECKED_IN_A_STEP = 1500
 
 
@@ -217,7 +215,9 @@ def _greedy(
 
 def _pack(pod_class: PodClass, count: int, room: Room, packing: Packing, steps: Steps) -> Ints:
     is_dealt = pack.constrain_one_another(pod_class, room)
-    steps.take(len(room.free) // _NODES_OF_A_STEP + (40 if is_dealt else 10))
+    if is_dealt and room.steps is not None:
+        room.steps.expect()
+    steps.take(pack.steps_for(len(room.free), is_dealt=is_dealt))
     return pack.pack(pod_class, count, room, packing)
 
 

@@ -10,17 +10,37 @@ import numpy as np
 
 from quorate.core.model import SpreadConstraint, all_of
 from quorate.core.plan.deal import deal
-from quorate.core.plan.domains import Cells, deal_by_level, domain_codes, fixed_slots, levels_of
-from quorate.core.plan.fill import Packing, fill
+from quorate.core.plan.domains import (
+    Cells,
+    deal_by_level,
+    domain_codes,
+    fixed_slots,
+    levels_of,
+    most_by_cell,
+    one_by_domain,
+)
+from quorate.core.plan.fill import Packing, fill, fill_cells
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import standing_score
 from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
 
+_NODES_PER_STEP = 115
+_NODES_DEALT_PER_STEP = 20
+
+
+def steps_for(nodes: int, *, is_dealt: bool) -> int:
+    """Return how many steps it is to place pods of one class, besides those that ``pack`` takes."""
+    return 40 + nodes // _NODES_DEALT_PER_STEP if is_dealt else 10 + nodes // _NODES_PER_STEP
+
 
 def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
-    """Return int64[n]: how many of ``count`` pods each node gets. Takes that from ``room``."""
+    """Return int64[n]: how many of ``count`` pods each node gets. Takes that from ``room``.
+
+    Raises OutOfStepsError when the room's steps are over while pods that constrain one another are
+    dealt out.
+    """
     count = min(count, room.volumes.most(pod_class))
     if not constrain_one_another(pod_class, room):
         pods = fill(pod_class, count, room.slots(pod_class), room, packing)
@@ -153,24 +173,54 @@ def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packin
 def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
     """Place the pods of a group that is attracted to itself, and of which none is there yet.
 
-    The first one decides on the domains. Those with room for all are tried first: the tightest, or
-    the roomiest if pods are to be spread; then those that have room for most.
+    The first one decides on the domains. Those with room for all are preferred: the tightest, or
+    the roomiest if pods are to be spread; then those where the most are placed, of them the one
+    with the most slots. Tried first are those where the most may be placed, rule by rule: mostly
+    that is how many are, and one try is enough.
     """
-    topologies = [term.topology_key for term in pod_class.shape.affinity]
-    cells = Cells.of(topologies, room)
+    cells = Cells.of([term.topology_key for term in pod_class.shape.affinity], room)
     has = cells.sums(slots)
     sign = np.where((has >= count) & (packing == "most-allocated"), 1, -1)
-    order = np.lexsort((sign * has, has < count))
-    best = np.zeros(len(slots), np.int64)
-    for cell in order.tolist():
-        if has[cell] <= best.sum():
+    rank = np.empty(cells.number, np.int64)
+    rank[np.lexsort((sign * has, has < count))] = np.arange(cells.number)
+    most = np.minimum(_most_by_cell(pod_class, cells, slots, room), count)
+    best, placed, best_rank = np.zeros(len(slots), np.int64), 0, -1
+    for cell in np.lexsort((rank, -most)).tolist():
+        if most[cell] < placed or (most[cell] == placed and rank[cell] > best_rank):
             break
+        if room.steps is not None and best_rank >= 0:  # the first one is paid for
+            room.steps.expect()
+            room.steps.take(steps_for(len(slots), is_dealt=True))
         pods = _spread_out(pod_class, count, np.where(cells.codes == cell, slots, 0), room, packing)
-        if pods.sum() > best.sum():
-            best = pods
-        if best.sum() == count:
-            break
+        here = int(pods.sum())
+        if here > placed or (here == placed and rank[cell] < best_rank):
+            best, placed, best_rank = pods, here, int(rank[cell])
     return best
+
+
+def _most_by_cell(pod_class: PodClass, cells: Cells, slots: Ints, room: Room) -> Ints:
+    """Return int64[cells]: how many pods each cell takes at most, if all go there.
+
+    Each rule of the pods towards one another is looked at by itself, but for anti-affinity along
+    the topology that they are spread over. So of what ``is_exact`` it is how many are placed.
+    """
+    alone = {}
+    for topology in _apart_by(pod_class, room):
+        domains = Cells.of([topology], room)
+        if domains.is_per_node:
+            slots = np.where(domains.codes >= 0, np.minimum(slots, 1), slots)
+        else:
+            alone[topology] = domains
+    most = cells.sums(slots)
+    for domains in alone.values():
+        most = np.minimum(most, cells.sums(one_by_domain(slots, cells, domains)))
+    for one in _spread_over(pod_class, room):
+        domains = Cells.of([one.topology_key], room)
+        levels = levels_of(one, pod_class, room, domains)
+        is_alone = one.topology_key in alone
+        left = one_by_domain(slots, cells, domains) if is_alone else slots
+        most = np.minimum(most, most_by_cell(cells, left, domains, levels))
+    return most
 
 
 def _deal(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
@@ -187,7 +237,7 @@ def _deal(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
             apart.append(Cells.of([topology], room))
     score = standing_score(pod_class, room, slots > 0)
     order = np.argsort(-score, kind="stable")
-    return deal(count, slots, order[slots[order] > 0], spread, apart)
+    return deal(count, slots, order[slots[order] > 0], spread, apart, room.steps)
 
 
 def _one_for_each(
@@ -197,10 +247,9 @@ def _one_for_each(
     codes = domain_codes(topology, room)
     if _is_per_node(topology, room):
         return np.where(codes >= 0, np.minimum(slots, 1), slots)
-    left = np.where(codes < 0, slots, 0)
-    for code in np.unique(codes[(codes >= 0) & (slots > 0)]).tolist():
-        left += fill(pod_class, 1, np.where(codes == code, slots, 0), room, packing)
-    return left
+    quotas = np.zeros(codes.max(initial=-1) + 1, np.int64)
+    quotas[codes[(codes >= 0) & (slots > 0)]] = 1
+    return np.where(codes < 0, slots, fill_cells(pod_class, quotas, codes, slots, room, packing))
 
 
 def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
@@ -218,8 +267,4 @@ def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packin
     quotas = deal_by_level(count, levels, cells.sums(slots))
     if cells.is_per_node:
         return np.append(quotas, 0)[cells.codes]  # the last one is for nodes without the label
-    pods = np.zeros(len(slots), np.int64)
-    for cell in np.flatnonzero(quotas).tolist():
-        inside = np.where(cells.codes == cell, slots, 0)
-        pods += fill(pod_class, int(quotas[cell]), inside, room, packing)
-    return pods
+    return fill_cells(pod_class, quotas, cells.codes, slots, room, packing)

@@ -34,9 +34,13 @@ class Room:
     def __init__(
         self, snapshot: Snapshot, masks: AttributeMasks, steps: Steps | None = None
     ) -> None:
-        """Begin with all that is free. ``steps`` bound what is looked up for claims; None: all."""
+        """Begin with all that is free.
+
+        ``steps`` bound what is looked up for claims, and where pods constrain one another;
+        None: all of it.
+        """
         self.snapshot = snapshot
-        self._steps = steps
+        self.steps = steps
         self.masks = masks
         self._is_shared = True
         """Whether ``free`` and ``scored`` are another's, and have to be copied to be written to."""
@@ -68,7 +72,7 @@ class Room:
     def what_if(self) -> Room:
         """Return a room in which only ``shift_counts`` and volumes may be changed."""
         other = Room.__new__(Room)
-        other.snapshot, other.masks, other._steps = self.snapshot, self.masks, self._steps
+        other.snapshot, other.masks, other.steps = self.snapshot, self.masks, self.steps
         other.free, other.scored = self.free, self.scored
         other._is_shared = True
         other.rows_taken, other.stirred = [], []
@@ -100,7 +104,7 @@ class Room:
         """The devices that are left for claims."""
         if self._taking is None:
             of = self.snapshot
-            outcomes, steps = self.masks.outcomes, self._steps
+            outcomes, steps = self.masks.outcomes, self.steps
             self._taking = Taking(of.devices, of.device_views, of.table, outcomes, steps=steps)
         return self._taking
 

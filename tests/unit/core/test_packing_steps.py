@@ -1,0 +1,116 @@
+"""Packing by domain takes steps for what it looks at, and little more for more domains."""
+
+import random
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from quorate.core import policy
+from quorate.core.plan import pack as packing_of
+from quorate.core.plan.deal import deal
+from quorate.core.plan.domains import Cells, Levels
+from quorate.core.plan.fill import _fill_best_first
+from quorate.core.steps import OutOfStepsError, Steps
+from tests.unit.core.terms import apart, near, pods, spread
+from tests.unit.core.world import World
+
+JOB = {"job": "j"}
+OWN = pods(**JOB)
+
+
+def both(one, other):
+    return {name: one.get(name, ()) + other.get(name, ()) for name in one | other}
+
+
+def cells(codes):
+    return Cells(codes, int(codes.max()) + 1)
+
+
+def steps_of(domains, skew, count):
+    """Deal out to rows in such domains, and return how many steps that takes."""
+    steps, rows = Steps(10**9), len(domains[0])
+    parts = [cells(codes) for codes in domains]
+    levels = [
+        Levels(np.zeros(one.number, np.int64), np.ones(one.number, bool), skew, False)
+        for one in parts
+    ]
+    slots, order = np.full(rows, 9), np.arange(rows)
+    placed = deal(count, slots, order, list(zip(parts, levels, strict=True)), [], steps)
+    assert placed.sum() == count
+    return steps.taken
+
+
+@pytest.mark.parametrize("skew", [1, 1000])
+@pytest.mark.parametrize("domains", ["many", "few and many"])
+def test_twice_the_nodes_and_pods_take_about_twice_the_steps(domains, skew):
+    def taken(rows):
+        row = np.arange(rows)
+        pairs = row // 2
+        return steps_of([pairs, row % (len(row) // 2 if domains == "many" else 3)], skew, rows // 4)
+
+    assert taken(1600) < 2.5 * taken(800)
+    assert taken(1600) < 600  # each cell for each pod would be 1600 * 400 looks
+
+
+def test_what_is_dealt_out_ends_with_the_steps():
+    row = np.arange(400)
+    everything = steps_of([row // 2, row % 3], 1, 100)
+    parts = [cells(row // 2), cells(row % 3)]
+    levels = [Levels(np.zeros(c.number, int), np.ones(c.number, bool), 1, False) for c in parts]
+    steps = Steps(everything // 2)
+    with pytest.raises(OutOfStepsError):
+        deal(100, np.full(400, 9), row, list(zip(parts, levels, strict=True)), [], steps)
+    assert steps.taken < everything
+
+
+def racks(nodes=120):
+    w = World()
+    for i in range(nodes):
+        w.node(f"n{i}", labels={"host": f"n{i}", "pair": f"p{i // 2}", "alt": f"a{i % 60}"})
+    return w
+
+
+def test_a_gang_that_takes_longer_than_a_turn_to_deal_out_starts_in_a_later_one(monkeypatch):
+    monkeypatch.setattr(policy, "TURN_STEPS_MAX", 50)
+    w = racks()
+    w.gang("job", 60, labels=JOB, shape=both(spread(OWN, by="pair"), spread(OWN, by="alt")))
+    w.gang("other", 2)
+    placed = {}
+    for turn in range(40):
+        binds = w.cycle()
+        placed |= dict.fromkeys(binds, turn)
+        if len(placed) == 62:
+            break
+    assert len(placed) == 62
+    assert placed["job-0"] > placed["other-0"]
+
+
+def test_what_nodes_take_one_of_is_found_without_trying_each():
+    w = racks()
+    w.gang("job", 2, labels=JOB, shape=both(near(OWN, by="host"), spread(OWN, by="host")))
+    with patch.object(packing_of, "_spread_out", wraps=packing_of._spread_out) as tries:
+        assert w.cycle() == {}
+    assert tries.call_count <= 4
+
+
+def test_one_in_each_domain_is_chosen_for_all_domains_at_once():
+    w = racks()
+    w.gang("job", 60, labels=JOB, shape=apart(OWN, by="pair"))
+    with patch.object(packing_of, "fill_cells", wraps=packing_of.fill_cells) as fills:
+        assert len(w.cycle()) == 60
+    assert fills.call_count == 1
+
+
+def test_of_nodes_that_are_as_good_the_first_are_filled_however_many_there_are():
+    chance = random.Random(7)
+    for _ in range(200):
+        nodes = chance.randint(1, 300)
+        score = np.array([float(chance.randint(0, 3)) for _ in range(nodes)])
+        slots = np.array([chance.randint(1, 3) for _ in range(nodes)])
+        count = chance.randint(1, nodes)
+        left, wanted = count, np.zeros(nodes, np.int64)
+        for row in np.argsort(-score, kind="stable").tolist():
+            wanted[row] = min(left, slots[row])
+            left -= wanted[row]
+        assert np.array_equal(_fill_best_first(score, slots, count), wanted)
