@@ -86,6 +86,24 @@ def test_a_gang_that_takes_longer_than_a_turn_to_deal_out_starts_in_a_later_one(
     assert placed["job-0"] > placed["other-0"]
 
 
+def test_a_gang_of_many_classes_that_keep_apart_ends_with_the_turn_and_starts_later(monkeypatch):
+    monkeypatch.setattr(policy, "TURN_STEPS_MAX", 100)  # a class takes some 46
+    w = racks()
+    gang = w.object("job", 12)
+    for i in range(12):
+        w.pod(f"p{i}", gang, cpu=1 + i / 100, labels=JOB, shape=apart(OWN, by="pair"))
+    packed, turns = [], 0
+    with patch.object(packing_of, "pack", wraps=packing_of.pack) as packs:
+        binds = {}
+        while not binds and turns < 40:
+            before, turns = packs.call_count, turns + 1
+            binds = w.cycle()
+            packed.append(packs.call_count - before)
+    assert len(binds) == 12
+    assert max(packed[:4]) <= 6
+    assert turns > 4
+
+
 def test_what_nodes_take_one_of_is_found_without_trying_each():
     w = racks()
     w.gang("job", 2, labels=JOB, shape=both(near(OWN, by="host"), spread(OWN, by="host")))

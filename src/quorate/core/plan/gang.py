@@ -22,7 +22,7 @@ from quorate.core.plan.tasks import Least, needed, useful
 from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import uses_selectors
-from quorate.core.steps import Steps
+from quorate.core.steps import OutOfStepsError, Steps
 
 _ENDLESS = 2**62
 _NODES_CHECKED_IN_A_STEP = 1500
@@ -156,7 +156,7 @@ def place_gang_in_turn(
     if found is None:
         return Unfinished(search, fit)
     if found.order is not None:
-        return _completed(demand, found.order, room, packing)
+        return _completed(demand, found.order, room, packing, steps)
     if found.exhausted and is_coupled:  # there may be too many kinds of nodes to search
         best = _best_of_orders(classes, demand, best, room, steps)
     return _as_answer(best, demand, exhausted=found.exhausted)
@@ -203,20 +203,27 @@ def _greedy(
     left = dict(demand.least)
     for pod_class, count in classes if left else ():
         some = min(count, left.get(pod_class.task, 0))
+        _expect(pod_class, after)
         needs[pod_class.id] = _pack(pod_class, some, after, packing, steps)
         left[pod_class.task] = left.get(pod_class.task, 0) - int(needs[pod_class.id].sum())
     if needs:
-        return _with_extras(demand, classes, needs, after, packing)
+        return _with_extras(demand, classes, needs, after, packing, steps)
     pods = []
     for pod_class, count in classes:
+        _expect(pod_class, after)
         pods.append((pod_class, _pack(pod_class, count, after, packing, steps)))
     return Placement(tuple(pods), after)
 
 
+def _expect(pod_class: PodClass, room: Room) -> None:
+    """Raise OutOfStepsError if the turn is over and pods of the class constrain one another."""
+    steps = room.steps
+    if steps is not None and steps.are_over and pack.constrain_one_another(pod_class, room):
+        raise OutOfStepsError
+
+
 def _pack(pod_class: PodClass, count: int, room: Room, packing: Packing, steps: Steps) -> Ints:
     is_dealt = pack.constrain_one_another(pod_class, room)
-    if is_dealt and room.steps is not None:
-        room.steps.expect()
     steps.take(pack.steps_for(len(room.free), is_dealt=is_dealt))
     return pack.pack(pod_class, count, room, packing)
 
@@ -311,7 +318,11 @@ def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps
 
 
 def _completed(
-    demand: Demand, order: tuple[tuple[int, int], ...], room: Room, packing: Packing
+    demand: Demand,
+    order: tuple[tuple[int, int], ...],
+    room: Room,
+    packing: Packing,
+    steps: Steps,
 ) -> Placement:
     """Turn a quorum that was searched for into a placement."""
     after = room.copy()
@@ -320,7 +331,7 @@ def _completed(
         found[class_id][row] += 1
     for pod_class, _ in demand.classes:
         after.take(pod_class, found[pod_class.id])
-    return _with_extras(demand, demand.classes, found, after, packing)
+    return _with_extras(demand, demand.classes, found, after, packing, steps)
 
 
 def _with_extras(
@@ -329,6 +340,7 @@ def _with_extras(
     found: dict[int, Ints],
     after: Room,
     packing: Packing,
+    steps: Steps,
 ) -> Placement:
     """Add as many of the other pods as fit to what was ``found``; ``after`` is the room it leaves.
 
@@ -339,8 +351,8 @@ def _with_extras(
     pods = []
     for pod_class, count in classes:
         quorum = found.get(pod_class.id, nobody)
-        if has_others:
-            rest = count - int(quorum.sum())
-            quorum = quorum + pack.pack(pod_class, rest, after, packing)
+        rest = count - int(quorum.sum())
+        if has_others and rest:
+            quorum = quorum + _pack(pod_class, rest, after, packing, steps)
         pods.append((pod_class, quorum))
     return Placement(tuple(pods), after)
