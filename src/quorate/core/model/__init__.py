@@ -35,6 +35,7 @@ from quorate.core.model.storage import ClaimUse, Disk
 from quorate.core.model.taints import Taint, Toleration
 
 __all__ = [
+    "EVERY_ADDRESS",
     "Allocation",
     "ClaimUse",
     "DeviceClass",
@@ -86,6 +87,10 @@ class GangKey(NamedTuple):
         return self.dialect == "pod"
 
 
+EVERY_ADDRESS = "0.0.0.0"
+"""The address of a host port that is taken on all addresses of its node."""
+
+
 class HostPort(NamedTuple):
     """A host port that a pod takes on its node."""
 
@@ -96,7 +101,7 @@ class HostPort(NamedTuple):
     def conflicts(self, other: HostPort) -> bool:
         """Whether both cannot be on one node (kube-scheduler's NodePorts rule)."""
         same = self.port == other.port and self.protocol == other.protocol
-        return same and (self.ip == other.ip or "0.0.0.0" in (self.ip, other.ip))
+        return same and (self.ip == other.ip or EVERY_ADDRESS in (self.ip, other.ip))
 
 
 class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from quorate.core.model import PodTerm, SpreadConstraint
 from quorate.core.plan.domains import Cells, deal_by_level, fixed_slots, levels_of
-from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
+from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.room import Room
 from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
@@ -38,8 +38,7 @@ def own_rule(pod_class: PodClass, count: int, room: Room) -> str:
 
 
 def _has_own_ports(pod_class: PodClass) -> bool:
-    is_disabled = "NodePorts" in pod_class.profile.disabled
-    return not is_disabled and node_ports.conflict(pod_class.shape, pod_class.shape)
+    return bool(pod_class.shape.host_ports) and "NodePorts" not in pod_class.profile.disabled
 
 
 def _apart(term: PodTerm, pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:

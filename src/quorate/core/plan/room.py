@@ -13,6 +13,7 @@ from quorate.core.plan.amounts import Amounts
 from quorate.core.plan.devices.taking import Taking
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
 from quorate.core.plan.filters.dynamic_resources import by_nodes
+from quorate.core.plan.port_room import PortRoom
 from quorate.core.plan.volume_room import VolumeRoom
 from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PodClass
@@ -48,7 +49,7 @@ class Room:
         self.volumes = VolumeRoom(snapshot)
         self.volumes.steps = steps
         self.scored: Ints = snapshot.scored
-        self.ports_taken: list[tuple[PodClass, Ints]] = []
+        self.ports = PortRoom(steps)
         self.rows_taken: list[int] = []
         """Rows of which room was taken here, in order."""
         self.stirred: list[Key] = []
@@ -77,7 +78,7 @@ class Room:
         other._is_shared = True
         other.rows_taken, other.stirred = [], []
         other.volumes = self.volumes.copy()
-        other.ports_taken = list(self.ports_taken)
+        other.ports = self.ports.copy()
         other._counts, other._placed = dict(self._counts), dict(self._placed)
         other._sums = dict(self._sums)
         other._in_sum = self._in_sum
@@ -213,7 +214,7 @@ class Room:
             self.scored[rows, 0] += cpu * pods
             self.scored[rows, 1] += memory * pods
         if pod_class.shape.host_ports:
-            self.ports_taken.append((pod_class, rows))
+            self.ports.take(pod_class.shape.host_ports, rows)
 
     def _own_arrays(self) -> None:
         if self._is_shared:
@@ -276,18 +277,7 @@ class Room:
 
     def has_port(self, row: int, port: HostPort) -> bool:
         """Whether a pod on the row, one placed here included, holds a conflicting port."""
-        if self.snapshot.has_port(row, port):
-            return True
-        return any(port.conflicts(held) for held in self.ports_on(row))
-
-    def ports_on(self, row: int) -> set[HostPort]:
-        """Return the host ports that pods placed here take on the row."""
-        return {
-            port
-            for pod_class, rows in self.ports_taken
-            if (rows == row).any()
-            for port in pod_class.shape.host_ports
-        }
+        return self.snapshot.has_port(row, port) or self.ports.has(row, port)
 
 
 def _column_of(key: Key) -> Key:

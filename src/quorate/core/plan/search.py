@@ -99,7 +99,8 @@ class JointSearch:
         self._fresh: State | None = None
         """The state before the first pod, for orders to be tried on."""
         self._work = Work()
-        self._work.done = 1000 + slots.size // 4 + 5 * len(self._ties.rows_of)
+        ports = sum(len(one.shape.host_ports) for one in self._classes)
+        self._work.done = 1000 + slots.size // 4 + 5 * len(self._ties.rows_of) + ports
         fits = Fits(self._demand)
         self._bounds = Bounds(self._state, fits, self._work)
         self._moves = Moves(self._state, fits, self._work)

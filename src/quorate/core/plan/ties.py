@@ -91,12 +91,10 @@ class Ties:
         return sum(1 << i for i, one in enumerate(self.classes) if selector in one.matched)
 
     def _apart_by_ports(self) -> list[int]:
-        shapes = [one.shape for one in self.classes]
+        found = node_ports.apart([one.shape.host_ports for one in self.classes])
         return [
-            0
-            if "NodePorts" in self.classes[i].profile.disabled
-            else sum(1 << j for j, other in enumerate(shapes) if node_ports.conflict(mine, other))
-            for i, mine in enumerate(shapes)
+            0 if "NodePorts" in one.profile.disabled else mask
+            for one, mask in zip(self.classes, found, strict=True)
         ]
 
     def _note_anti_affinity(self) -> None:

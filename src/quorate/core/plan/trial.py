@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quorate.core.model import HostPort
 from quorate.core.plan.filters import FIRST_RULES, RULES, node_ports, node_resources_fit
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.moved_volumes import MovedVolumes
@@ -67,12 +66,11 @@ class Trial:
         """Whether what rules count may differ from when they last let the pod in."""
         self._checks_ports = "NodePorts" in applied
         self._free: list[int] = room.free[row].tolist()
-        self._ports: set[HostPort] = set()
-        """Taken ones. As kube-scheduler's it is a set: a port held twice is free when one goes."""
+        self._ports = node_ports.PortsThere()
         if self._checks_ports:
-            there = cluster.pods_on(room.snapshot.node(row).name)
-            self._ports.update(port for entry in there for port in entry.pod.shape.host_ports)
-            self._ports |= room.ports_on(row)
+            for entry in cluster.pods_on(room.snapshot.node(row).name):
+                self._ports.add(entry.pod.shape.host_ports)
+            self._ports.add(room.ports.on(row))
 
     def remove(self, entry: PodEntry) -> None:
         """Think a pod of the node away."""
@@ -85,9 +83,7 @@ class Trial:
     def _shift(self, entry: PodEntry, pods: int) -> None:
         for column, amount in entry.pod_class.demands:
             self._free[column] -= pods * amount
-        (self._ports.update if pods > 0 else self._ports.difference_update)(
-            entry.pod.shape.host_ports
-        )
+        (self._ports.add if pods > 0 else self._ports.remove)(entry.pod.shape.host_ports)
         if self._counted:
             self._is_stale |= self._volumes.shift(entry.pod.uid, pods)
             self._shift_counts(entry, pods)
@@ -116,7 +112,7 @@ class Trial:
 
     def _judge(self) -> Refused | None:
         pod_class = self._pod_class
-        if self._checks_ports and any(self._conflicts(port) for port in self._ports):
+        if self._checks_ports and self._ports.conflict(pod_class.shape.host_ports):
             return Refused((node_ports.REFUSAL.message,), resolvable=True)
         if self._checks_fit and (lacks := self._lacking()):
             return lacks
@@ -126,9 +122,6 @@ class Trial:
                 return at_row(verdict, self._row)
         self._is_stale = False
         return None
-
-    def _conflicts(self, port: HostPort) -> bool:
-        return any(wanted.conflicts(port) for wanted in self._pod_class.shape.host_ports)
 
     def _lacking(self) -> Refused | None:
         table = self._room.snapshot.table

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quorate.core.model import (
+    EVERY_ADDRESS,
     GangKey,
+    HostPort,
     Node,
     Pod,
     PodShape,
@@ -171,15 +173,36 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
         if amount > allocatable.get(resource, 0) and resource in asked
         if allocatable.get(resource) or resource not in cluster.devices.backed
     ]
-    holders = [(e.pod.uid, port) for e in entries for port in e.pod.shape.host_ports]
     problems += [
         f"node {name} would give out host port {port.port} twice"
-        for entry in ours
-        if not _is_off(entry, "NodePorts")
-        for port in entry.pod.shape.host_ports
-        if any(uid != entry.pod.uid and port.conflicts(held) for uid, held in holders)
+        for port in _ports_given_twice(ours, entries)
     ]
     return list(dict.fromkeys(problems))
+
+
+def _ports_given_twice(ours: list[PodEntry], entries: Sequence[PodEntry]) -> list[HostPort]:
+    """Return the ports of our pods that another pod of the node has: one look for each port."""
+    ours = [e for e in ours if e.pod.shape.host_ports and not _is_off(e, "NodePorts")]
+    if not ours:
+        return []
+    holders: dict[tuple[str, int, str], set[str]] = {}
+    of_any: dict[tuple[str, int], set[str]] = {}
+    for entry in entries:
+        for protocol, address, number in entry.pod.shape.host_ports:
+            holders.setdefault((protocol, number, address), set()).add(entry.pod.uid)
+            of_any.setdefault((protocol, number), set()).add(entry.pod.uid)
+    found = []
+    for entry in ours:
+        for port in entry.pod.shape.host_ports:
+            protocol, address, number = port
+            if address == EVERY_ADDRESS:
+                others = [of_any[protocol, number]]
+            else:
+                among = (address, EVERY_ADDRESS)
+                others = [holders.get((protocol, number, one), set()) for one in among]
+            if any(len(uids) > (entry.pod.uid in uids) for uids in others):
+                found.append(port)
+    return found
 
 
 def _checked(entry: PodEntry) -> set[str]:

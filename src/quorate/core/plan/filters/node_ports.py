@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quorate.core.model import PodShape
+from quorate.core.model import EVERY_ADDRESS, HostPort
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
 from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PodClass
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from quorate.core.plan.room import Room
 
 REFUSAL = Refusal("node(s) didn't have free ports for the requested pod ports", resolvable=True)
+_LOOKS_PER_STEP = 200
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -29,18 +31,67 @@ def taken(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mask:
 
     Those placed now are included.
     """
-    mask = np.zeros(len(room.free), np.bool_)
+    mask, looks = np.zeros(len(room.free), np.bool_), 0
     for port in pod_class.shape.host_ports:
         if rows is None:
-            mask[room.snapshot.rows_with_port(port)] = True
+            there = room.snapshot.rows_with_port(port)
+            mask[there] = True
+            looks += len(there)
         else:
             mask[[row for row in rows.tolist() if room.snapshot.has_port(row, port)]] = True
-    for other, where in room.ports_taken:
-        if conflict(pod_class.shape, other.shape):
-            mask[where] = True
+    for where in room.ports.holding(pod_class.shape.host_ports):
+        mask[where] = True
+    room.ports.count(looks // _LOOKS_PER_STEP)
     return mask if rows is None else mask[rows]
 
 
-def conflict(shape: PodShape, other: PodShape) -> bool:
-    """Whether two pods of these shapes cannot be on one node because of their host ports."""
-    return any(mine.conflicts(yours) for mine in shape.host_ports for yours in other.host_ports)
+def apart(wanted: Sequence[Sequence[HostPort]]) -> list[int]:
+    """Return for each of these pods' ports a mask: bit i, if pod i cannot be on a node with it.
+
+    Looks each port up among those of all pods: no two pods are compared.
+    """
+    at: dict[tuple[str, int], int] = {}
+    exactly: dict[tuple[str, str, int], int] = {}
+    for index, ports in enumerate(wanted):
+        for protocol, ip, port in ports:
+            at[protocol, port] = at.get((protocol, port), 0) | 1 << index
+            exactly[protocol, ip, port] = exactly.get((protocol, ip, port), 0) | 1 << index
+    found = []
+    for ports in wanted:
+        mask = 0
+        for protocol, ip, port in ports:
+            if ip == EVERY_ADDRESS:
+                mask |= at[protocol, port]
+            else:
+                mask |= exactly[protocol, ip, port]
+                mask |= exactly.get((protocol, EVERY_ADDRESS, port), 0)
+        found.append(mask)
+    return found
+
+
+class PortsThere:
+    """The host ports that are taken on one node.
+
+    As kube-scheduler's it is a set: a port that is held twice is free when one of its pods goes.
+    """
+
+    def __init__(self) -> None:
+        self._addresses: dict[tuple[str, int], set[str]] = {}
+
+    def add(self, ports: Iterable[HostPort]) -> None:
+        """Take ports."""
+        for protocol, ip, port in ports:
+            self._addresses.setdefault((protocol, port), set()).add(ip)
+
+    def remove(self, ports: Iterable[HostPort]) -> None:
+        """Give ports back."""
+        for protocol, ip, port in ports:
+            self._addresses.get((protocol, port), set()).discard(ip)
+
+    def conflict(self, wanted: Iterable[HostPort]) -> bool:
+        """Whether one of the wanted ports is taken."""
+        for protocol, ip, port in wanted:
+            there = self._addresses.get((protocol, port))
+            if there and (ip == EVERY_ADDRESS or ip in there or EVERY_ADDRESS in there):
+                return True
+        return False
