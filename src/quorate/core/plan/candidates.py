@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from quorate.core import policy
 from quorate.core.model import SelectorTerm
 from quorate.core.model.storage import Volume
 from quorate.core.plan.reach import Reach
@@ -21,11 +22,9 @@ Group = tuple[list[int], Ints]
 Starts = dict[tuple[int, int], int]
 """How many volumes of a group are known to be given away, by ``Candidates`` and group."""
 
-_FLAT_MAX = 1_000_000
-"""So many pairs of volume and node are looked at all at once; of more, group by group."""
-_FLAT_PER_ROW_MAX = 4
-"""And not where groups have more volumes than this: most of them do not matter to one claim."""
 _PAIRS_PER_STEP = 1_500
+_GROUPS_PER_STEP = 40
+_PAIRS_PER_LOOK = 10
 
 
 class Candidates:
@@ -38,18 +37,18 @@ class Candidates:
         self.numbers = frozenset(number for numbers, _ in groups for number in numbers)
         self.is_local = all(len(rows) == 1 for _, rows in groups)
         """Whether each of them is for one node: then pods on other nodes do not take it away."""
-        self.steps = len(order) // 10 + sum(len(rows) for _, rows in groups) // _PAIRS_PER_STEP
+        pairs = sum(len(rows) for _, rows in groups)
+        each = 0 if self._flat is not None else len(groups) // 8 + len(order) // 100
+        self.steps = each + pairs // _PAIRS_PER_STEP
         """What one look at all nodes costs, in steps."""
-        self._at_row: dict[int, list[int]] = {}
-        self._wide = [index for index, (_, rows) in enumerate(groups) if len(rows) > 1]
-        for index, (_, rows) in enumerate(groups):
-            if len(rows) == 1:
-                self._at_row.setdefault(int(rows[0]), []).append(index)
-        self._reaching: dict[int, list[int]] = {}
+        self.steps_to_make = len(order) // 12 + pairs // 500
+        self._at_rows: tuple[Ints, list[int]] | None = None
+        self._looks = 0
 
     def _flatten(self, groups: list[Group]) -> tuple[Ints, Ints] | None:
         pairs_all = sum(len(numbers) * len(rows) for numbers, rows in groups)
-        if pairs_all > min(_FLAT_MAX, _FLAT_PER_ROW_MAX * sum(len(rows) for _, rows in groups)):
+        per_node = policy.VOLUMES_PER_NODE_FLAT_MAX * sum(len(rows) for _, rows in groups)
+        if pairs_all > min(policy.VOLUME_PAIRS_FLAT_MAX, per_node):
             return None
         pairs = [(number, rows) for numbers, rows in groups for number in numbers]
         return self._joined(pairs)
@@ -98,7 +97,9 @@ class Candidates:
         ``starts`` is kept from call to call, while ``taken`` only grows.
         """
         best, rank = -1, len(self._order)
-        for index in self._groups_at(row):
+        groups = self._groups_at(row)
+        self._looks += 1 + len(groups)
+        for index in groups:
             numbers = self._groups[index][0]
             first = starts.get((id(self), index), 0)
             while first < len(numbers) and numbers[first] in taken:
@@ -111,16 +112,27 @@ class Candidates:
         return best
 
     def _groups_at(self, row: int) -> list[int]:
-        found = self._reaching.get(row)
-        if found is None:
-            found = list(self._at_row.get(row, ()))
-            for index in self._wide:
-                reached = self._groups[index][1]
-                place = int(np.searchsorted(reached, row))
-                if place < len(reached) and reached[place] == row:
-                    found.append(index)
-            self._reaching[row] = found
+        """Return the groups that reach the row. Those of all rows are sorted by row at once."""
+        if self._at_rows is None:
+            all_rows = [rows for _, rows in self._groups] or [np.zeros(0, np.int64)]
+            rows = np.concatenate(all_rows)
+            groups = np.repeat(np.arange(len(all_rows)), [len(some) for some in all_rows])
+            n = int(rows.max(initial=-1)) + 1
+            # Sorting 16 bits takes an eighth of the time of sorting 64.
+            order = np.argsort(rows.astype(np.uint16) if n <= 2**16 else rows, kind="stable")
+            starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+            self._at_rows = groups[order], starts.tolist()
+            self._looks += len(rows) // _PAIRS_PER_LOOK
+        groups_in_order, starts_at = self._at_rows
+        if row + 1 >= len(starts_at):
+            return []
+        found: list[int] = groups_in_order[starts_at[row] : starts_at[row + 1]].tolist()
         return found
+
+    def take_steps(self) -> int:
+        """Return and forget how many steps ``pick_at`` has done."""
+        steps, self._looks = divmod(self._looks, _GROUPS_PER_STEP)
+        return steps
 
     def free_at(self, n: int, taken: Collection[int]) -> Ints:
         """Return int64[n]: how many volumes that are not given away the node reaches."""

@@ -206,7 +206,9 @@ class ClaimChoices:
             if is_shared and self._decide(row, parts, numbers):
                 parts = [self._part(want) for want in wants.unbound]
         self._taken = frozenset(taken)
+        looked = {part.candidates for part in parts if part.candidates is not None}
         self._count(1 + len(found) * len(parts) // _PODS_PER_STEP)
+        self._count(sum(candidates.take_steps() for candidates in looked))
         return found
 
     def _numbers_at(
@@ -289,7 +291,8 @@ class ClaimChoices:
             self._lasting.candidates[want] = found
             self._lasting.names = list(self._lasting.numbers)
             in_class = self._reach.snapshot.storage.index.volumes_in.get(want.storage_class, ())
-            self._count(1 + (0 if want.kept else len(in_class) // 10))
+            looked = 0 if want.kept else len(in_class) // 10
+            self._count(1 + looked + found.steps_to_make + self._reach.take_steps())
         return found
 
     def _count(self, steps: int) -> None:

@@ -20,6 +20,8 @@ Codes = npt.NDArray[np.int8]
 OK, NO_VOLUME, NO_SPACE = 0, 1, 2
 """Verdicts on unbound claims: as kube-scheduler's BindConflict and NotEnoughSpace."""
 _CAPACITIES_PER_STEP = 4
+_WORK_PER_STEP = 15
+_NODES_OF_WORK = 200
 
 
 class Reach:
@@ -29,11 +31,13 @@ class Reach:
         self.snapshot = snapshot
         self._affinities: dict[tuple[SelectorTerm, ...], Mask] = {}
         self._zones: dict[tuple[Topology, ...], Mask] = {}
-        self._by_label: dict[str, tuple[Ints, Ints]] = {}
-        """Rows in the order of their codes of a label, and these codes."""
+        self._by_label: dict[str, tuple[Ints, list[int]]] = {}
+        """Rows in the order of their codes of a label, and where those of each code begin."""
         self._provisions: dict[tuple[str, int | None], Codes] = {}
         self._space: dict[str, Ints] = {}
         self._steps = 0
+        self._work = 0
+        """What is less than a step, in about microseconds."""
 
     def affinity(self, terms: tuple[SelectorTerm, ...]) -> Mask:
         """Return bool[n]: nodes that match a volume's node affinity."""
@@ -42,13 +46,16 @@ class Reach:
             found = np.zeros(len(self.snapshot), np.bool_)
             for term in terms:
                 found |= node_affinity.matches_term(term, self.snapshot)
+                parts = len(term.expressions) + len(term.fields)
+                self._work += (1 + parts) * len(found) // _NODES_OF_WORK + 10
             self._affinities[terms] = found
         return found
 
     def rows_of(self, terms: tuple[SelectorTerm, ...] | None) -> Ints:
         """Return the rows of the nodes that match a volume's node affinity (None: of all), sorted.
 
-        Local volumes name their one node: that is looked up, not searched for.
+        Volumes that name their nodes, or zones, by one label: these are looked up, not searched
+        for.
         """
         alive = self.snapshot.alive
         if terms is None:
@@ -56,19 +63,26 @@ class Reach:
         if len(terms) != 1 or len(terms[0].expressions) != 1 or terms[0].fields:
             return np.flatnonzero(self.affinity(terms) & alive)
         [one] = terms[0].expressions
-        if one.operator != "In" or len(one.values) != 1:
+        if one.operator != "In":
             return np.flatnonzero(self.affinity(terms) & alive)
         column = self.snapshot.label(one.key)
-        code = column.code_of.get(one.values[0])
-        if code is None:
-            return np.zeros(0, np.int64)
-        found = self._by_label.get(one.key)
+        codes = {column.code_of[value] for value in one.values if value in column.code_of}
+        self._work += 8 + len(one.values) // 2
+        order, starts = self._sorted_by(one.key)
+        found = [order[starts[code] : starts[code + 1]] for code in codes]
+        if len(found) == 1:
+            return found[0]
+        return np.sort(np.concatenate([*found, order[:0]]))
+
+    def _sorted_by(self, key: str) -> tuple[Ints, list[int]]:
+        found = self._by_label.get(key)
         if found is None:
+            alive, column = self.snapshot.alive, self.snapshot.label(key)
             codes = np.where(alive, column.codes[: len(alive)], -1)
             order = np.argsort(codes, kind="stable")
-            found = self._by_label[one.key] = order, codes[order]
-        order, ordered = found
-        return order[np.searchsorted(ordered, code) : np.searchsorted(ordered, code, "right")]
+            starts = np.searchsorted(codes[order], np.arange(len(column.values) + 1)).tolist()
+            found = self._by_label[key] = order, starts
+        return found
 
     def in_zone(self, topologies: tuple[Topology, ...]) -> Mask:
         """Return bool[n]: nodes in the zones of bound volumes, and those that are in no zone."""
@@ -136,8 +150,9 @@ class Reach:
         return found
 
     def take_steps(self) -> int:
-        """Return and forget how many steps were done to find out where space is published."""
-        steps, self._steps = self._steps, 0
+        """Return and forget how many steps were done."""
+        more, self._work = divmod(self._work, _WORK_PER_STEP)
+        steps, self._steps = self._steps + more, 0
         return steps
 
     def _in_topology(self, term: tuple[tuple[str, tuple[str, ...]], ...]) -> Mask:
