@@ -22,6 +22,10 @@ from quorate.core.state.arrays import Mask
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 
+_PODS_PER_STEP = 6
+_CLASSES_PER_STEP = 2
+_LOOKS_PER_STEP = 10
+
 
 def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster) -> Room:
     """Return the room that is left beside nominated pods, for a gang: one room for all its pods.
@@ -36,14 +40,32 @@ def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster:
         pod_class.shape.affinity or any(one.hard for one in pod_class.spread)
         for pod_class in pod_classes
     )
+    taken = _by_class(promised, cluster)
+    for pod_class, on in taken:
+        rows, pods = np.array(list(on), np.int64), np.array(list(on.values()), np.int64)
+        (left.withhold_at if attracted else left.take_at)(pod_class, rows, pods)
+    pods_all = sum(map(len, promised.values()))
+    room.take_steps(len(taken) // _CLASSES_PER_STEP + pods_all // _PODS_PER_STEP)
+    return left
+
+
+def _by_class(promised: Promised, cluster: Cluster) -> list[tuple[PodClass, dict[int, int]]]:
+    """Return for each class how many nominated pods of it are on which row.
+
+    Those that choose volumes or devices come one by one, in their order: the first has the choice.
+    """
+    found: dict[int, tuple[PodClass, dict[int, int]]] = {}
+    choosing: list[tuple[PodClass, dict[int, int]]] = []
     for row, entries in promised.items():
-        pods = np.zeros(len(room.free), np.int64)
-        pods[row] = 1
         for entry in entries:
             matched = cluster.neighbours.matched(entry.label_set)
             pod_class = cluster.classes.matching(entry.pod_class, matched)
-            (left.withhold if attracted else left.take)(pod_class, pods)
-    return left
+            if pod_class.wants is not None or pod_class.ask is not None:
+                choosing.append((pod_class, {row: 1}))
+                continue
+            _, on = found.setdefault(pod_class.id, (pod_class, {}))
+            on[row] = on.get(row, 0) + 1
+    return [*found.values(), *choosing]
 
 
 @dataclass(slots=True)
@@ -105,9 +127,9 @@ def _yield_to(
     room: Room,
     cluster: Cluster,
 ) -> None:
-    for row, entries in promised.items():
-        if not allowed[row]:
-            continue
+    asked = [(row, entries) for row, entries in promised.items() if allowed[row]]
+    room.take_steps(len(promised) // _LOOKS_PER_STEP + 2 * len(asked) // 3)
+    for row, entries in asked:
         refused = Trial(pod_class, row, room, cluster, seen.rules, entries).refused()
         if refused is not None:
             seen.feasible[row] = False

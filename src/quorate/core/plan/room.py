@@ -85,6 +85,11 @@ class Room:
         other._taking = self._taking.copy() if self._taking is not None else None
         return other
 
+    def take_steps(self, count: int) -> None:
+        """Count work against the budget of the turn, if there is one."""
+        if self._steps is not None:
+            self._steps.take(count)
+
     def mask(self, pod_class: PodClass) -> Mask:
         """Return bool[n]: nodes that pass the attribute rules for the class."""
         return self.masks.of(pod_class, self)
@@ -195,7 +200,11 @@ class Room:
     def withhold(self, pod_class: PodClass, pods: Ints) -> None:
         """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
         rows = np.flatnonzero(pods)
-        self._take_amounts(pod_class, rows, pods[rows])
+        self.withhold_at(pod_class, rows, pods[rows])
+
+    def withhold_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Withhold on these rows (each once): ``pods`` is int64[len(rows)]."""
+        self._take_amounts(pod_class, rows, pods)
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         self._in_sum = None

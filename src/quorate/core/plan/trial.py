@@ -58,9 +58,9 @@ class Trial:
         self._counted = [name for name in RULES if name in applied and name not in BY_NODE]
         self._checks_fit = "NodeResourcesFit" in applied
         self._room = room.what_if() if self._counted else room
-        self._volumes = MovedVolumes(room.snapshot.storage, row)
+        self._volumes: MovedVolumes | None = None
         if self._counted:
-            self._room.volumes.moved = self._volumes
+            self._volumes = self._room.volumes.moved = MovedVolumes(room.snapshot.storage, row)
         self._concerns = cluster.neighbours.concerns(pod_class) if self._counted else frozenset()
         self._is_stale = True
         """Whether what rules count may differ from when they last let the pod in."""
@@ -84,7 +84,7 @@ class Trial:
         for column, amount in entry.pod_class.demands:
             self._free[column] -= pods * amount
         (self._ports.add if pods > 0 else self._ports.remove)(entry.pod.shape.host_ports)
-        if self._counted:
+        if self._volumes is not None:
             self._is_stale |= self._volumes.shift(entry.pod.uid, pods)
             self._shift_counts(entry, pods)
 

@@ -43,7 +43,9 @@ class Nominations:
 
     def has(self, gang: GangEntry) -> bool:
         """Whether a member of the gang is nominated."""
-        return any(e.gang is gang for there in self._by_node.values() for e in there.values())
+        if len(gang.members) <= len(self._node_of):
+            return any(uid in self._node_of for uid in gang.members)
+        return any(uid in gang.members for uid in self._node_of)
 
     def add(self, entry: PodEntry, node: str) -> None:
         """Count a waiting pod at the node of its nomination, if it has one."""

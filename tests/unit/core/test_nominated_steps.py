@@ -1,0 +1,154 @@
+"""What nominated pods cost those that yield to them: counted, and class by class."""
+
+import random
+
+import numpy as np
+import pytest
+
+from quorate.core import planning, policy
+from quorate.core.model import HostPort
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.plan.nominated import beside
+from quorate.core.plan.promises import Promises
+from quorate.core.plan.room import Room
+from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.state.neighbours import Column, Key
+from quorate.core.steps import Steps
+from tests.property.seeds import SEED
+from tests.unit.core.terms import apart, pods
+from tests.unit.core.world import World, binds_of, key
+
+NODES = 4
+KUBE = "kube"
+
+
+def world():
+    w = World(scheduler_names=("quorate", KUBE), profiles=((KUBE, KUBE_SCHEDULER),))
+    for index in range(NODES):
+        w.node(f"n{index}", cpu=8, labels={"host": f"n{index}"})
+    return w
+
+
+def nominate(w, name, node, **more):
+    """Add a pod that waits for its victim on the node to be gone."""
+    w.pod(name, scheduler=KUBE, priority=1000, nominated=node, **more)
+
+
+def one_by_one(room, promised, w, *, attracted):
+    """Take the room of one nominated pod after the other."""
+    left = room.copy()
+    for row, entries in promised.items():
+        each = np.zeros(len(room.free), np.int64)
+        each[row] = 1
+        for entry in entries:
+            matched = w.cluster.neighbours.matched(entry.label_set)
+            pod_class = w.cluster.classes.matching(entry.pod_class, matched)
+            (left.withhold if attracted else left.take)(pod_class, each)
+    return left
+
+
+@pytest.mark.parametrize("attracted", [False, True])
+@pytest.mark.parametrize("number", range(15))
+def test_class_by_class_takes_what_pod_by_pod_does(number, attracted):
+    chance, w = random.Random(f"{SEED} {number}"), world()
+    shapes = (
+        {},
+        apart(pods(app="x"), by="host"),
+        {"host_ports": (HostPort("TCP", "0.0.0.0", 80),)},
+    )
+    for index in range(chance.randrange(1, 12)):
+        nominate(
+            w,
+            f"p{index}",
+            f"n{chance.randrange(NODES)}",
+            cpu=chance.choice([1, 2]),
+            labels={"app": chance.choice("xy")},
+            shape=chance.choice(shapes),
+        )
+    by_pull = {"affinity": apart(pods(app="x"), by="host")["anti_affinity"]} if attracted else {}
+    w.gang("job", 2, labels={"app": "x"}, shape={**apart(pods(app="x"), by="host"), **by_pull})
+    promised = Promises.of(w.cluster).to_others(0)
+    classes = [entry.pod_class for entry in w.cluster.gangs[key("job")].members.values()]
+    room = Room(w.cluster.snapshot(), AttributeMasks())
+    left = beside(room, promised, classes, w.cluster)
+    plain = one_by_one(room, promised, w, attracted=attracted)
+    assert left.free.tolist() == plain.free.tolist()
+    assert left.scored.tolist() == plain.scored.tolist()
+    selectors = {one for c in classes for one in w.cluster.neighbours.concerns(c)}
+    for selector in selectors:
+        one = Key(Column.PODS, selector)
+        assert left.counts(one).tolist() == plain.counts(one).tolist()
+    for row in range(NODES):
+        assert left.ports.on(row) == plain.ports.on(row)
+
+
+def test_alike_nominated_pods_are_taken_all_at_once(monkeypatch):
+    w, taken, take_at = world(), [], Room.take_at
+    for index in range(12):
+        nominate(w, f"p{index}", f"n{index % NODES}")
+    w.gang("job", 1)
+    promised = Promises.of(w.cluster).to_others(0)
+    room = Room(w.cluster.snapshot(), AttributeMasks())
+
+    def note(self, pod_class, rows, some):
+        taken.append(dict(zip(rows.tolist(), some.tolist(), strict=True)))
+        take_at(self, pod_class, rows, some)
+
+    monkeypatch.setattr(Room, "take_at", note)
+    beside(room, promised, [], w.cluster)
+    assert taken == [dict.fromkeys(range(NODES), 12 // NODES)]
+
+
+@pytest.mark.parametrize("kind", ["single", "gang"])
+def test_steps_are_taken_for_those_that_are_yielded_to(kind, monkeypatch):
+    turns = []
+
+    def steps(left):
+        turns.append(Steps(left))
+        return turns[-1]
+
+    monkeypatch.setattr(planning, "Steps", steps)
+    taken = []
+    for nominated in (False, True):
+        w = World(scheduler_names=("quorate", KUBE), profiles=((KUBE, KUBE_SCHEDULER),))
+        for index in range(61):
+            w.node(f"n{index}", cpu=8, labels={"host": f"n{index}"})
+        for index in range(60 if nominated else 0):
+            w.running(f"v{index}", f"n{index}", cpu=4, terminating=True, preempted=True)
+            nominate(w, f"p{index}", f"n{index}", cpu=6)
+        for _ in range(10):
+            w.decide()
+        turns.clear()
+        if kind == "single":
+            w.pod("late", scheduler=KUBE)
+        else:
+            w.gang("late", 2)
+        assert {bind.node for bind in binds_of(w.decide())} == {"n60" if nominated else "n0"}
+        taken.append(sum(one.taken for one in turns))
+    assert taken[1] >= taken[0] + 60 // 10
+
+
+def test_a_turn_ends_when_those_that_yield_have_used_its_steps(monkeypatch):
+    w = world()
+    for index in range(12):
+        nominate(w, f"p{index}", f"n{index % NODES}", cpu=8)
+    w.decide()
+    for index in range(6):
+        w.pod(f"late{index}", scheduler=KUBE)
+    monkeypatch.setattr(policy, "TURN_STEPS_MAX", 3)
+    plan = w.decide()
+    assert plan.wake_at_s == w.now_s
+    assert 0 < len(plan.touched) < 6
+
+
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_a_gang_has_a_nominated_member_or_not(members):
+    w = world()
+    for index in range(2):
+        nominate(w, f"p{index}", "n0")
+    nominated = w.cluster.precedence.nominated
+    which = w.gang("job", members)
+    assert not nominated.has(w.cluster.gangs[which])
+    w.edit("job-0", nominated="n1")
+    assert nominated.has(w.cluster.gangs[which]) == (nominated.node_of("uid-job-0") == "n1")
+    assert sum(nominated.has(gang) for gang in w.cluster.gangs.values()) >= 2
