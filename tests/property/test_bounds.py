@@ -72,6 +72,8 @@ TESTED = {
     "test_of_so_many_variants_the_longest_unused_goes",
     "MASKS_KEPT_BYTES_MAX": CORE + "test_masks.py::"
     "test_of_so_many_bytes_the_longest_unused_mask_goes",
+    "TOTALS_CELLS_MAX": CORE + "test_singles.py::"
+    "test_so_many_classes_are_remembered_and_the_oldest_is_forgotten",
     "MASK_ENTRY_BYTES": CORE + "test_masks.py::test_of_so_many_bytes_the_longest_unused_mask_goes",
     "LOG_KEPT_MAX": CORE + "test_masks.py::test_a_log_that_forgot_means_that_all_nodes_are_asked",
     "SEARCHED_PODS_MAX": "tests/property/test_large.py::test_a_large_world_breaks_no_promise",
@@ -110,11 +112,13 @@ TESTED = {
     "DEVICE_OUTCOMES_MAX": SIZES + "test_outcomes_go_ask_by_ask",
     "DEVICE_KINDS_SPARE_MIN": SIZES + "test_kinds_that_somebody_looks_up_stay_valid",
     "DEVICE_STALE_NODES_MAX": SIZES + "test_many_stale_nodes_are_remembered_as_all",
+    "DEVICE_REFUSALS_MAX": DEVICES + "test_so_many_reasons_why_nodes_get_no_devices_are_told_apart",
     "DEVICE_LATE_CLAIMS_PER_TURN_MAX": DEVICES
     + "test_so_many_claims_are_given_up_in_one_turn_for_being_late",
     "CEL_TEXT_MAX": CEL + "test_bounds_hold_below_at_and_above",
     "CEL_TOKENS_MAX": CEL + "test_bounds_hold_below_at_and_above",
     "CEL_DEPTH_MAX": CEL + "test_bounds_hold_below_at_and_above",
+    "CEL_NAMES_MAX": CEL + "test_of_so_many_names_it_is_remembered_whether_they_are_looked_at",
     "CEL_LIST_MAX": CEL + "test_bounds_hold_below_at_and_above",
     "CEL_COST_MAX": CEL + "test_the_cost_of_an_expression_is_bounded_exactly",
     "CEL_COST_PER_STEP": IN_WORLDS,

@@ -81,6 +81,9 @@ CLASS_VARIANTS_KEPT_MAX = 16_384
 MASKS_KEPT_BYTES_MAX = 128 * 2**20
 """So much of what rules and scores say of nodes is kept from decision to decision: at 5,000 nodes
 that is 22,000 different selectors, at 50,000 2,600."""
+TOTALS_CELLS_MAX = 2_000_000
+"""So many totals of pods that are placed one by one, of all nodes and classes together, are
+remembered (``plan.single``); at 5,000 nodes that is 400 classes."""
 MASK_ENTRY_BYTES = 1_000
 """So many bytes each of them counts for besides its arrays."""
 LOG_KEPT_MAX = 20_000
@@ -172,6 +175,9 @@ DEVICE_KINDS_SPARE_MIN = 1_000
 """Kinds of nodes without a node that are kept at least; at most as many as there are with one."""
 DEVICE_STALE_NODES_MAX = 10_000
 """Nodes with other slices that are remembered one by one until somebody asks for devices."""
+DEVICE_REFUSALS_MAX = 127
+"""Reasons why nodes do not get devices that are told apart for one pod: each is an int8. The last
+stands for all further ones."""
 DEVICE_LATE_CLAIMS_PER_TURN_MAX = 1_000
 """Claims whose devices are given up in one turn because they were not ready in time."""
 
@@ -187,6 +193,8 @@ CEL_COST_MAX = 500_000
 """What one evaluation may cost at most, in tenths of a microsecond, estimated from its text."""
 CEL_COST_PER_STEP = 150
 """So much cost is one step."""
+CEL_NAMES_MAX = 1_000
+"""Names of attributes of devices of which an expression remembers whether it looks at them."""
 CEL_LIST_MAX = 1_000
 """Elements of a list that ``lists.range`` makes."""
 CEL_PROGRAMS_TEXT_MAX = 2**20

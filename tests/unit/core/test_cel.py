@@ -279,3 +279,16 @@ def test_the_base_install_has_the_library():
     """A scheduler has to know selectors, whatever extras it was installed with."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert [one for one in project["dependencies"] if one.startswith("common-expression-language")]
+
+
+@pytest.mark.parametrize(("bound", "remembered"), [(0, 0), (2, 2), (3, 3), (4, 3)])
+def test_of_so_many_names_it_is_remembered_whether_they_are_looked_at(
+    bound, remembered, monkeypatch
+):
+    monkeypatch.setattr(policy, "CEL_NAMES_MAX", bound)
+    expressions, expression = Expressions(), f"{A}.cores > 4"
+    for cores, expected in ((5, True), (3, False), (5, True)):
+        attributes = (attribute("cores", cores), attribute("kind", "x"), attribute("uuid", "u"))
+        traits = SharedTraits(DeviceTraits("dra.example.com", attributes, ()))
+        assert expressions.matches(expression, traits) is expected
+    assert len(expressions._known[expression]._looks_at) == remembered

@@ -11,6 +11,8 @@ from quorate.core.model import Pod, PodShape
 from quorate.core.model.devices import ContainerDevices, PodClaim
 from quorate.core.plan.devices.allocator import Search
 from quorate.core.plan.devices.cel_programs import Broken
+from quorate.core.plan.devices.taking import Taking
+from quorate.core.plan.filters import dynamic_resources
 from quorate.core.reasons import Reason
 from tests.unit.core.devices import choice, claim, device, first_of, gpu_class, on, request, spec
 from tests.unit.core.test_device_allocator import Nodes2
@@ -203,3 +205,15 @@ def test_when_claims_are_due_follows_what_is_said_of_them():
     assert len(devices._due) < 50
     devices.pass_time(100.0 + 99 % 7)
     assert not devices.claims[TEAM, "c"].binding_failed, "it is in time until its time is over"
+
+
+@pytest.mark.parametrize(("bound", "told_apart"), [(5, 1), (6, 2), (7, 2)])
+def test_so_many_reasons_why_nodes_get_no_devices_are_told_apart(bound, told_apart, monkeypatch):
+    monkeypatch.setattr(policy, "DEVICE_REFUSALS_MAX", bound)
+    w = Nodes2(on("n0", device("d0")), on("n1", device("d1")))
+    pod_class, room = w.ask(spec(request()))
+    broken = [Broken("no such key: a"), Broken("no such key: b")]
+    monkeypatch.setattr(Taking, "found", lambda *_: (np.array([0, 1]), broken))
+    verdict = dynamic_resources.judge(pod_class, room)
+    texts = [verdict.refusals[code - 1].message for code in verdict.codes.tolist()]
+    assert texts == [broken[0], broken[told_apart - 1]]

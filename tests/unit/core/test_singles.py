@@ -6,6 +6,7 @@ The property of that name plays at random; these are the cases that it meets too
 import pytest
 from msgspec.structs import replace
 
+from quorate.core import policy
 from quorate.core.changes import NodeChanged
 from quorate.core.model import PreferredTerm, Requirement, SelectorTerm
 from quorate.core.plan.single import Singles
@@ -72,11 +73,13 @@ def pulled(node, image):
     return replace(node, images=(((image,), 900 << 20),))
 
 
-def test_so_many_classes_are_remembered_and_the_oldest_is_forgotten(monkeypatch):
-    monkeypatch.setattr("quorate.core.plan.single._CELLS_MAX", 4)
+@pytest.mark.parametrize(("bound", "kept"), [(3, 3), (4, 4), (5, 5), (6, 6), (7, 6), (0, 1)])
+def test_so_many_classes_are_remembered_and_the_oldest_is_forgotten(bound, kept, monkeypatch):
+    monkeypatch.setattr(policy, "TOTALS_CELLS_MAX", bound)
     w = world()
     w.node("n0", cpu=64)
     for cpu in range(1, 7):
         placed(w, f"pod-{cpu}", cpu=cpu)
-    kept: Singles = w.scheduler.planner._singles
-    assert [dict(one.shape.requests)["cpu"] for one in kept._totals] == [3000, 4000, 5000, 6000]
+    singles: Singles = w.scheduler.planner._singles
+    newest = [cpu * 1000 for cpu in range(7 - kept, 7)]
+    assert [dict(one.shape.requests)["cpu"] for one in singles._totals] == newest

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from quorate.core import policy
 from quorate.core.plan.filters import fits_alone, fits_on, open_to
 from quorate.core.plan.nominated import look
 from quorate.core.plan.promises import Promises
@@ -28,8 +29,6 @@ from quorate.core.state.gangs import PodEntry
 
 _NOWHERE = -1
 _ROWS_FEW = 10
-_CELLS_MAX = 2_000_000
-"""So many nodes of all classes together are remembered; at 5,000 nodes that is 400 classes."""
 
 
 @dataclass(slots=True)
@@ -130,8 +129,8 @@ class Singles:
         return kept
 
     def _remember(self, pod_class: PodClass, kept: _Totals) -> None:
-        self._totals[pod_class] = kept
-        while len(self._totals) > 1 and len(self._totals) * len(kept.total) > _CELLS_MAX:
+        self._totals[pod_class], most = kept, policy.TOTALS_CELLS_MAX
+        while len(self._totals) > 1 and len(self._totals) * len(kept.total) > most:
             del self._totals[next(iter(self._totals))]
 
 

@@ -13,7 +13,6 @@ from quorate.core.plan.devices.cel_programs import Broken, Library, Program
 from quorate.core.state.pools import SharedTraits
 from quorate.core.steps import Steps
 
-_NAMES_MAX = 1_000
 _Part = tuple[object, ...]
 """What an expression looks at of a device."""
 
@@ -126,6 +125,6 @@ class _Known:
         found = self._looks_at.get(name)
         if found is None:
             found = not self._names_only or name.rpartition("/")[2] in self._expression
-            if len(self._looks_at) < _NAMES_MAX:
+            if len(self._looks_at) < policy.CEL_NAMES_MAX:
                 self._looks_at[name] = found
         return found

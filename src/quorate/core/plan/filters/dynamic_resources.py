@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quorate.core import policy
 from quorate.core.model import SelectorTerm
 from quorate.core.plan.devices.cel_programs import Broken
 from quorate.core.plan.filters.node_affinity import matches_term
@@ -27,7 +28,6 @@ NOT_AVAILABLE = Refusal("resourceclaim not available on the node", resolvable=Fa
 LEFT_OVER = Refusal("cannot schedule extended resource claim", resolvable=False)
 NOT_LISTED = Refusal("cannot fit resource", resolvable=False)
 _REFUSALS = (CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED)
-_CODES_MAX = 127
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -65,9 +65,9 @@ def _codes(
             code_of.append(refusals[CANNOT_ALLOCATE])
         elif isinstance(outcome, Broken):
             refusal = Refusal(str(outcome), resolvable=False)
-            if len(refusals) < _CODES_MAX:
+            if len(refusals) < policy.DEVICE_REFUSALS_MAX:
                 refusals.setdefault(refusal, len(refusals) + 1)
-            code_of.append(refusals.get(refusal, _CODES_MAX))
+            code_of.append(refusals.get(refusal, len(refusals)))
         else:
             code_of.append(0)
     failed = np.array(code_of, np.int8)[index]

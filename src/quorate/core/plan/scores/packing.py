@@ -13,8 +13,6 @@ import numpy.typing as npt
 from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, PodClass
 
-WEIGHT = 1
-
 Scores = npt.NDArray[np.float64]
 
 
