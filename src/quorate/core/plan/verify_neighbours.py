@@ -152,7 +152,9 @@ class _Rules(NamedTuple):
     affinity: tuple[Book, ...]
     is_own_kind: bool
     """Whether they match all their affinity terms."""
+    hard: _Spreads
     spread: tuple[tuple[SpreadBook, bool], ...]
+    """For each of ``hard``."""
 
 
 class _World:
@@ -223,6 +225,7 @@ class _World:
             tuple(ledger.near(one.selector, one.topology_key) for one in apart),
             tuple(affinity),
             is_own_kind,
+            hard,
             tuple(
                 (self._spread(one, shape, hard), ledger.selects(one.selector, label_set))
                 for one in hard
@@ -257,19 +260,34 @@ class _World:
         place = {
             number: n for n, number in enumerate(dict.fromkeys(e.pod_class.id for e in placed))
         }
-        kinds = {(e.pod.shape, self.hard(e)) for e in placed}
-        spreads = dict.fromkeys(one for e in placed for one in self.hard(e))
-        for one in islice(spreads, policy.ORDER_SPREADS_MAX):
-            books = [self._spread(one, shape, hard) for shape, hard in kinds if one in hard]
-            ordinal: Counter[str] = Counter()
+        books = self._books_by_constraint(placed)
+        for one in islice(books, policy.ORDER_SPREADS_MAX):
+            domain_of = {
+                entry.pod.uid: self._ledger.labels(entry.node).get(one.topology_key, "")
+                for entry in placed
+            }
+            most, domains = Counter[str](), set(domain_of.values())
+            for book in books[one]:
+                for domain in book.pods.keys() & domains:
+                    most[domain] = max(most[domain], book.pods[domain])
             levels: dict[str, int] = {}
             for entry in placed:
-                domain = self._ledger.labels(entry.node).get(one.topology_key, "")
-                ordinal[domain] += 1
-                before = max(book.pods[domain] for book in books)
-                levels[entry.pod.uid] = before + ordinal[domain]
+                domain = domain_of[entry.pod.uid]
+                most[domain] += 1
+                levels[entry.pod.uid] = most[domain]
             placed = sorted(placed, key=lambda entry: levels[entry.pod.uid])
         return sorted(placed, key=lambda entry: place[entry.pod_class.id])
+
+    def _books_by_constraint(
+        self, placed: list[PodEntry]
+    ) -> dict[SpreadConstraint, dict[SpreadBook, None]]:
+        """Return what counts for each hard constraint, each book once: shapes share them."""
+        found: dict[SpreadConstraint, dict[SpreadBook, None]] = {}
+        rules = {id(one): one for one in map(self._rules_of, placed)}
+        for one in rules.values():
+            for constraint, (book, _) in zip(one.hard, one.spread, strict=True):
+                found.setdefault(constraint, {})[book] = None
+        return found
 
 
 def _is_near(rules: _Rules, labels: Mapping[str, str]) -> bool:
