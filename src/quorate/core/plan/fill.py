@@ -31,7 +31,8 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
     if not count:
         return pods
     standing = standing_score(pod_class, room, slots > 0)
-    score, slope = _scores(pod_class, standing, rows, room, packing)
+    which = rows if len(rows) < len(slots) else slice(None)  # of all nodes nothing is copied
+    score, slope = _scores(pod_class, standing, which, room, packing)
     if slope is None:
         pods[rows] = _fill_best_first(score, slots[rows], count)
     else:
@@ -93,7 +94,7 @@ class _Cells(NamedTuple):
 
 
 def _scores(
-    pod_class: PodClass, standing: Ints, rows: Ints, room: Room, packing: Packing
+    pod_class: PodClass, standing: Ints, rows: Ints | slice, room: Room, packing: Packing
 ) -> tuple[utilisation_of.Scores, utilisation_of.Scores | None]:
     """Return for these rows how good they are for one pod, and how much less for each further one.
 
@@ -102,11 +103,11 @@ def _scores(
     if not pod_class.profile.packs_gangs:
         packing = "least-allocated" if pod_class.profile.fit.type == _LEAST else "most-allocated"
     attributes = standing[rows].astype(np.float64)
-    free, allocatable = room.free[rows], room.snapshot.allocatable[rows]
-    full_with_one = utilisation_of.utilisation(pod_class, free, allocatable, 1)
+    free, allocatable = room.free, room.snapshot.allocatable
+    full_with_one = utilisation_of.utilisation(pod_class, free, allocatable, rows, 1)
     if packing == "most-allocated":
         return attributes + full_with_one, None
-    full_with_two = utilisation_of.utilisation(pod_class, free, allocatable, 2)
+    full_with_two = utilisation_of.utilisation(pod_class, free, allocatable, rows, 2)
     return attributes - full_with_one, full_with_two - full_with_one
 
 

@@ -16,20 +16,26 @@ from quorate.core.state.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Po
 Scores = npt.NDArray[np.float64]
 
 
-def utilisation(pod_class: PodClass, free: Ints, allocatable: Ints, pods: Ints | int) -> Scores:
+def utilisation(
+    pod_class: PodClass, free: Ints, allocatable: Ints, rows: Ints | slice, pods: int
+) -> Scores:
     """Return float64 from 0 to 100: how full nodes are with ``pods`` more pods of the class.
 
-    ``free`` and ``allocatable`` are int64[m, r]; ``pods`` is a number or int64[m].
+    ``free`` and ``allocatable`` are int64[n, r], of which these rows are looked at.
     """
     columns = [CPU, MEMORY]
     columns += [c for c in pod_class.columns if c not in (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)]
     request = dict(pod_class.demands)
-    total = np.zeros(len(free))
-    counted = np.zeros(len(free))
+    total, counted = np.zeros(len(free))[rows], np.zeros(len(free))[rows]
     for column in columns:
-        size = allocatable[:, column]
-        used = size - free[:, column] + pods * request.get(column, 0)
+        size = allocatable[:, column][rows]
+        used = size - free[:, column][rows] + pods * request.get(column, 0)
         has = size > 0
-        total += np.where(has, np.clip(used / np.where(has, size, 1), 0.0, 1.0), 0.0)
-        counted += has
+        if has.all():  # so it is of nearly every resource
+            part = used / size
+            counted += 1.0
+        else:
+            part = np.where(has, used / np.where(has, size, 1), 0.0)
+            counted += has
+        total += np.clip(part, 0.0, 1.0, out=part)
     return 100.0 * total / np.maximum(counted, 1.0)
