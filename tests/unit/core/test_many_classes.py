@@ -2,7 +2,14 @@
 
 import sys
 
-from tests.unit.core.terms import pods, spread
+import pytest
+
+from quorate.core.plan import gang as placing
+from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang, place_gang_in_turn
+from quorate.core.plan.members import members_of
+from quorate.core.plan.search import steps_to_begin
+from quorate.core.steps import Steps
+from tests.unit.core.terms import near, pods, spread
 from tests.unit.core.world import World
 
 
@@ -45,3 +52,75 @@ def test_the_check_of_a_plan_costs_each_shape_the_same_however_many_there_are():
     calls(5)  # what is done once
     few, many = calls(40), calls(160)
     assert many < 4.5 * few
+
+
+def room_and_classes(cpus, *, nodes=3, cpu=8, shape=None):
+    """Return the room on alike nodes, and a class of one pod for each number of cores."""
+    w = World()
+    for number in range(nodes):
+        w.node(f"n{number}", cpu=cpu, labels={"zone": "z"})
+    gang = w.object("g", len(cpus))
+    for number, cores in enumerate(cpus):
+        w.pod(f"p{number}", gang, cpu=cores, labels={"app": "x"}, shape=shape)
+    members = members_of(w.cluster.gangs[gang], w.cluster)
+    return w.scheduler.planner.room(), tuple((one, len(pods)) for one, pods in members.items())
+
+
+def counted(monkeypatch, where, name):
+    """Return a list to which each call of a function adds."""
+    calls, function = [], getattr(where, name)
+
+    def count(*args, **more):
+        calls.append(args)
+        return function(*args, **more)
+
+    monkeypatch.setattr(where, name, count)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("need", "looked_at"), [(20, 1), (19, 2), (18, 3), (17, 20), (0, 20)], ids=str
+)
+def test_no_class_is_looked_at_once_too_many_pods_have_no_place(monkeypatch, need, looked_at):
+    room, classes = room_and_classes([9, 9.1, 9.2, *(n / 1000 for n in range(1, 18))])
+    packed = counted(monkeypatch, placing.pack, "pack")
+    found = place_gang_in_turn(Demand(classes, need), room, "most-allocated", 0, Steps(10**6), None)
+    assert len(packed) == looked_at
+    assert isinstance(found, Placement) == (need <= 17)
+
+
+def test_who_explains_is_told_how_many_fit_of_all_classes():
+    room, classes = room_and_classes([9, 9.1, *(n / 1000 for n in range(1, 18))])
+    assert place_gang(Demand(classes, 19), room, "most-allocated", 0) == DoesNotFit(17)
+
+
+@pytest.mark.parametrize("least", [(), ((0, 1),)], ids=["no minima", "a minimum"])
+def test_each_class_takes_steps_whatever_the_gang_asks_for(least):
+    """Those that the quorum needs, and those that come with it."""
+    room, classes = room_and_classes([n / 1000 for n in range(1, 41)])
+    steps = Steps(10**6)
+    demand = Demand(classes, 2, least)
+    found = place_gang_in_turn(demand, room, "most-allocated", 0, steps, None)
+    assert isinstance(found, Placement)
+    assert found.placed == 40
+    assert steps.taken >= 10 * len(classes) * (2 if least else 1)
+
+
+@pytest.mark.parametrize(("more", "searches"), [(-1, 0), (0, 0), (1, 1)])
+def test_a_search_of_which_the_tables_alone_take_all_steps_is_not_made(monkeypatch, more, searches):
+    """Three large pods on two nodes, near one another."""
+    made = counted(monkeypatch, placing, "JointSearch")
+    w = World(search_steps_max=steps_to_begin(3, 2) + more)
+    for number in range(2):
+        w.node(f"n{number}", cpu=8, labels={"zone": "z"})
+    gang = w.object("g", 3)
+    for number, cores in enumerate([5, 5.5, 6]):
+        shape = near(pods(app="x"))
+        w.pod(f"p{number}", gang, cpu=cores, labels={"app": "x"}, shape=shape)
+    for _ in range(20):
+        plan = w.decide()
+        if plan.wake_at_s is None or plan.wake_at_s > w.now_s:
+            break
+    assert len(made) == searches
+    assert gang not in w.scheduler.queue.searching
+    assert "was cut short" in w.why(gang).sentence

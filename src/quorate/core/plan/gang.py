@@ -17,7 +17,7 @@ from quorate.core import policy
 from quorate.core.plan import pack
 from quorate.core.plan.fill import Packing
 from quorate.core.plan.room import Room
-from quorate.core.plan.search import Found, JointSearch
+from quorate.core.plan.search import Found, JointSearch, steps_to_begin
 from quorate.core.plan.tasks import Least, needed, useful
 from quorate.core.state.arrays import Ints
 from quorate.core.state.encoding import PodClass
@@ -103,7 +103,8 @@ def place_gang(
 
     ``steps_max`` bounds the search for a joint placement of several classes.
     """
-    found = place_gang_in_turn(demand, room, packing, steps_max, Steps(_ENDLESS), None)
+    endless = Steps(_ENDLESS)
+    found = place_gang_in_turn(demand, room, packing, steps_max, endless, None, counts_fit=True)
     assert not isinstance(found, Unfinished), "such a turn lasts until the search has ended"
     return found
 
@@ -112,7 +113,7 @@ def place_gang_within(
     demand: Demand, room: Room, packing: Packing, steps: Steps
 ) -> Placement | DoesNotFit:
     """As ``place_gang``, but end with the ``steps``: what was not found by then does not fit."""
-    found = place_gang_in_turn(demand, room, packing, steps.left, steps, None)
+    found = place_gang_in_turn(demand, room, packing, steps.left, steps, None, counts_fit=True)
     return DoesNotFit(found.fit, exhausted=True) if isinstance(found, Unfinished) else found
 
 
@@ -125,6 +126,7 @@ def place_gang_in_turn(
     open_search: JointSearch | None,
     *,
     searches: bool = True,
+    counts_fit: bool = False,
 ) -> Placement | DoesNotFit | Unfinished:
     """As ``place_gang``, but let the joint search end with the ``steps`` of this turn.
 
@@ -132,21 +134,22 @@ def place_gang_in_turn(
     and it is about the room as it was when it began. So what it finds is checked pod by pod against
     the present room, and where that fails a search begins anew. When it finds nothing, room that
     has become free since was not looked at: the caller wakes the gang for it. Without ``searches``
-    none begins or goes on: then it is left for a later turn.
+    none begins or goes on: then it is left for a later turn. How many pods would fit is found out
+    only if somebody ``counts_fit``: else no class is looked at once too many pods have no place.
     """
     classes = _largest_first(demand.classes, room)
-    best = _greedy(classes, demand, room, packing, steps)
+    best = _greedy(classes, demand, room, packing, steps, counts_fit=counts_fit)
     if demand.useful(best.counts) >= max(demand.need, 1):
         return best
     is_coupled = _is_coupled(demand, room)
     is_exact = len(classes) == 1 and pack.is_exact(classes[0][0], room)
-    if is_exact or demand.need <= 1 or (not is_coupled and _lacks_slots(demand, room)):
+    if is_exact or demand.need <= 1 or (not is_coupled and _lacks_slots(demand, room, steps)):
         return _as_answer(best, demand, exhausted=False)
     if open_search is not None and not open_search.is_for(demand.classes, demand.need):
         open_search = None
     is_searched = _is_searched(demand)
     if open_search is None and not (is_coupled and is_searched):
-        best = _best_of_orders(classes, demand, best, room, steps)
+        best = _best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
     if demand.useful(best.counts) >= demand.need or not is_searched:
         return _as_answer(best, demand, exhausted=True)
     fit = demand.useful(best.counts)
@@ -158,7 +161,7 @@ def place_gang_in_turn(
     if found.order is not None:
         return _completed(demand, found.order, room, packing, steps)
     if found.exhausted and is_coupled:  # there may be too many kinds of nodes to search
-        best = _best_of_orders(classes, demand, best, room, steps)
+        best = _best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
     return _as_answer(best, demand, exhausted=found.exhausted)
 
 
@@ -169,12 +172,17 @@ def _as_answer(best: Placement, demand: Demand, *, exhausted: bool) -> Placement
 
 def _search(
     demand: Demand, room: Room, steps_max: int, steps: Steps, search: JointSearch | None
-) -> tuple[JointSearch, Found | None]:
-    """Go on with a search, or begin one: also where what was found does not hold any more."""
+) -> tuple[JointSearch | None, Found | None]:
+    """Go on with a search, or begin one: also where what was found does not hold any more.
+
+    None is made of which the tables alone would take more steps than it may take in all.
+    """
     if search is not None:
         found = _run(search, steps)
         if found is None or found.order is None or _holds(found.order, demand, room, steps):
             return search, found
+    if steps_to_begin(len(demand.classes), len(room.free)) >= steps_max:
+        return None, Found(None, exhausted=True)
     search = JointSearch(demand.classes, demand.need, demand.least, room, steps_max)
     return search, _run(search, steps)
 
@@ -193,10 +201,13 @@ def _greedy(
     room: Room,
     packing: Packing,
     steps: Steps,
+    *,
+    counts_fit: bool = False,
 ) -> Placement:
     """Place class after class, in this order; what does not fit is left out.
 
-    What the tasks need comes before what they do not.
+    What the tasks need comes before what they do not. Unless somebody ``counts_fit``, no more
+    classes follow when all their pods would be too few: what is placed then is of no use.
     """
     after = room.copy()
     needs: dict[int, Ints] = {}
@@ -208,10 +219,14 @@ def _greedy(
         left[pod_class.task] = left.get(pod_class.task, 0) - int(needs[pod_class.id].sum())
     if needs:
         return _with_extras(demand, classes, needs, after, packing, steps)
-    pods = []
+    pods: list[tuple[PodClass, Ints]] = []
+    most = demand.pods
     for pod_class, count in classes:
+        if most < demand.need and not counts_fit:
+            break
         _expect(pod_class, after)
         pods.append((pod_class, _pack(pod_class, count, after, packing, steps)))
+        most -= count - int(pods[-1][1].sum())
     return Placement(tuple(pods), after)
 
 
@@ -234,13 +249,17 @@ def _best_of_orders(
     best: Placement,
     room: Room,
     steps: Steps,
+    *,
+    counts_fit: bool,
 ) -> Placement:
     """Try orders of the classes until one places all that is needed, or the steps are over."""
+    if steps.are_over:
+        return best
     packings: tuple[Packing, ...] = ("most-allocated", "least-allocated")
     for order, packing in product(_orders(classes, room), packings):
         if steps.are_over or demand.useful(best.counts) >= demand.need:
             break
-        tried = _greedy(order, demand, room, packing, steps)
+        tried = _greedy(order, demand, room, packing, steps, counts_fit=counts_fit)
         best = max(best, tried, key=lambda placement: demand.useful(placement.counts))
     return best
 
@@ -277,9 +296,15 @@ def _largest_first(
     return tuple(sorted(classes, key=share, reverse=True))
 
 
-def _lacks_slots(demand: Demand, room: Room) -> bool:
+def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
     """Whether even alone, class by class, fewer than ``need`` pods have a slot."""
-    alone = [(c, min(count, int(room.slots(c).sum()))) for c, count in demand.classes]
+    alone, most = [], demand.pods
+    for pod_class, count in demand.classes:
+        steps.take(1 + len(room.free) // _NODES_CHECKED_IN_A_STEP)
+        alone.append((pod_class, min(count, int(room.slots(pod_class).sum()))))
+        most -= count - alone[-1][1]
+        if most < demand.need:
+            return True
     return demand.useful(alone) < demand.need
 
 

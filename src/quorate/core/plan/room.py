@@ -87,8 +87,8 @@ class Room:
 
     def take_steps(self, count: int) -> None:
         """Count work against the budget of the turn, if there is one."""
-        if self._steps is not None:
-            self._steps.take(count)
+        if self.steps is not None:
+            self.steps.take(count)
 
     def mask(self, pod_class: PodClass) -> Mask:
         """Return bool[n]: nodes that pass the attribute rules for the class."""

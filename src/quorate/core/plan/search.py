@@ -67,6 +67,16 @@ class _Frame(NamedTuple):
     choices: Iterator[_Choice]
 
 
+def steps_to_begin(classes: int, nodes: int) -> int:
+    """Return how many steps the tables of a search take at least, whatever is in them."""
+    return _work_to_begin(classes, nodes) // _WORK_OF_A_STEP
+
+
+def _work_to_begin(classes: int, nodes: int) -> int:
+    """Return the same in work: all classes are compared with one another, and with all nodes."""
+    return 1000 + classes * nodes // 4 + 3 * classes * classes // 2
+
+
 class JointSearch:
     """One search, which a turn begins and later turns may go on with.
 
@@ -100,7 +110,8 @@ class JointSearch:
         """The state before the first pod, for orders to be tried on."""
         self._work = Work()
         ports = sum(len(one.shape.host_ports) for one in self._classes)
-        self._work.done = 1000 + slots.size // 4 + 5 * len(self._ties.rows_of) + ports
+        self._work.done = _work_to_begin(len(counts), len(room.free)) + ports
+        self._work.done += 5 * len(self._ties.rows_of)
         fits = Fits(self._demand)
         self._bounds = Bounds(self._state, fits, self._work)
         self._moves = Moves(self._state, fits, self._work)
