@@ -359,7 +359,7 @@ class Waking:
             room.free,
             room.mask,
             below,
-            room.masks.version_of(room),
+            room.snapshot.table.attributes_log,
             self._cluster.resources.version,
         )
 

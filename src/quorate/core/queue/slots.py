@@ -7,7 +7,7 @@ devices and rules that look at other pods may leave less. Called by ``waking``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,10 +17,15 @@ from quorate.core import policy
 from quorate.core.queue.tallies import Demands, Tally, checked_of, slots_of
 from quorate.core.state.arrays import Ints, Mask, grown
 from quorate.core.state.encoding import PodClass
+from quorate.core.state.log import Log
 from quorate.core.steps import Steps
 
 _CELLS_PER_STEP = 1_500
 """So many times a demand is compared with a row in one step."""
+_MASK_ROWS_PER_STEP = 4
+"""So many rows of masks are brought up to date in one step. A whole mask takes as long as the next
+rows do, and one more for each of so many that it has."""
+_ROWS_AS_WHOLE, _ROWS_PER_ROW = 8, 700
 _CELLS_AT_ONCE = 2**20
 _ROWS_AT_ONCE_MIN = 64
 _UNUSED_FEW = 64
@@ -33,14 +38,14 @@ class Ground:
     """What slots are counted on; n rows, r resources. All arrays are only read.
 
     ``below(priority, rows)`` is int64[len(rows), r]: what bound pods of lower priority hold.
-    ``attributes`` differs whenever a mask might, ``columns`` whenever r or the meaning of a column
-    might.
+    ``attributes`` has the rows for which a mask may be another one since; ``columns`` differs
+    whenever r or the meaning of a column might.
     """
 
     free: Ints
     mask_of: Callable[[PodClass], Mask]
     below: Callable[[int, Ints], Ints]
-    attributes: Hashable
+    attributes: Log
     columns: int
 
 
@@ -66,7 +71,8 @@ class SlotTotals:
         self._levels: list[int | None] = [None]
         self._seen: list[Ints] = []
         """For each level int64[rows, r]: the room as totals count it."""
-        self._attributes: Hashable = None
+        self._attributes = 0
+        """The place in the log of attributes up to which masks were looked at."""
         self._columns = -1
         """By which meaning of the columns demands are encoded."""
         self._pending: dict[int, None] = {}
@@ -131,8 +137,9 @@ class SlotTotals:
         if self._is_all_new:
             self._pending.update(dict.fromkeys(range(len(ground.free))))
             self._is_all_new = False
-        if ground.attributes != self._attributes:
-            self._mask_anew(ground)
+        owed = 0
+        if ground.attributes.position != self._attributes:
+            owed = self._mask_anew(ground)
         at_once = max(_ROWS_AT_ONCE_MIN, _CELLS_AT_ONCE // max(1, self._demands.size))
         while self._pending and not steps.are_over:
             rows = list(islice(self._pending, at_once))
@@ -141,6 +148,9 @@ class SlotTotals:
                 del self._pending[row]
             self._grown.difference_update(rows)
             self._relabelled.difference_update(rows)
+            steps.take(owed)  # after a piece: each turn comes further, though nodes never rest
+            owed = 0
+        steps.take(owed)
         return reached
 
     def _count_anew(self, rows: Ints, ground: Ground, reached: Mask, steps: Steps) -> None:
@@ -175,15 +185,19 @@ class SlotTotals:
         """Return int64[levels, m, r]: the room on these rows as totals count it."""
         return np.array([seen[rows] for seen in self._seen])
 
-    def _mask_anew(self, ground: Ground) -> None:
-        self._attributes = ground.attributes
+    def _mask_anew(self, ground: Ground) -> int:
+        """Take note of rows with other attributes; whether masks differ there is seen later.
+
+        Return how many steps it took to have the masks brought up to date: row by row, or whole.
+        """
+        rows = ground.attributes.since(self._attributes)
+        self._attributes = ground.attributes.position
         self._now = [(pod_class, ground.mask_of(pod_class)) for pod_class, _ in self._now]
-        differs = np.zeros(self._masks.shape[1], np.bool_)
-        for place, (_, mask) in enumerate(self._now):
-            differs[: len(mask)] |= self._masks[place, : len(mask)] != mask
-        rows = np.flatnonzero(differs).tolist()
-        self._pending.update(dict.fromkeys(rows))
-        self._relabelled.update(rows)
+        changed = range(len(ground.free)) if rows is None else dict.fromkeys(rows)
+        self._pending.update(dict.fromkeys(changed))
+        self._relabelled.update(changed)
+        whole = _ROWS_AS_WHOLE + len(ground.free) // _ROWS_PER_ROW
+        return len(self._now) * (1 + min(len(changed), whole)) // _MASK_ROWS_PER_STEP
 
     def _fit(self, ground: Ground) -> None:
         """Give new rows and other resources a place."""
@@ -251,10 +265,6 @@ class SlotTotals:
 
     # Classes
 
-    def find(self, pod_class: PodClass, priority: int | None) -> Tally | None:
-        """Return the tally of a class at a level, if there is one."""
-        return self._by_key.get((pod_class.base, self._level(priority)))
-
     def add(self, pod_class: PodClass, priority: int | None, steps: Steps) -> Tally | None:
         """Return the tally of a class, with one user more; None if there are too many."""
         level = self._level(priority)
@@ -294,7 +304,7 @@ class SlotTotals:
         ground = self._ground
         if not self._seen:
             self._seen = [ground.free.copy(order="F")]
-            self._attributes, self._columns = ground.attributes, ground.columns
+            self._attributes, self._columns = ground.attributes.position, ground.columns
         steps.take(1 + len(self._seen[0]) * len(tally.pod_class.checked) // _CELLS_PER_STEP)
         if tally.level is not None and tally.level not in self._levels:
             rows = np.arange(len(ground.free))
