@@ -85,6 +85,8 @@ TESTED = {
     "SEARCH_SIZES_MAX": IN_WORLDS,
     "SEARCHES_OPEN_MAX": IN_WORLDS,
     "EXPLAIN_STEPS_MAX": IN_WORLDS,
+    "EXPLAINED_CLASSES_MAX": CORE + "test_many_classes.py::"
+    "test_so_many_classes_are_looked_at_one_by_one_to_explain_a_gang",
     "SEARCH_STEPS_MIN": IN_WORLDS,
     "INTERRUPTIONS_FEW": IN_WORLDS,
     "CHECK_STEPS_MAX": WOKEN + "test_what_a_turn_has_no_steps_for_follows_at_once",

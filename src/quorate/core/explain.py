@@ -363,6 +363,8 @@ class Explainer:
     def _fit_words(self, gang: GangEntry, found: Diagnosis) -> str:
         if gang.key.is_single:
             return ""
+        if found.looked_at is not None:
+            return f"{gang.waits} members wait, and of {found.looked_at} looked at {found.fit} fit"
         if not gang.need:
             return f"{found.fit} of {gang.waits} more members fit"
         if gang.need == 1:

@@ -4,10 +4,13 @@ import sys
 
 import pytest
 
+from quorate.core import policy
+from quorate.core.plan import diagnosis
 from quorate.core.plan import gang as placing
 from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang, place_gang_in_turn
 from quorate.core.plan.members import members_of
 from quorate.core.plan.search import steps_to_begin
+from quorate.core.reasons import Reason
 from quorate.core.steps import Steps
 from tests.unit.core.terms import near, pods, spread
 from tests.unit.core.world import World
@@ -124,3 +127,57 @@ def test_a_search_of_which_the_tables_alone_take_all_steps_is_not_made(monkeypat
     assert len(made) == searches
     assert gang not in w.scheduler.queue.searching
     assert "was cut short" in w.why(gang).sentence
+
+
+# Explanations
+
+
+def explained(monkeypatch, classes, most, cpus, **more):
+    """Return the explanation of a gang of so many classes, and how many were looked at."""
+    monkeypatch.setattr(policy, "EXPLAINED_CLASSES_MAX", most)
+    w = World()
+    for number in range(3):
+        w.node(f"n{number}", cpu=8)
+    gang = w.object("g", classes)
+    for number, cores in zip(range(classes), cpus, strict=False):
+        shape = more.get("shape") if number == classes - 1 else None
+        w.pod(f"p{number:02}", gang, cpu=cores, shape=shape)
+    w.decide()
+    packed = counted(monkeypatch, diagnosis, "pack")
+    return w.why(gang), len(packed)
+
+
+@pytest.mark.parametrize("classes", [9, 10, 11])
+def test_so_many_classes_are_looked_at_one_by_one_to_explain_a_gang(monkeypatch, classes):
+    """Two fit on each node: six in all. What is said is of those that were looked at."""
+    cpus = [4 - number / 1000 for number in range(classes)]
+    found, looked_at = explained(monkeypatch, classes, 10, cpus)
+    assert found.reason is Reason.NOT_ENOUGH_ROOM
+    assert looked_at == min(classes, 10)
+    assert len(found.blockers) == looked_at - 6
+    if classes <= 10:
+        assert f"{classes} members must start together and 6 fit" in found.sentence
+    else:
+        assert "11 members wait, and of 10 looked at 6 fit" in found.sentence
+        assert "was cut short" in found.sentence
+
+
+def test_of_too_many_classes_those_without_room_of_their_own_are_looked_at_first(monkeypatch):
+    """The smallest is the one that no node takes."""
+    cpus = [1 - number / 1000 for number in range(20)]
+    shape = {"node_selector": (("zone", "none"),)}
+    found, looked_at = explained(monkeypatch, 20, 5, cpus, shape=shape)
+    assert found.reason is Reason.NO_NODE_MATCHES
+    assert [blocker.pod for blocker in found.blockers] == ["p19"]
+    assert looked_at == 5
+    assert "20 members wait, and of 5 looked at 4 fit" in found.sentence
+
+
+def test_where_all_that_were_looked_at_fit_no_more_is_claimed(monkeypatch):
+    """Thirty of which 24 fit, and all of the five largest."""
+    found, _ = explained(monkeypatch, 30, 5, [1 - number / 1000 for number in range(30)])
+    assert found.blockers == ()
+    assert found.sentence == (
+        "30 members wait, and of 5 looked at 5 fit: no joint placement of all its pod classes was "
+        "found (the search for a joint placement was cut short)"
+    )

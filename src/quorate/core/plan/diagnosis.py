@@ -17,7 +17,13 @@ from quorate.core import policy as bounds
 from quorate.core.model import Pod
 from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
 from quorate.core.plan.filters.node_resources_fit import free_of
-from quorate.core.plan.gang import DoesNotFit, Placement, place_gang_within
+from quorate.core.plan.gang import (
+    Demand,
+    DoesNotFit,
+    Placement,
+    largest_first,
+    place_gang_within,
+)
 from quorate.core.plan.impossible import impossible_field
 from quorate.core.plan.members import demand_of, members_of
 from quorate.core.plan.nominated import look, ruled_out
@@ -36,12 +42,18 @@ from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry
 from quorate.core.steps import Steps
 
+_NODES_OF_A_STEP = 1_500
+"""So many nodes are asked in one step whether they have slots."""
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """What was found: how many waiting members fit now, and what stands in the others' way."""
 
     fit: int
+    """Of those that were looked at."""
+    looked_at: int | None
+    """How many waiting members that is, of a gang with too many classes; None: all."""
     fits: bool
     exhausted: bool
     blockers: tuple[Blocker, ...]
@@ -117,14 +129,15 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
     """Try to place the gang, and explain for each class what is in the way. Changes nothing."""
     members = members_of(gang, cluster)
     demand = demand_of(members, gang.need, least_of(gang))
-    steps = Steps(min(policy.search_steps_max, bounds.EXPLAIN_STEPS_MAX))
-    found = place_gang_within(demand, room, policy.packing, steps)
-    fit = found.placed if isinstance(found, Placement) else found.fit
-    after = room.copy()
+    classes = _to_look_at(demand, room)
+    is_cut = len(classes) < len(demand.classes)
+    found = None if is_cut else _placed(demand, room, policy)
+    after, fit = room.copy(), 0
     blockers = []
     no_node_matches = too_large = claim_problem = impossible = awaits_pods = None
-    for pod_class, count in demand.classes:
+    for pod_class, count in classes:
         class_fit = int(pack(pod_class, count, after, policy.packing).sum())
+        fit += class_fit
         if class_fit >= count:
             continue
         named = min((entry.pod for entry in members[pod_class]), key=lambda pod: pod.name)
@@ -151,10 +164,13 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
             no_node_matches = no_node_matches or (blocker if room.snapshot.nodes_alive else None)
         elif lack := _larger_than_any(pod_class, matching, room):
             too_large = too_large or (blocker, lack)
+    if found is not None:
+        fit = found.placed if isinstance(found, Placement) else found.fit
     return Diagnosis(
         fit=fit,
+        looked_at=sum(count for _, count in classes) if is_cut else None,
         fits=isinstance(found, Placement) and fit >= demand.wanted,
-        exhausted=isinstance(found, DoesNotFit) and found.exhausted,
+        exhausted=is_cut or (isinstance(found, DoesNotFit) and found.exhausted),
         blockers=tuple(blockers),
         no_node_matches=no_node_matches,
         too_large=too_large,
@@ -162,6 +178,29 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         impossible=impossible,
         awaits_pods=awaits_pods,
     )
+
+
+def _to_look_at(demand: Demand, room: Room) -> tuple[tuple[PodClass, int], ...]:
+    """Return the classes to look at one by one: all, or those that are most likely in the way.
+
+    First those that have too few slots even alone, as far as steps go; then the largest.
+    """
+    if len(demand.classes) <= bounds.EXPLAINED_CLASSES_MAX:
+        return demand.classes
+    steps, is_first = Steps(bounds.EXPLAIN_STEPS_MAX), dict[int, bool]()
+    ordered = largest_first(demand.classes, room)
+    for pod_class, count in ordered:
+        if steps.are_over:
+            break
+        steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
+        is_first[pod_class.id] = int(room.slots(pod_class).sum()) < count
+    ordered = tuple(sorted(ordered, key=lambda one: not is_first.get(one[0].id)))
+    return ordered[: bounds.EXPLAINED_CLASSES_MAX]
+
+
+def _placed(demand: Demand, room: Room, policy: Policy) -> Placement | DoesNotFit:
+    steps = Steps(min(policy.search_steps_max, bounds.EXPLAIN_STEPS_MAX))
+    return place_gang_within(demand, room, policy.packing, steps)
 
 
 def _awaits_pods(pod_class: PodClass, members: Iterable[PodClass], room: Room) -> bool:
@@ -172,10 +211,14 @@ def _awaits_pods(pod_class: PodClass, members: Iterable[PodClass], room: Room) -
 
 
 def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> bool:
-    """Return whether all have room that a plan would place. Changes nothing."""
+    """Return whether all have room that a plan would place. Changes nothing.
+
+    Of a gang with too many classes to be looked at that is not known.
+    """
     demand = demand_of(members_of(gang, cluster), gang.need, least_of(gang))
-    steps = Steps(min(policy.search_steps_max, bounds.EXPLAIN_STEPS_MAX))
-    found = place_gang_within(demand, room, policy.packing, steps)
+    if len(demand.classes) > bounds.EXPLAINED_CLASSES_MAX:
+        return False
+    found = _placed(demand, room, policy)
     return isinstance(found, Placement) and found.placed >= demand.wanted
 
 

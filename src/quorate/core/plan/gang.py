@@ -137,7 +137,7 @@ def place_gang_in_turn(
     none begins or goes on: then it is left for a later turn. How many pods would fit is found out
     only if somebody ``counts_fit``: else no class is looked at once too many pods have no place.
     """
-    classes = _largest_first(demand.classes, room)
+    classes = largest_first(demand.classes, room)
     best = _greedy(classes, demand, room, packing, steps, counts_fit=counts_fit)
     if demand.useful(best.counts) >= max(demand.need, 1):
         return best
@@ -282,7 +282,7 @@ def _is_searched(demand: Demand) -> bool:
     )
 
 
-def _largest_first(
+def largest_first(
     classes: tuple[tuple[PodClass, int], ...], room: Room
 ) -> tuple[tuple[PodClass, int], ...]:
     """Order classes by dominant share: the largest part of the cluster that one pod takes."""
