@@ -231,8 +231,8 @@ class Cycle:
             if one.shun and not one.avoid:  # rather there than nowhere
                 one.shun = frozenset()
                 self._place(one, withheld)
-            elif is_common and not one.avoid:
-                self._give_up(demand, withheld, priority)
+            elif is_common and not one.avoid and not self.searches.are_outdated(gang.key):
+                self._give_up(demand, withheld, priority)  # it speaks of the room as it is now
             return
         one.shun = frozenset()
         before = len(one.binds)
