@@ -45,7 +45,7 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.holds import Hold, Holds
-from quorate.core.steps import Steps
+from quorate.core.steps import OutOfStepsError, Steps
 
 _NODES_OF_A_STEP = 500
 """So many nodes are looked at for victims in one step."""
@@ -122,7 +122,7 @@ class Cycle:
         says whether a joint search may begin or go on.
         """
         one = _Try(gang, gang.memory.avoided(self.now_s), gang.memory.shun, searches)
-        self._place_gang(one)
+        self._place_whole(one)
         tried = Tried(gang.key, is_planned=True)
         tried.shun_ends = one.shun != gang.memory.shun
         if one.binds:
@@ -158,6 +158,23 @@ class Cycle:
         tried.next = Next.BLOCKED
         tried.waits_for = {pod_class: len(entries) for pod_class, entries in members.items()}
         tried.need = one.need
+
+    def _place_whole(self, one: _Try) -> None:
+        """Place the gang; when the turn ends meanwhile, the cycle holds nothing of it.
+
+        So neither rooms nor holds are written to where that may still happen: they are replaced.
+        """
+        room, holds = self.room, self.holds
+        try:
+            self._place_gang(one)
+        except OutOfStepsError:
+            self.room, self.holds = room, holds
+            self._rooms.clear()
+            self.hopeless.clear()  # some of it was met beside what is not placed now
+            raise
+        if self.promises.nominated:
+            for uid in one.placed:
+                self.promises.nominated.discard(self.cluster.pods[uid])
 
     def _place_gang(self, one: _Try) -> None:
         """Place the gang in this cycle's room; nothing of it when it does not fit whole."""
@@ -296,6 +313,8 @@ class Cycle:
             if is_common:
                 self._give_up(demand, (), priority)
             return
+        if pod_class.ask is not None:  # the turn may end while its devices are chosen
+            self.room = self.room.copy()
         self.room.take_at(pod_class, np.array([row]), np.ones(1, np.int64))
         self._note_placed(one, pod_class, [entry], [row], set())
         self._rooms.clear()
@@ -340,6 +359,8 @@ class Cycle:
         self._rooms.clear()
         self.clearings.changed(None)  # other pods of the gang are no victims for a while
         held_before = len(self.holds)
+        if held_before:
+            self.holds = self.holds.copy()
         prepared: set[ClaimKey] = set()
         for pod_class, pods in placed:
             used = np.flatnonzero(pods)
@@ -364,8 +385,6 @@ class Cycle:
             prepare = prepares(entry, pod_class, row, self.room, prepared, self.cluster.storage)
             one.binds.append(Bind(pod.uid, pod.namespace, pod.name, node, prepare, given))
             one.placed.add(entry.pod.uid)
-            if self.promises.nominated:
-                self.promises.nominated.discard(entry)
         if entries and self.holds:
             uids = [entry.pod.uid for entry in entries]
             self.holds.note_assumed(one.gang.key, uids, nodes, entries[0].pod_class)
