@@ -33,7 +33,7 @@ from quorate.core.queue.queue import Queue
 from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry
-from quorate.core.steps import OutOfStepsError, Steps
+from quorate.core.steps import GoesOnError, OutOfStepsError, Steps
 from quorate.core.waking import Waking
 
 
@@ -164,10 +164,11 @@ class Planner:
         try:
             one = self._held(gang, now_s) or self._try(gang, turn, searches=searches)
             self._enqueue(gang, one, turn, now_s)
-        except OutOfStepsError:
-            self._interrupted[gang.key] += 1
+        except OutOfStepsError as error:
+            if not isinstance(error, GoesOnError):
+                self._interrupted[gang.key] += 1
             self.queue.search(gang.key)
-            return False  # likewise; it goes on where it stopped
+            return False  # the turn is over, and the cycle holds nothing of this gang
         except Exception as error:
             turn.failed = Failed(gang.key, error)
             return False  # what the cycle holds of this gang is not known: the others follow

@@ -11,6 +11,10 @@ class OutOfStepsError(Exception):
     """The turn ended before there was an answer. What was found so far is kept: ask next turn."""
 
 
+class GoesOnError(OutOfStepsError):
+    """Likewise; and each turn comes further, so none of them has to be longer than others."""
+
+
 class Steps:
     """Steps that are left. Shared by all that one turn does; may be overdrawn by one piece."""
 

@@ -38,7 +38,9 @@ def begin(w, steps):
 
 
 def state(cycle):
-    nominated = {node: [e.pod.name for e in cycle.promises.nominated.on(node)] for node in ("n0", "n1")}
+    nominated = {
+        node: [e.pod.name for e in cycle.promises.nominated.on(node)] for node in ("n0", "n1")
+    }
     held = [hold.node for hold in cycle.holds]
     return cycle.room.free.tolist(), held, nominated, cycle.hopeless, list(cycle.room.rows_taken)
 

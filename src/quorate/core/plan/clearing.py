@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Preemption, Victim
-from quorate.core.plan.preemption import Candidate, Known, preempt
+from quorate.core.plan.preemption import Candidate, GoodAt, Known, preempt
 from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
+from quorate.core.plan.searches import Preemptor, Searches
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.nominations import Nominations
+from quorate.core.steps import GoesOnError
 
 
 def preempts(gang: GangEntry) -> bool:
@@ -37,6 +39,8 @@ class Cleared(NamedTuple):
 
     preemption: Preemption | None = None
     said: str = ""
+    begins_anew: bool = False
+    """Whether nothing was found, over several turns, and room may have come meanwhile."""
 
 
 @dataclass(slots=True)
@@ -44,6 +48,8 @@ class Clearings:
     """What one cycle has tried: what failed for one pod fails for its likes."""
 
     promises: Promises
+    searches: Searches
+    """What earlier turns found out and had no steps left to end with."""
     start: int
     """With which nodes each pod begins: in one cycle the same, since of these most is known."""
     next_start: int
@@ -52,7 +58,7 @@ class Clearings:
     """Pods whose promises were taken back for others: they have to look elsewhere."""
     _failed: dict[tuple[PodClass, int], tuple[str, int]] = field(default_factory=dict)
     """What could not be done, and until which place in the log of selectors that is known."""
-    _known: dict[tuple[PodClass, int], tuple[Known, int]] = field(default_factory=dict)
+    _known: dict[Preemptor, tuple[Known, int]] = field(default_factory=dict)
     """What is known of rows, and since which place in the log of selectors."""
 
     def changed(self, rows: Iterable[int] | None) -> None:
@@ -61,14 +67,14 @@ class Clearings:
             self._known.clear()
         for row in rows or ():
             for known, _ in self._known.values():
-                known.pop(row, None)
+                known.forget(row)
 
     def clear_for(
         self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
     ) -> Cleared:
         """Return what to do for the pod, and what could not be done.
 
-        ``avoided`` are rows on which it must not go.
+        ``avoided`` are rows on which it must not go. Raises GoesOnError when the turn is over.
         """
         entry, promises = _only_member(gang), self.promises
         nominated = promises.nominated.node_of(entry.pod.uid)
@@ -80,11 +86,24 @@ class Clearings:
         if is_known and not nominated and not entry.pod.never_preempts:
             return Cleared(said=said)
         promised = promises.to_others(entry.pod.priority, entry)
-        learnt = None if nominated else self._learnt(pod_class, entry.pod.priority, room)
-        found = preempt(entry, pod_class, room, promises, promised, self.start, avoided, learnt)
+        who = pod_class, entry.pod.priority, entry.pod.uid if nominated else ""
+        learnt = self._learnt(who, room)
+        try:
+            found = preempt(entry, pod_class, room, promises, promised, learnt, avoided)
+        except GoesOnError:
+            self._known.pop(who, None)
+            learnt.good_at = None
+            self.searches.keep_learnt(who, learnt)
+            raise
         if found.chosen is not None:
-            self.next_start = self.start + len(found.candidates)
+            if room.steps is not None and room.steps.are_over and not nominated:
+                learnt.good_at = GoodAt.now(room)  # its likes go on with it in the next turn
+                self.searches.keep_learnt(who, learnt)
+            self.next_start = learnt.start + len(found.candidates)
             return Cleared(self._clear(entry, gang.key, found.chosen, room), found.said)
+        if learnt.old and learnt.since != self._happened(pod_class, room):
+            self._known.pop(who, None)
+            return Cleared(begins_anew=True)
         if not (entry.pod.never_preempts or avoided or nominated):
             self._failed[known] = found.said, position
         if not nominated or found.keeps_nomination:
@@ -98,14 +117,29 @@ class Clearings:
         """Return what grows whenever the counts of pods differ, in the cluster or in the room."""
         return room.snapshot.neighbours.log.position + len(room.stirred)
 
-    def _learnt(self, pod_class: PodClass, priority: int, room: Room) -> Known:
-        """Return what is known of rows, unless pods have come that the class looks at."""
+    def _happened(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
+        """Return what grows whenever the class may come to fit where it did not."""
+        depends = pod_class.shape.affinity or pod_class.spread
+        return self.searches.news, self._position(room) if depends else 0
+
+    def _learnt(self, who: Preemptor, room: Room) -> Known:
+        """Return what is known of rows, unless pods have come that the class looks at.
+
+        What an earlier turn found out is used all the same: it is about nodes as they were then.
+        Of a pod that is nominated its likes learn nothing.
+        """
+        pod_class, _, nominated = who
         neighbours = room.snapshot.neighbours
-        learnt, since = self._known.get((pod_class, priority), ({}, len(room.stirred)))
+        learnt, since = self._known.get(who, (None, 0))
         stirred = {key.selector for key in room.stirred[since:]}
         if stirred and not neighbours.concerns(pod_class).isdisjoint(stirred):
-            learnt = {}
-        self._known[pod_class, priority] = learnt, len(room.stirred)
+            learnt = None
+        if learnt is None:
+            learnt = self.searches.take_learnt(who)
+        if learnt is None or not learnt.is_good(pod_class, room):
+            learnt = Known(since=self._happened(pod_class, room), start=self.start)
+        if not nominated:
+            self._known[who] = learnt, len(room.stirred)
         return learnt
 
     def _clear(

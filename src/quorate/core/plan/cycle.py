@@ -108,7 +108,8 @@ class Cycle:
         precedence = self.cluster.precedence
         self.holds = self.cluster.holds.copy()
         self.promises = Promises.of(self.cluster)
-        self.clearings = Clearings(self.promises, precedence.next_start, precedence.next_start)
+        start = precedence.next_start
+        self.clearings = Clearings(self.promises, self.searches, start, start)
 
     def leave(self, gang: GangEntry) -> Tried:
         """Return what comes of a gang that cannot have room, and is not tried."""
@@ -154,7 +155,10 @@ class Cycle:
             room = without(self.room, held)
             self.steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
             found = self.clearings.clear_for(gang, pod_class, room, avoided)
-            tried.preemption, tried.said = found
+            if found.begins_anew:
+                tried.next = Next.SEARCHED
+                return
+            tried.preemption, tried.said = found.preemption, found.said
         tried.next = Next.BLOCKED
         tried.waits_for = {pod_class: len(entries) for pod_class, entries in members.items()}
         tried.need = one.need

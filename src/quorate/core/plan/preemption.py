@@ -8,6 +8,7 @@ at nodes is not random, and pods whose gang's binds are under way are not touche
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quorate.core import policy
 from quorate.core.plan.filters import dynamic_resources, node_resources_fit
 from quorate.core.plan.nominated import Look, look
 from quorate.core.plan.promises import Promised, Promises
@@ -26,6 +28,7 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.device_asks import Extended
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
+from quorate.core.steps import GoesOnError, Steps
 
 _UNHELPFUL = "Preemption is not helpful for scheduling"
 _NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -36,6 +39,8 @@ _STILL = "still not schedulable"
 _DELETED = "deletion of ResourceClaim completed"
 _TAKEN_BACK = "deallocation of ResourceClaim completed"
 _DEVICES = "DynamicResources"
+_NODES_KNOWN_IN_A_STEP = 100
+_PODS_OF_A_STEP = 3
 _PRIORITY_MIN = -(2**31)
 _LAST = "~"
 """Sorts after every time: a pod that has not started yet starts now."""
@@ -51,9 +56,62 @@ class Candidate(NamedTuple):
     cost: tuple[int, int, int, int]
 
 
-Known = dict[int, Candidate | tuple[str, ...]]
-"""By row: the candidate, or why the node is none. Good until the row, or what is promised there,
-changes, or counts of pods do that the pod's rules look at."""
+Answer = Candidate | tuple[str, ...]
+"""The candidate, or why the node is none."""
+
+
+class GoodAt(NamedTuple):
+    """Until what something was known: the nodes' attributes, and places in two logs."""
+
+    version: tuple[int, int, int]
+    rows: int
+    selectors: int
+
+    @classmethod
+    def now(cls, room: Room) -> GoodAt:
+        """Return what has happened in the cluster until now."""
+        table, neighbours = room.snapshot.table, room.snapshot.neighbours
+        return cls(room.masks.version_of(room), table.log.position, neighbours.log.position)
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of rows, for one class and priority.
+
+    Good until the row, or what is promised there, changes, or counts of pods do that the pod's
+    rules look at.
+    """
+
+    answers: dict[int, Answer] = field(default_factory=dict)
+    old: set[int] = field(default_factory=set)
+    """Rows that an earlier turn looked at: what is chosen of them is looked at again."""
+    since: tuple[int, int] = (0, 0)
+    """What had happened before the first of these was looked at; see ``Clearings``."""
+    start: int = 0
+    """With which nodes its turns begin."""
+    good_at: GoodAt | None = None
+    """None: there is no answer yet, so what is known is used though some of it may have changed."""
+
+    def is_good(self, pod_class: PodClass, room: Room) -> bool:
+        """Forget rows that have changed; return whether something can be known still."""
+        if self.good_at is None:
+            return True
+        rows = room.snapshot.table.log.since(self.good_at.rows)
+        stirred = room.snapshot.neighbours.log.since(self.good_at.selectors)
+        if rows is None or stirred is None or self.good_at.version != room.masks.version_of(room):
+            return False
+        for row in rows:
+            self.forget(row)
+        return room.snapshot.neighbours.concerns(pod_class).isdisjoint(stirred)
+
+    def forget(self, row: int) -> None:
+        """Forget what is known of a row."""
+        self.answers.pop(row, None)
+        self.old.discard(row)
+
+    def forget_new(self) -> None:
+        """Keep what an earlier turn found out."""
+        self.answers = {row: self.answers[row] for row in self.old}
 
 
 @dataclass(slots=True)
@@ -79,6 +137,9 @@ class _Search:
     promised: Promised
     seen: Look
     known: Known
+    steps: Steps
+    until: int
+    """As many steps may be taken before the next node is looked at."""
     reasons: Counter[str] = field(default_factory=Counter)
 
 
@@ -88,14 +149,14 @@ def preempt(
     room: Room,
     promises: Promises,
     promised: Promised,
-    start: int = 0,
+    known: Known,
     avoided: Collection[int] = (),
-    known: Known | None = None,
 ) -> Outcome:
     """Return the node to clear for the pod, and of whom. Changes nothing.
 
-    ``start`` says with which of the nodes in question to begin; ``avoided`` rows are not cleared.
-    What is ``known`` of nodes is not asked again, and what is learnt is added.
+    What is ``known`` of nodes is not asked again, and what is learnt is added; it says with which
+    of the nodes in question to begin. ``avoided`` rows are not cleared. Raises GoesOnError
+    when the turn is over: asked again with what is known, it comes further.
     """
     cluster = promises.cluster
     seen = look(pod_class, room, cluster, promised)
@@ -113,12 +174,17 @@ def preempt(
         return Outcome(said=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, promises, seen):
         return Outcome(said=prefix + _WAITS, keeps_nomination=True)
-    if known is None or not set(seen.rules) <= BY_NODE | BY_LABELS:
-        known = {}  # other rules look at what happens on other nodes
-    search = _Search(entry, pod_class, room, promises, promised, seen, known)
-    found = _candidates(search, start)
+    if not set(seen.rules) <= BY_NODE | BY_LABELS:  # others look at what happens on other nodes
+        known.forget_new()
+    steps = room.steps or Steps(sys.maxsize)
+    until = steps.taken + max(steps.left, policy.SEARCH_STEPS_MIN, 1)
+    search = _Search(entry, pod_class, room, promises, promised, seen, known, steps, until)
+    found = _candidates(search)
+    while (chosen := _best(found)) is not None and chosen.row in known.old:
+        _learn(chosen.row, search)
+        found = _candidates(search)
     said = "" if found else prefix + _no_candidates(search)
-    return Outcome(_best(found), tuple(found), said)
+    return Outcome(chosen, tuple(found), said)
 
 
 def _of_claims(
@@ -173,8 +239,9 @@ def _no_candidates(search: _Search) -> str:
 # Candidates
 
 
-def _candidates(search: _Search, start: int) -> list[Candidate]:
+def _candidates(search: _Search) -> list[Candidate]:
     """Return enough candidates, those whose budgets are kept first."""
+    search.reasons.clear()
     profile = search.pod_class.profile
     possible = np.flatnonzero(search.seen.resolvable)
     if not len(possible):
@@ -183,18 +250,30 @@ def _candidates(search: _Search, start: int) -> list[Candidate]:
     wanted = max(len(possible) * percentage // 100, profile.preemption_nodes_min)
     wanted = min(wanted, len(possible))
     found: list[Candidate] = []
-    rows = np.roll(possible, -(start % len(possible)))
-    for row in _worth_a_trial(rows, search).tolist():
-        if row not in search.known:
-            search.known[row] = _on_node(row, search)
-        candidate = search.known[row]
+    refused: Counter[tuple[str, ...]] = Counter()
+    rows = _worth_a_trial(np.roll(possible, -(search.known.start % len(possible))), search)
+    answers = search.known.answers
+    for row in rows.tolist():
+        candidate = answers[row] if row in answers else _learn(row, search)
         if not isinstance(candidate, Candidate):
-            search.reasons.update(candidate)
+            refused[candidate] += 1
             continue
         found.append(candidate)
         if len(found) >= wanted and any(not one.violations for one in found):
             break
+    search.steps.take((len(found) + refused.total()) // _NODES_KNOWN_IN_A_STEP)
+    for texts, nodes in refused.items():
+        search.reasons.update(dict.fromkeys(texts, nodes))
     return sorted(found, key=lambda one: one.violations > 0)
+
+
+def _learn(row: int, search: _Search) -> Answer:
+    """Look at a node, and keep what it comes to."""
+    if search.steps.taken >= search.until:
+        raise GoesOnError
+    answer = search.known.answers[row] = _on_node(row, search)
+    search.known.old.discard(row)
+    return answer
 
 
 def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
@@ -220,12 +299,13 @@ def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
     return rows[~is_short]
 
 
-def _on_node(row: int, search: _Search) -> Candidate | tuple[str, ...]:
+def _on_node(row: int, search: _Search) -> Answer:
     """Return the fewest, least important pods whose going lets the pod in; or why none do."""
     promises, priority = search.promises, search.entry.pod.priority
     cluster = promises.cluster
     name = search.room.snapshot.node(row).name
     there = cluster.pods_on(name)
+    search.steps.take(1 + len(there) // _PODS_OF_A_STEP)
     possible = [one for one in there if one.pod.priority < priority and promises.may_go(one)]
     if not possible:
         return (_NO_VICTIMS,)

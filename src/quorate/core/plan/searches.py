@@ -1,7 +1,8 @@
-"""Joint searches that go on over several turns. Written by ``plan.cycle``.
+"""Searches that go on over several turns: joint ones, and those for victims. Written by a cycle.
 
-A search is about the room as it was when it began. So if one ends in vain, and room has become free
-since, another one has to begin.
+A joint search is about the room as it was when it began. So if one ends in vain, and room has
+become free since, another one has to begin. A search for victims looks at node after node, each as
+it is then.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from typing import NamedTuple
 
 from quorate.core import policy
 from quorate.core.model import GangKey
+from quorate.core.plan.preemption import Known
 from quorate.core.plan.search import JointSearch
+from quorate.core.state.encoding import PodClass
 
 Part = tuple[int, bool]
 """Which room it is about: how many holds are left out, and whether some nodes are."""
+Preemptor = tuple[PodClass, int, str]
+"""Who looks for victims: pods of a class and a priority, or (by uid) one that is nominated."""
 
 
 class _Kept(NamedTuple):
@@ -28,7 +33,10 @@ class Searches:
     def __init__(self) -> None:
         self._of: dict[GangKey, dict[Part, _Kept]] = {}
         """The gang whose search was touched longest ago comes first."""
-        self._news = 0
+        self._learnt: dict[Preemptor, Known] = {}
+        """What is known of nodes where it took longer than a turn; the newest comes last."""
+        self.news = 0
+        """How often pods may have come to fit where they did not."""
 
     def __len__(self) -> int:
         """Return how many gangs have some."""
@@ -40,7 +48,7 @@ class Searches:
 
     def note_news(self) -> None:
         """Note that pods may fit where they did not."""
-        self._news += 1
+        self.news += 1
 
     def of(self, key: GangKey, part: Part) -> JointSearch | None:
         """Return what was begun for a gang, if it was."""
@@ -49,14 +57,14 @@ class Searches:
 
     def are_outdated(self, key: GangKey) -> bool:
         """Whether pods may have come to fit since searches for a gang began."""
-        return any(kept.news != self._news for kept in self._of.get(key, {}).values())
+        return any(kept.news != self.news for kept in self._of.get(key, {}).values())
 
     def keep(self, key: GangKey, part: Part, search: JointSearch) -> None:
         """Keep a search for later turns; of too many gangs one has to begin anew."""
         parts = self._of.pop(key, {})
         before = parts.get(part)
         if before is None or before.search is not search:
-            parts[part] = _Kept(search, self._news)
+            parts[part] = _Kept(search, self.news)
         self._of[key] = parts
         while len(self._of) > policy.SEARCHES_OPEN_MAX:
             del self._of[next(iter(self._of))]
@@ -64,3 +72,17 @@ class Searches:
     def end(self, key: GangKey) -> None:
         """Forget the searches for a gang."""
         self._of.pop(key, None)
+
+    def keep_learnt(self, who: Preemptor, learnt: Known) -> None:
+        """Keep what a search for victims found out before its turn ended."""
+        self._learnt.pop(who, None)
+        self._learnt[who] = learnt
+        while len(self._learnt) > max(policy.SEARCHES_OPEN_MAX, 1):
+            del self._learnt[next(iter(self._learnt))]
+
+    def take_learnt(self, who: Preemptor) -> Known | None:
+        """Return and forget what earlier turns found out."""
+        learnt = self._learnt.pop(who, None)
+        if learnt is not None:
+            learnt.old = set(learnt.answers)
+        return learnt

@@ -1,11 +1,12 @@
 """Whether a pod would fit on a node, were some pods not there, or others there too.
 
 Used by ``plan.nominated`` and ``plan.preemption``. Costs what the node's pods cost: only rules that
-look at labels beyond the node judge all nodes, on counts of the trial's own.
+look at labels beyond the node judge all nodes, on counts of the trial's own. Each counts its steps.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -19,11 +20,16 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import PodEntry
 from quorate.core.state.neighbours import uses_selectors
+from quorate.core.steps import Steps
 
 BY_LABELS = frozenset(("PodTopologySpread", "InterPodAffinity"))
 """Rules that look at what pods there are, by their labels: ``Neighbours.log`` says what changes."""
 BY_NODE = frozenset((*FIRST_RULES, "NodePorts", "NodeResourcesFit"))
 """Rules that look at one node alone, and that a node in question passes, or a trial asks itself."""
+
+
+_NODES_OF_A_STEP = 10_000
+"""So many nodes are judged by one rule in one step, or have one count copied."""
 
 
 class Refused(NamedTuple):
@@ -58,10 +64,14 @@ class Trial:
         self._counted = [name for name in RULES if name in applied and name not in BY_NODE]
         self._checks_fit = "NodeResourcesFit" in applied
         self._room = room.what_if() if self._counted else room
+        self._steps = room.steps or Steps(0)
+        self._steps.take()
         self._volumes: MovedVolumes | None = None
         if self._counted:
             self._volumes = self._room.volumes.moved = MovedVolumes(room.snapshot.storage, row)
         self._concerns = cluster.neighbours.concerns(pod_class) if self._counted else frozenset()
+        self._uncounted: Counter[PodClass] = Counter()
+        """Pods that came, or (negative) went, since the rules were asked: most come back before."""
         self._is_stale = True
         """Whether what rules count may differ from when they last let the pod in."""
         self._checks_ports = "NodePorts" in applied
@@ -95,7 +105,7 @@ class Trial:
         if not uses_selectors(entry.pod.shape) and matched.isdisjoint(self._concerns):
             return
         pod_class = self._cluster.classes.matching(entry.pod_class, matched)
-        self._room.shift_counts(pod_class, np.array([self._row]), np.array([pods]))
+        self._uncounted[pod_class] += pods
         looks_back = bool(entry.pod.shape.anti_affinity)
         self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)
 
@@ -116,12 +126,24 @@ class Trial:
             return Refused((node_ports.REFUSAL.message,), resolvable=True)
         if self._checks_fit and (lacks := self._lacking()):
             return lacks
+        if self._counted and self._is_stale:
+            self._count()
         for name in self._counted if self._is_stale else ():
+            self._steps.take(1 + len(self._room.free) // _NODES_OF_A_STEP)
             verdict = RULES[name].judge(pod_class, self._room)
             if verdict is not None and verdict.codes[self._row]:
                 return at_row(verdict, self._row)
         self._is_stale = False
         return None
+
+    def _count(self) -> None:
+        """Bring counts up to date: they are copies of arrays over all nodes."""
+        here = np.array([self._row])
+        for pod_class, pods in self._uncounted.items():
+            if pods:
+                self._steps.take(1 + len(self._room.free) // _NODES_OF_A_STEP)
+                self._room.shift_counts(pod_class, here, np.array([pods]))
+        self._uncounted.clear()
 
     def _lacking(self) -> Refused | None:
         table = self._room.snapshot.table
