@@ -89,6 +89,8 @@ TESTED = {
     "test_so_many_classes_are_looked_at_one_by_one_to_explain_a_gang",
     "SEARCH_STEPS_MIN": IN_WORLDS,
     "INTERRUPTIONS_FEW": IN_WORLDS,
+    "LONG_TURN_STEPS_MAX": CORE + "test_interrupted.py::"
+    "test_a_gang_that_needs_more_than_the_longest_turn_is_left_alone",
     "CHECK_STEPS_MAX": WOKEN + "test_what_a_turn_has_no_steps_for_follows_at_once",
     "CLASSES_WATCHED_MAX": WOKEN + "test_classes_without_a_tally_are_looked_at_in_turn",
     "PRIORITIES_WATCHED_MAX": WOKEN

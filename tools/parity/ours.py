@@ -16,7 +16,7 @@ from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.members import members_of
 from quorate.core.plan.nominated import look
-from quorate.core.plan.preemption import Outcome, preempt
+from quorate.core.plan.preemption import Known, Outcome, preempt
 from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
 from quorate.core.plan.scores import scores
@@ -109,7 +109,7 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     found.chosen = room.snapshot.node(row).name if row is not None else ""
     if found.feasible or not rows:
         return found
-    outcome = preempt(entry, pod_class, room, promises, promised, 0)
+    outcome = preempt(entry, pod_class, room, promises, promised, Known())
     found.preemption = _preempting(outcome, room)
     said = f" {outcome.said}" if outcome.said else ""
     found.sentence = nodes_ruled_out(pod_class, room, cluster, promised) + said

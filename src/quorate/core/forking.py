@@ -2,7 +2,8 @@
 
 In: a scheduler between two of its calls. Out: another one in exactly the same state, which shares
 nothing with it but values that nobody can change. Answers that are kept (masks, searches) are left
-out: they are found again.
+out: they are found again. So while a search goes on over several turns, the copy begins it anew,
+and may be some turns behind with the answer.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from quorate.core.plan.single import Singles
 if TYPE_CHECKING:
     from quorate.core.scheduler import Scheduler
 
-_SHARED: Final = (type(None), bool, int, float, str, bytes, type, msgspec.Struct, Enum)
-"""What nobody can change: one object serves both."""
+_PLAIN: Final = (type(None), bool, int, float, str, bytes, type)
+_SHARED: Final = (*_PLAIN, msgspec.Struct, Enum)
+"""What nobody can change: one object serves both. Of ``_SHARED`` there are many subclasses."""
 _MADE_ANEW: Final = (AttributeMasks, Singles, Searches)
 """Answers that are kept: they follow from the rest."""
 
@@ -42,7 +44,7 @@ class _Copy:
         self._copies: dict[int, Any] = {}
         self._kept: list[object] = []
         """What was copied, so that no identity is given twice meanwhile."""
-        self._plan: dict[type, Callable[[Any], Any]] = dict.fromkeys(_SHARED[:7], _itself)
+        self._plan: dict[type, Callable[[Any], Any]] = dict.fromkeys(_PLAIN, _itself)
 
     def of(self, value: Any) -> Any:  # noqa: ANN401  a copy has the type of what is copied
         """Return the copy of a value; the value itself where nobody can change it."""

@@ -142,12 +142,11 @@ class Planner:
 
     def _go_on_searching(self, turn: _Turn, now_s: float) -> None:
         """Go on with the searches that earlier turns began, with the steps that are left."""
-        queue, steps = self.queue, turn.steps
+        queue, steps, longest = self.queue, turn.steps, bounds.LONG_TURN_STEPS_MAX
         steps.left = max(1, bounds.TURN_STEPS_MAX - steps.taken)
         for key in list(queue.searching):
-            doublings = min(self._interrupted[key] // bounds.INTERRUPTIONS_FEW, 16)
-            if doublings:
-                steps.left = max(steps.left, bounds.TURN_STEPS_MAX << doublings)
+            long_turn, interruptions = self._long_turn(key), self._interrupted[key]
+            steps.left = max(steps.left, long_turn)
             if steps.are_over or turn.is_full:
                 return
             gang = self._cluster.gangs.get(key)
@@ -155,7 +154,19 @@ class Planner:
                 queue.forget(key)
                 self._interrupted.pop(key, None)
             elif not self._is_tried(gang, turn, now_s, searches=True):
+                if self._interrupted[key] > interruptions and long_turn == longest:
+                    queue.forget(key)
+                    queue.back_off(key, now_s + bounds.ASIDE_S_MAX)
+                    del self._interrupted[key]
                 return
+
+    def _long_turn(self, key: GangKey) -> int:
+        """Return how many steps a gang gets that many turns had to leave; 0: as many as others."""
+        doublings = self._interrupted[key] // bounds.INTERRUPTIONS_FEW
+        longest = bounds.LONG_TURN_STEPS_MAX
+        if not doublings:
+            return 0
+        return min(bounds.TURN_STEPS_MAX << min(doublings, longest.bit_length()), longest)
 
     def _is_tried(
         self, gang: GangEntry, turn: _Turn, now_s: float, *, searches: bool = False

@@ -126,6 +126,10 @@ INTERRUPTIONS_FEW = 4
 """A gang that so many turns in a row had to leave while its claims were looked at gets a turn
 twice as long, and after as many again one twice as long as that: what is kept from turn to turn may
 be too little."""
+LONG_TURN_STEPS_MAX = 200_000
+"""Such a turn has no more steps: about 3 s, in which nothing else is planned. A thousand pods with
+claims of their own are looked at in it on 50,000 nodes. A gang that needs more is left alone for
+``ASIDE_S_MAX``, so that others have their turns."""
 
 CHECK_STEPS_MAX = 2_000
 """Of the steps of a turn, so many at most are for asking which blocked gangs news could help."""

@@ -199,7 +199,9 @@ class Scheduler:
     def plan(self, now_s: float) -> Decision:
         """Return what the next decision would come to. Changes nothing: asked twice, it is equal.
 
-        It is worked out on a copy of the state; see ``whatif`` for how long that takes.
+        It is worked out on a copy of the state; see ``whatif`` for how long that takes. There a
+        search that goes on over several turns begins anew: of its gang the next decision may know
+        more.
         """
         other = fork(self)
         try:

@@ -2,9 +2,12 @@
 
 import pytest
 
+from quorate.core import policy
 from quorate.core.model import ClaimUse, Owner
+from quorate.core.plan.cycle import Cycle
 from quorate.core.steps import OutOfStepsError, Steps
 from tests.unit.core.storage_world import HOSTNAME, StorageWorld, on
+from tests.unit.core.world import World
 
 POOL = {"node_selector": (("pool", "y"),)}
 THING = Owner("example.com/v1", "Thing", "y")
@@ -66,3 +69,36 @@ def test_tried_again_in_the_same_turn_it_is_placed_as_in_a_new_one():
     assert again.binds == fresh.binds
     assert {one.name: one.node for one in again.binds.binds} == {"y-new": "n0", "y-data": "n1"}
     assert not cycle.holds
+
+
+@pytest.mark.parametrize(("needed", "is_placed"), [(79, True), (80, True), (81, False)])
+def test_a_gang_that_needs_more_than_the_longest_turn_is_left_alone(needed, is_placed, monkeypatch):
+    """Its turns are doubled up to a bound; then others have theirs."""
+    monkeypatch.setattr(policy, "TURN_STEPS_MAX", 10)
+    monkeypatch.setattr(policy, "INTERRUPTIONS_FEW", 2)
+    monkeypatch.setattr(policy, "LONG_TURN_STEPS_MAX", 80)
+    w, given, real = World(), [], Cycle.try_gang
+
+    def try_gang(self, gang, **how):
+        if gang.key.name == "large":
+            given.append(self.steps.left)
+            if self.steps.left < needed:
+                self.steps.take(self.steps.left)
+                raise OutOfStepsError
+        return real(self, gang, **how)
+
+    monkeypatch.setattr(Cycle, "try_gang", try_gang)
+    w.node("n0")
+    large = w.gang("large", 1)
+    for _ in range(20):
+        w.cycle()
+    assert max(given) == 80
+    assert ("large-0" in w.binds) == is_placed
+    w.gang("small", 1)
+    assert "small-0" in w.cycle()
+    queue, tries = w.scheduler.planner.queue, len(given)
+    assert large not in queue.searching
+    w.cycle(after_s=policy.ASIDE_S_MAX - 1)
+    assert len(given) == tries
+    w.cycle(after_s=2)
+    assert (len(given) > tries) != is_placed
