@@ -21,6 +21,7 @@ from quorate.core.model import (
 )
 from quorate.core.state.neighbours import Column, Key, Neighbours
 from tests.property.fresh import fresh
+from tests.unit.core.counted import selectors_in_use
 
 NAMESPACES = ("red", "blue", "grey")
 KEYS = ("app", "rev", "tier")
@@ -203,7 +204,7 @@ class Town:
 
     def look(self):
         """Ask for columns, so that they are kept as arrays and brought up to date."""
-        for selector in self.neighbours.selectors():
+        for selector in selectors_in_use(self.neighbours):
             number = self.neighbours.selector_id(selector)
             column = self.neighbours.column(Key(self.chance.choice(list(Column)), number, "zone"))
             assert len(column) == self.rows
@@ -236,7 +237,7 @@ class Town:
 def check_counts(town):
     neighbours = town.neighbours
     used, counts = town.recounted()
-    assert set(neighbours.selectors()) == used
+    assert set(selectors_in_use(neighbours)) == used
     numbers = {selector: neighbours.selector_id(selector) for selector in used}
     for selector, number in numbers.items():
         for column in Column:
@@ -268,7 +269,7 @@ def check_sizes(town):
     )
     assert listed == sum(len(labels) for _, labels in sets)
     index = matching._index
-    assert len(index) == len(matching.in_use) == len(list(neighbours.selectors()))
+    assert len(index) == len(matching.in_use) == len(selectors_in_use(neighbours))
     places = sum(len(places) for places in index._places.values())
     assert places == sum(len(there) for there in index._listed.values())
     assert places <= sum(
@@ -277,7 +278,7 @@ def check_sizes(town):
             1,
             *(len(r.values) for s in (one, *one.also) for r in s.labels.requirements),
         )
-        for one in neighbours.selectors()
+        for one in selectors_in_use(neighbours)
         if all(s.labels is not None for s in (one, *one.also))
     )
     assert neighbours._views.size <= max(policy.NEIGHBOUR_CELLS_MAX, town.rows)
@@ -345,7 +346,7 @@ def test_worth_a_look_are_at_least_those_that_match(seed):
     for _ in range(40):
         town.move()
     label_sets, index = town.neighbours.label_sets, town.neighbours._matching._index
-    for selector in town.neighbours.selectors():
+    for selector in selectors_in_use(town.neighbours):
         found = list(label_sets.worth_a_look(selector))
         assert len(found) == len(set(found))
         for name in NAMESPACES:

@@ -12,6 +12,7 @@ from quorate.core.model import SpreadConstraint, all_of
 from quorate.core.state.neighbours import Column
 from tests.property.fresh import fresh
 from tests.property.test_neighbour_counts import held_in
+from tests.unit.core.counted import columns_that_count, selectors_in_use
 from tests.unit.core.random_worlds import Play, scripts
 
 
@@ -73,10 +74,10 @@ def recounted(play):
 def kept(play):
     cluster = play.scheduler.cluster
     neighbours, nodes = cluster.neighbours, cluster.nodes
-    selectors = {neighbours.selector_id(one): one for one in neighbours.selectors()}
+    selectors = {neighbours.selector_id(one): one for one in selectors_in_use(neighbours)}
     names = {row: name for name, row in nodes.rows.items()}
     counts = {}
-    for key in neighbours.counted():
+    for key in columns_that_count(neighbours):
         column = neighbours.column(key)
         for row in np.flatnonzero(column).tolist():
             what = key.column, selectors[key.selector], key.topology, names[row]
@@ -102,7 +103,7 @@ def test_nothing_is_left_when_all_pods_are_gone(script):
     for number in list(play.current):
         play.do_delete(number)
     neighbours = play.scheduler.cluster.neighbours
-    assert not neighbours.counted()
+    assert not columns_that_count(neighbours)
     assert held_in(neighbours) == 0
 
 

@@ -5,12 +5,12 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.queue.alarms import Alarms
 from quorate.core.queue.likeness import asleep
 from quorate.core.queue.ordering import order_key
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
+from quorate.core.state.alarms import Alarms
 from quorate.core.state.gangs import GangEntry
 from tests.property.full_worlds import fresh
 from tests.unit.core.random_worlds import profile, seeds

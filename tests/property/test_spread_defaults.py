@@ -21,6 +21,7 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import Where
 from quorate.core.state.neighbours import _selectors_of
 from tests.property.fresh import fresh
+from tests.unit.core.counted import selectors_in_use
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.random_worlds import seeds
 
@@ -101,7 +102,7 @@ def test_constraints_selectors_and_touched_gangs_equal_a_recount(seed):
                 wanted.update(one.selector for one in found)
                 if entry.where is Where.WAITING and before.get(uid, ()) != found:
                     assert entry.gang.key in cluster.touched
-            assert wanted <= set(neighbours.selectors())
+            assert wanted <= set(selectors_in_use(neighbours))
             if not policy.SPREAD_IDLE_MAX:
                 own = {one for shape in neighbours._shapes for one in _selectors_of(shape)}
-                assert set(neighbours.selectors()) == wanted | own
+                assert set(selectors_in_use(neighbours)) == wanted | own

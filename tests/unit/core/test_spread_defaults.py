@@ -10,6 +10,7 @@ from quorate.core.model.selects import ReplicaSet, Service, StatefulSet
 from quorate.core.plan.cycle import members_of
 from quorate.core.profile import KUBE_SCHEDULER, Profile
 from quorate.core.state.spread_defaults import SYSTEM_DEFAULTS
+from tests.unit.core.counted import columns_that_count, selectors_in_use
 from tests.unit.core.world import TEAM, World
 
 KUBE = "kube"
@@ -39,7 +40,7 @@ def spread_of(w, name):
 
 def held(w):
     """Return the labels that selectors in use ask for."""
-    selectors = (one.labels for one in w.cluster.neighbours.selectors())
+    selectors = (one.labels for one in selectors_in_use(w.cluster.neighbours))
     return {tuple(one.values[0] for one in found.requirements) for found in selectors}
 
 
@@ -69,7 +70,7 @@ def test_a_selector_is_held_while_a_pod_that_it_spreads_waits(monkeypatch):
     w.delete("p2")
     assert held(w) == set()
     assert w.cluster.neighbours.is_idle
-    assert not w.cluster.neighbours.counted()
+    assert not columns_that_count(w.cluster.neighbours)
 
 
 @pytest.mark.parametrize(("kinds", "kept"), [(1, 1), (2, 2), (3, 2)])
@@ -167,8 +168,8 @@ def test_planning_and_explaining_do_not_change_what_is_counted():
     neighbours = w.cluster.neighbours
 
     def seen():
-        counted = {key: neighbours.column(key).tolist() for key in neighbours.counted()}
-        in_use = [neighbours.selector_id(one) for one in neighbours.selectors()]
+        counted = {key: neighbours.column(key).tolist() for key in columns_that_count(neighbours)}
+        in_use = [neighbours.selector_id(one) for one in selectors_in_use(neighbours)]
         return counted, neighbours.log.position, in_use
 
     before = seen()

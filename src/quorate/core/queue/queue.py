@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quorate.core.model import GangKey
-from quorate.core.queue.alarms import Alarms
 from quorate.core.queue.blocked import Blocked
 from quorate.core.queue.buckets import Likeness, Likes
 from quorate.core.queue.ordering import order_key
 from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
+from quorate.core.state.alarms import Alarms
 from quorate.core.state.gangs import GangEntry
 
 
@@ -24,8 +24,8 @@ class Queue:
     def __init__(self) -> None:
         self.ready = Ready()
         self.blocked = Blocked()
-        self.backing_off = Alarms()
-        self.alarms = Alarms()
+        self.backing_off: Alarms[GangKey] = Alarms()
+        self.alarms: Alarms[GangKey] = Alarms()
         """When to try a blocked gang again though no room grows: a node is avoided no more."""
         self.searching: dict[GangKey, None] = {}
         """Gangs for which a search goes on, in the order in which they came to it."""

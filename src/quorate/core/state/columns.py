@@ -18,8 +18,8 @@ def recount(cluster: Cluster) -> None:
     news = cluster.nodes.take_relisted()
     if news is None:
         return
-    came = {name for name in news.came if cluster.classes.ask_for(name)}
-    if not (came or news.renumbered or any(map(cluster.classes.ask_for, news.went))):
+    came = {name for name in news.came if cluster.classes.is_asked_for(name)}
+    if not (came or news.renumbered or any(map(cluster.classes.is_asked_for, news.went))):
         return
     entries = [entry for entry in cluster.pods.values() if entry.row >= 0]
     for entry in entries if came else ():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from heapq import heapify, heappop, heappush
 
 import msgspec
 
@@ -23,6 +22,7 @@ from quorate.core.model import (
 )
 from quorate.core.model.devices import ClaimSpec
 from quorate.core.quantity import DEVICE_CLASS_PREFIX
+from quorate.core.state.alarms import Alarms
 from quorate.core.state.device_counts import ClaimKey, DeviceShares, SpecNumbers
 from quorate.core.state.pools import PoolKey, Shares
 
@@ -60,10 +60,8 @@ class Devices:
         self._stirred_owners: set[str] = set()
         self._written: dict[ClaimKey, ResourceClaim] = {}
         """What we wrote and the watch has not shown yet."""
-        self._due_s: dict[ClaimKey, float] = {}
+        self._due: Alarms[ClaimKey] = Alarms()
         """When the devices of a claim have to be ready."""
-        self._due: list[tuple[float, ClaimKey]] = []
-        """The same as a heap, with some that do not count any more."""
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
         self._assumed_by: dict[str, dict[ClaimKey, None]] = {}
         """By the pod's uid, for which claims it assumes devices."""
@@ -88,18 +86,15 @@ class Devices:
             case _:
                 self.put_claim(found)
 
-    def remove(self, kind: str, namespace: str, name: str) -> bool:
-        """Forget an object; tell whether it is of a kind that is known here."""
+    def remove(self, kind: str, namespace: str, name: str) -> None:
+        """Forget an object."""
         match kind:
             case "ResourceSlice":
                 self.remove_slice(name)
             case "DeviceClass":
                 self.remove_class(name)
-            case "ResourceClaim":
-                self.remove_claim((namespace, name))
             case _:
-                return False
-        return True
+                self.remove_claim((namespace, name))
 
     def take_stirred(self) -> tuple[bool, bool]:
         """Return and forget whether something may let a pod fit, and whether classes differ."""
@@ -214,8 +209,10 @@ class Devices:
             self._specs.put(key, claim.spec)
         self.claims[key] = claim
         self._stirred_claims.add(key)
-        due_s = claim.binding_due_s if claim.binding_pending else None
-        self._note_due(key, due_s)
+        if claim.binding_pending and claim.binding_due_s is not None:
+            self._due.set(key, claim.binding_due_s)
+        else:
+            self._due.discard(key)
         if claim.special and claim.owner_uid:
             self.special[claim.owner_uid] = key
             self._stirred_owners.add(claim.owner_uid)
@@ -228,7 +225,7 @@ class Devices:
         claim = self.claims.pop(key, None)
         self._specs.remove(key)
         self._stirred_claims.add(key)
-        self._note_due(key, None)
+        self._due.discard(key)
         if claim is not None and self.special.get(claim.owner_uid) == key:
             del self.special[claim.owner_uid]
             self._stirred_owners.add(claim.owner_uid)
@@ -241,27 +238,13 @@ class Devices:
             due_s = self.due_s()
             if due_s is None or due_s >= now_s:
                 return
-            _, key = heappop(self._due)
+            key = self._due.take_next()
             late = {"binding_failed": "not ready in time", "binding_pending": False}
             self.put_claim(msgspec.structs.replace(self.claims[key], **late))
 
     def due_s(self) -> float | None:
         """Return when devices have to be ready next."""
-        while self._due and self._due_s.get(self._due[0][1]) != self._due[0][0]:
-            heappop(self._due)
-        return self._due[0][0] if self._due else None
-
-    def _note_due(self, key: ClaimKey, due_s: float | None) -> None:
-        if self._due_s.get(key) == due_s:
-            return
-        if due_s is None:
-            del self._due_s[key]
-            return
-        self._due_s[key] = due_s
-        heappush(self._due, (due_s, key))
-        if len(self._due) > 2 * len(self._due_s) + 16:
-            self._due = [(due_s, key) for key, due_s in self._due_s.items()]
-            heapify(self._due)
+        return self._due.next_s()
 
     def allocation(self, key: ClaimKey) -> Allocation | None:
         """Return what a claim has, or will have when our plan is carried out."""

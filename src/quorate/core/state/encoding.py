@@ -269,7 +269,7 @@ class PodClasses:
             if not self._asking[name]:
                 del self._asking[name]
 
-    def ask_for(self, name: str) -> bool:
+    def is_asked_for(self, name: str) -> bool:
         """Whether pods of some class ask for a resource; not to be asked of the first ones."""
         return name in self._asking
 

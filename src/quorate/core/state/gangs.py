@@ -94,16 +94,6 @@ class GangEntry:
         return self.lifecycle.once_quorate and self.bound > 0
 
     @property
-    def once_quorate(self) -> bool:
-        """Whether it was quorate in this life of it."""
-        return self.lifecycle.once_quorate
-
-    @property
-    def avoid(self) -> dict[str, float]:
-        """Nodes that refused a member, and until when no other one goes there."""
-        return self.memory.avoid
-
-    @property
     def attempt(self) -> Attempt | None:
         """The try to start it that is under way."""
         return self.lifecycle.attempt

@@ -22,11 +22,11 @@ class _Requirements:
 
     def __init__(self, selector: LabelSelector) -> None:
         self._tests: list[tuple[str, frozenset[str | None], bool]] = []
+        """Keys, and values one of which the label must have, or must not; None: no such label."""
         for one in selector.requirements:
             has_values = one.operator in ("In", "NotIn")
             values = frozenset(one.values) if has_values else frozenset({None})
             self._tests.append((one.key, values, one.operator not in ("NotIn", "Exists")))
-        """Keys, and values one of which the label must have, or must not; None: no such label."""
 
     def hold(self, labels: Mapping[str, str]) -> bool:
         return all((labels.get(key) in values) is wanted for key, values, wanted in self._tests)

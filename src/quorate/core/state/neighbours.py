@@ -152,16 +152,6 @@ class Neighbours:
         """Whether no living pod uses a selector: then labels tell nobody apart."""
         return not self._matching.in_use
 
-    def selectors(self) -> Iterable[PodSelector]:
-        """Return the selectors in use, the oldest first."""
-        return self._matching.in_use.keys()
-
-    def counted(self) -> set[Key]:
-        """Return the columns that count something."""
-        found = {Key(Column.PODS, number) for number in self._pods}
-        found |= {Key(Column.STAYING, number) for number in self._pods}
-        return found | set(self._weights)
-
     # Pods on nodes
 
     def take(self, row: int, label_set: LabelSet, shape: PodShape, *, terminating: bool) -> None:

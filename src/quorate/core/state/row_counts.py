@@ -6,7 +6,7 @@ that is no larger; so memory follows the rows that have a count, not the rows th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -112,10 +112,6 @@ class Columns(Generic[_Key]):
         self._views = views
         self._counts: dict[_Key, RowCounts] = {}
         self._zeros = np.zeros(rows, np.int64)
-
-    def __iter__(self) -> Iterator[_Key]:
-        """Iterate over the keys that count something."""
-        return iter(self._counts)
 
     def __contains__(self, key: object) -> bool:
         """Whether the key counts something."""
