@@ -12,8 +12,10 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
+from quorate.core.journal import entry_of
 from quorate.core.model import HostPort, Membership
 from quorate.core.reasons import GangState, Reason
+from quorate.core.state.gangs import Where
 from tests.unit.core.world import LABELS, SIGS, World, binds_of, fail, key, names
 
 REFUSED = fail(BindFailure.REFUSED)
@@ -312,3 +314,20 @@ def test_a_member_that_another_scheduler_bound_and_a_kubelet_refused_starts_no_g
     w.edit(stolen.name, node="elsewhere", phase="Failed", refusal="OutOfcpu")
     w.delete(stolen.name)
     assert not w.cluster.gangs[gang].started
+
+
+def test_a_member_that_was_of_a_past_life_elsewhere_counts_again_in_its_own_gang():
+    w = World()
+    w.node("n0", cpu=8)
+    own = w.gang("own", 2)
+    other = w.object("other", 2)
+    w.cycle()
+    for name in ("own-0", "own-1"):
+        w.edit(name, node="n0", phase="Running", bound_for=entry_of(own))
+    w.pod("other-0", other)
+    w.edit("own-0", membership=Membership(other, None))
+    w.decide()
+    assert w.cluster.pods["uid-own-0"].where is Where.PAST
+    w.edit("own-0", membership=Membership(own, None))
+    assert w.cluster.pods["uid-own-0"].where is Where.BOUND
+    assert w.why(own).members.bound == 2

@@ -197,6 +197,8 @@ class Cluster:
             entry.pod_class = self._class_of(pod)
             entry.gang = self._gang_for(pod)
             is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
+            if is_moved and where is Where.PAST:
+                where = Where.BOUND  # that life was another gang's
             if entry.gang is not None and (is_moved or is_bound):
                 has_been = was_bound or bool(pod.bound_for)
                 entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
