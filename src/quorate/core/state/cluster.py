@@ -166,55 +166,64 @@ class Cluster:
         pod = change.pod
         entry = self.pods.get(pod.uid)
         if entry is None:
-            ours = pod.scheduler in self.scheduler_names
-            label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
-            entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
-            self.pods[pod.uid] = entry
-            self.devices.note_user(pod, None)
-            self.storage.hold(pod)
-            entry.gang = self._gang_for(pod)
-            if entry.gang is not None:
-                entry.adopted = pod.bound_for not in ("", entry_of(entry.gang.key))
-            self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
-            self.holds.note(None, entry)
+            entry = self._met(pod)
         elif replace(entry.pod, start_time=pod.start_time) == pod:
             entry.pod = pod  # nothing is counted by when it started
         else:
-            was = placed(entry)
-            where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
-            was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
-            was_bound = entry.where in SETTLED
-            bound_for = entry.pod.bound_for
-            self._leave(entry)
-            row_before, class_before = entry.row, entry.pod_class
-            label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
-            self.neighbours.drop(entry.label_set, entry.pod.shape)
-            self.devices.note_user(pod, entry.pod)
-            entry.note_nomination(pod)
-            self.storage.replace(pod)
-            gang_before, owner_before = entry.gang, entry.pod.owner
-            entry.pod, entry.label_set = pod, label_set
-            entry.pod_class = self._class_of(pod)
-            entry.gang = self._gang_for(pod)
-            is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
-            if is_moved and where is Where.PAST:
-                where = Where.BOUND  # that life was another gang's
-            if entry.gang is not None and (is_moved or is_bound):
-                has_been = was_bound or bool(pod.bound_for)
-                entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
-            self._enter(entry, where, node if where in ON_NODES else "")
-            if where is Where.REFUSED and not was_refused and entry.gang is not None:
-                entry.gang.note_refusal(entry, ran=ran)
-                self.settle(entry.gang, pod.uid)
-            if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
-                self.grown.add(row_before)
-            self.holds.note(was, entry)
-            self.classes.release(class_before)
-            self.owners.left(gang_before, owner_before)
-            if gang_before is not None and gang_before is not entry.gang:
-                self._after_loss(gang_before, pod.uid)
+            self._take_version(entry, pod)
         if entry.gang is not None and entry.where is Where.BOUND:
             self.settle(entry.gang, pod.uid)
+
+    def _met(self, pod: Pod) -> PodEntry:
+        """Take in a pod that was not known, and return it."""
+        ours = pod.scheduler in self.scheduler_names
+        label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+        entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
+        self.pods[pod.uid] = entry
+        self.devices.note_user(pod, None)
+        self.storage.hold(pod)
+        entry.gang = self._gang_for(pod)
+        if entry.gang is not None:
+            entry.adopted = pod.bound_for not in ("", entry_of(entry.gang.key))
+        self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
+        self.holds.note(None, entry)
+        return entry
+
+    def _take_version(self, entry: PodEntry, pod: Pod) -> None:
+        """Take in a newer version of a pod."""
+        was = placed(entry)
+        where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
+        was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
+        was_bound = entry.where in SETTLED
+        bound_for = entry.pod.bound_for
+        self._leave(entry)
+        row_before, class_before = entry.row, entry.pod_class
+        label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+        self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.devices.note_user(pod, entry.pod)
+        entry.note_nomination(pod)
+        self.storage.replace(pod)
+        gang_before, owner_before = entry.gang, entry.pod.owner
+        entry.pod, entry.label_set = pod, label_set
+        entry.pod_class = self._class_of(pod)
+        entry.gang = self._gang_for(pod)
+        is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
+        if is_moved and where is Where.PAST:
+            where = Where.BOUND  # that life was another gang's
+        if entry.gang is not None and (is_moved or is_bound):
+            has_been = was_bound or bool(pod.bound_for)
+            entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
+        self._enter(entry, where, node if where in ON_NODES else "")
+        if where is Where.REFUSED and not was_refused and entry.gang is not None:
+            entry.gang.note_refusal(entry, ran=ran)
+            self.settle(entry.gang, pod.uid)
+        if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
+            self.grown.add(row_before)
+        self.holds.note(was, entry)
+        self.classes.release(class_before)
+        self.owners.left(gang_before, owner_before)
+        if gang_before is not None and gang_before is not entry.gang:
+            self._after_loss(gang_before, pod.uid)
 
     def _class_of(self, pod: Pod) -> PodClass:
         return self.classes.take(pod.shape, self.profiles.get(pod.scheduler, GANGS))
