@@ -2,10 +2,12 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from quorate.core import policy
 from quorate.core.plan import diagnosis
+from quorate.core.plan import fill as filling
 from quorate.core.plan import gang as placing
 from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang, place_gang_in_turn
 from quorate.core.plan.members import members_of
@@ -181,3 +183,24 @@ def test_where_all_that_were_looked_at_fit_no_more_is_claimed(monkeypatch):
         "30 members wait, and of 5 looked at 5 fit: no joint placement of all its pod classes was "
         "found (the search for a joint placement was cut short)"
     )
+
+
+# Few pods on many nodes
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 24, 25, 40])
+def test_few_pods_are_spread_over_many_nodes_as_if_all_of_these_were_looked_at(count):
+    """Up to a quarter of the nodes only those are looked at that come first; ties go by row."""
+    chance = np.random.default_rng(count)
+    for _ in range(50):
+        score = chance.choice(chance.random(6) * 100, 100)
+        slope = chance.choice([0.5, 12.5, 33.0], 100)
+        slots = chance.integers(1, 9, 100)
+        found = filling._spread(score, slope, slots, count)
+        places = [
+            (-(score[row] - nth * slope[row]), row)
+            for row in range(100)
+            for nth in range(slots[row])
+        ]
+        rows = [row for _, row in sorted(places)[:count]]
+        assert found.tolist() == np.bincount(rows, minlength=100).tolist()

@@ -132,8 +132,15 @@ def _spread(
     """Give each next pod to the node that is then the best.
 
     The k-th pod on a node scores ``score - (k - 1) * slope``: find the score that ``count`` pods
-    reach by bisection, and hand out what is left at that score in row order.
+    reach by bisection, and hand out what is left at that score in row order. So no pod goes to a
+    node that ``count`` others come before.
     """
+    if 4 * count < len(score):
+        best = _first_few(score, count)
+        pods = np.zeros(len(slots), np.int64)
+        alone = count == 1  # the best node takes it
+        pods[best] = 1 if alone else _spread(score[best], slope[best], slots[best], count)
+        return pods
     slope = np.maximum(slope, 1e-6)  # pods that ask for nothing still spread evenly
     low, high = float((score - slots * slope).min()) - 1.0, float(score.max()) + 1.0
     for _ in range(60):
@@ -169,6 +176,18 @@ def _spread_in_cells(
     at_the_edge = _pods_above(low[cells.which], score, slope, slots) > pods
     pods += cells.first_ones(at_the_edge.astype(np.int64), cells.quotas - cells.sums(pods))
     return pods + cells.first_ones(slots - pods, cells.quotas - cells.sums(pods))
+
+
+def _first_few(score: utilisation_of.Scores, count: int) -> Ints:
+    """Return the rows with the ``count`` best scores, in their order; and as many with the last.
+
+    Of one it is the first with the best.
+    """
+    if count == 1:
+        return np.array([np.argmax(score)])
+    last = np.partition(score, len(score) - count)[len(score) - count]
+    better, equal = np.flatnonzero(score > last), np.flatnonzero(score == last)
+    return np.sort(np.concatenate([better, equal[:count]]))
 
 
 def _pods_above(

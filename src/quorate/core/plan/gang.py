@@ -208,6 +208,10 @@ def _greedy(
 
     What the tasks need comes before what they do not. Unless somebody ``counts_fit``, no more
     classes follow when all their pods would be too few: what is placed then is of no use.
+
+    This is one piece, however many classes there are: 1,000 on 5,000 nodes take 0.3 s, which is
+    longer than a turn should be. To go on in a later turn, what is placed would have to be kept,
+    and placed anew where others have taken its room in between.
     """
     after = room.copy()
     needs: dict[int, Ints] = {}
