@@ -194,7 +194,8 @@ class Preempt:
         for pod in list(server.pods.values()):
             if (pod.namespace, pod.name) in one.displaced:
                 server.edit_pod(pod.uid, nominated="")
-        if faults and one.victims and chance.random() < 0.15:
+        often = 0.15 if one.uid in server.pods else 0.5
+        if faults and one.victims and chance.random() < often:
             uids = tuple(victim.uid for victim in one.victims)
             self.world.hear(PreemptionFailed(one.uid, uids, "no right"))
             return
@@ -202,7 +203,7 @@ class Preempt:
         self.world.promised[one.uid] = one.node
         failed = []
         for victim in one.victims:
-            if faults and chance.random() < 0.1:
+            if faults and chance.random() < 0.25:
                 failed.append(victim.uid)
             else:
                 server.edit_pod(victim.uid, terminating=True, preempted=True)

@@ -69,6 +69,11 @@ def late_binds(world, chance):
         world.commit.arrive(job)
 
 
+def rebuild(world, chance):
+    """The state is built again from the objects in memory, as after a defect."""
+    world.configure(world.setting.policy)
+
+
 def begin_storage(world, chance):
     storage.begin(world, chance)
 
@@ -154,6 +159,7 @@ MOVES = {
         renew,
         restart,
         late_binds,
+        rebuild,
         begin_storage,
         begin_devices,
         fill_nodes,

@@ -94,7 +94,7 @@ def _setting(seed: int, name: str, theme: Theme, chance: random.Random) -> Setti
         services_max=theme.services,
         gates=theme.gates,
         faults=chance.random() < theme.faults,
-        lags=chance.random() < 0.15,
+        lags=chance.random() < theme.lags,
         twin=chance.random() < 0.05,
         is_exact=is_exact,
         bounds=bounds.small(chance) if chance.random() < theme.few else {},

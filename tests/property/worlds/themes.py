@@ -46,6 +46,8 @@ class Theme(msgspec.Struct):
     services: int = 3
     gates: float = 0.1
     faults: float = 0.7
+    lags: float = 0.15
+    """How often the watch tells of things later than they are."""
     few: float = 0.2
     """How often bounds are small: of a plan, and of what is kept and counted."""
 
@@ -151,9 +153,39 @@ THEMES = {
         faults=0.9,
     ),
     "moved": Theme(2.0, {"relabel": 2.0, "restart": 0.3, "renew": 0.3, "label": 0.3}),
+    "rebuilt": Theme(
+        1.0,
+        {"rebuild": 2.0, "relabel": 2.0, "foreign": 1.0, "end": 1.5, "restart_gang": 0.5}
+        | {"refuse": 0.5, "delete_bound": 2.0, "kube_single": 0.5},
+        faults=0.9,
+        lags=0.3,
+    ),
+    "rebuilt devices": Theme(
+        0.7,
+        {"rebuild": 5.0, "work": 9.0, "decide": 9.0, "whole_gang": 3.0, "single": 5.0}
+        | {"news": 0.4, "delete": 0.2, "delete_bound": 0.2, "terminate": 0.1, "end": 0.1},
+        {"devices": 0.9, "terms": 0.0, "taints": 0.0, "gpu": 0.0, "memory": 0.0},
+        begins=("begin_devices",),
+        lags=0.8,
+    ),
+    "rivals": Theme(
+        1.0,
+        {"kube_single": 8.0, "foreign": 2.0, "admitted": 4.0, "delete": 2.0, "decide": 9.0}
+        | {"work": 4.0, "members": 0.2, "whole_gang": 0.2, "spec": 0.0, "drop_spec": 0.0}
+        | {"ungate": 0.0, "stale": 0.1, "node": 0.1, "terminate": 0.1, "answer_all": 2.0},
+        _FULL | {"terms": 0.35, "selector": 0.0, "cordons": 0.0, "taints": 0.0, "node_cpu": (1, 2)},
+        begins=("fill_nodes",),
+        nodes=(1, 2, 2, 3),
+        length=(10, 15, 30),
+        nudges=(1, 3, 6),
+        nudged_by={"kube_single": 2.0, "foreign": 1.0, "admitted": 2.0, "delete": 1.0}
+        | {"decide": 2.0, "work": 2.0},
+        faults=0.9,
+    ),
     "others": Theme(
         1.0,
-        {"foreign": 3.0, "admitted": 2.5, "resize": 1.0, "scale_node": 0.5, "kube_single": 1.0},
+        {"foreign": 3.0, "admitted": 2.5, "resize": 1.0, "scale_node": 0.5, "kube_single": 2.5},
+        {"terms": 0.25},
     ),
     "resources": Theme(1.0, _NODES, {"odd": 0.6, "kinds": 12}),
     "wide": Theme(
@@ -181,6 +213,7 @@ THEMES = {
             "tidy_claims": 0.6,
             "restart": 0.3,
             "renew": 0.3,
+            "rebuild": 0.2,
             "late_binds": 0.3,
             "refuse": 0.5,
             "restart_gang": 0.3,

@@ -86,6 +86,12 @@ class World:
         if self.twin is not None:
             self.twin.observe(changes)
 
+    def configure(self, policy):
+        """Give the scheduler its policy again: it builds its state anew for it."""
+        self.ask("configure", policy)
+        if self.twin is not None:
+            self.twin.configure(policy)
+
     def _lead(self):
         self.leaders += 1
         self.has_decided = False
