@@ -97,7 +97,7 @@ def promises_that_never_end(patch):
 
 
 def nominated_pods_that_others_rely_on(patch):
-    patch.setattr(Room, "withhold", Room.take)
+    patch.setattr(Room, "withhold_at", Room.take_at)
 
 
 def tasks_are_dropped(patch):

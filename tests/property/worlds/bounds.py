@@ -13,12 +13,15 @@ KEPT = frozenset({"INCIDENTS_KEPT_MAX"})
 AT_LEAST = {
     "CLASS_VARIANTS_KEPT_MAX": 64,
     "TURN_STEPS_MAX": 1,
+    "SEARCH_SIZES_MAX": 1,
+    "DEVICE_LOOKS_PER_STEP": 1,
+    "EXPLAINED_PER_TURN_MAX": 1,
     "DIVE_FAILURES_MAX": 1,
     "LONG_TURN_STEPS_MAX": 6_000,
 }
-"""A search goes on as long as its classes are the same: they have to outlive a turn. No step in a
-turn is no turn, and twice none is none: there is nothing below these. A gang that needs more than
-the longest turn is not placed, and none of these worlds needs so many steps."""
+"""Below these there is nothing: no step in a turn is no turn, twice none is none, nothing is divided
+by none. A search goes on as long as its classes are the same: they have to outlive a turn. A gang
+that needs more than the longest turn is not placed, and none of these worlds needs so much."""
 
 
 def constants():
