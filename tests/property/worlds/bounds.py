@@ -19,7 +19,7 @@ AT_LEAST = {
     "DIVE_FAILURES_MAX": 1,
     "LONG_TURN_STEPS_MAX": 6_000,
 }
-"""Below these there is nothing: no step in a turn is no turn, twice none is none, nothing is divided
+"""Below these is nothing: no step in a turn is no turn, twice none is none, nothing is divided
 by none. A search goes on as long as its classes are the same: they have to outlive a turn. A gang
 that needs more than the longest turn is not placed, and none of these worlds needs so much."""
 
