@@ -104,6 +104,24 @@ def test_who_comes_when_no_member_is_alive_is_a_new_gang_with_a_new_quorum(ends)
     assert set(w.cycle()) == {"again-0", "again-1"}
 
 
+def test_a_member_that_is_evicted_and_ends_keeps_no_life_going():
+    w = world(cpu=8)
+    gang = w.gang("job", 2)
+    w.cycle(job_1=fail(BindFailure.REFUSED))
+    w.edit("job-1", gates=("held",))
+    (evicted,) = w.decide(after_s=61.0).evictions
+    assert evicted.name == "job-0"
+    w.edit("job-0", terminating=True)  # a finalizer holds it
+    for name in ("a", "b"):
+        w.pod(name, gang)
+    assert set(w.cycle(after_s=61.0)) == {"a", "b"}
+    for name in ("a", "b"):
+        w.edit(name, node=w.where(name), phase="Failed")
+    w.pod("again", gang)
+    assert w.cycle() == {}
+    assert w.why(gang).sentence.startswith("1 of 2 members exist")
+
+
 def test_two_jobs_that_restart_as_a_whole_on_room_for_one_do_not_halve_it():
     w = World(hold_s=0.0)
     for index in range(8):

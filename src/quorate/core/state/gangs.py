@@ -255,9 +255,12 @@ class GangEntry:
     def past_members(self) -> list[PodEntry]:
         """Return the bound members of a life that is over, while members of a new one wait.
 
-        It is over when no bound member is alive and no bind is under way.
+        It is over when no bound member is alive, those that we evict included, for they may stay,
+        and no bind is under way.
         """
-        lives = self.alive or self.assumed or self.lifecycle.evicting
+        lives = self.alive or self.assumed
+        if not lives and self.lifecycle.evicting:
+            lives = any(e.evicting and e.may_stay for e in self.members.values())
         if lives or not self.bound or not self.has_undecided or self.key.is_single:
             return []
         return [e for e in self.members.values() if e.where is Where.BOUND]

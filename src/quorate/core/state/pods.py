@@ -89,8 +89,12 @@ class PodEntry:
     @property
     def is_alive(self) -> bool:
         """Whether it keeps its gang's life going: it has a node, and is not about to leave it."""
-        pod = self.pod
-        is_going = pod.finished or pod.terminating or self.evicting or self.adopted
+        return self.may_stay and not self.evicting
+
+    @property
+    def may_stay(self) -> bool:
+        """Whether it has a node as a member of this gang, and nothing that is known ends it."""
+        is_going = self.pod.finished or self.pod.terminating or self.adopted
         return self.where is Where.BOUND and not is_going
 
     @property
