@@ -6,7 +6,7 @@ Reference: every order of every placement, tried pod by pod with the filters alo
 import random
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 
 from quorate.core.changes import NodeChanged, PodChanged
 from quorate.core.model import HostPort, Pod, PodShape
@@ -101,6 +101,8 @@ def sequences_reach(room, demand, goal=None):
 
 @profile(1000)
 @given(seeds)
+@example(6307)  # whose first pod has to be on one node and not on its like
+@example(30361)
 def test_a_placement_is_found_if_and_only_if_there_is_one(seed):
     room, demand = world(random.Random(seed))
     found = place_gang(demand, room, "most-allocated", 100_000)

@@ -250,7 +250,7 @@ class JointSearch:
             self._made.append(None)
             return
         if self._state.is_rooting:
-            self._state.roots.append((choice.who, choice.cell))
+            self._state.add_root(choice.who, choice.cell)
         self._made.append((choice, self._state.make(choice)))
 
     def _undo(self) -> None:
@@ -259,7 +259,7 @@ class JointSearch:
             self._state.is_rooting = True
             return
         if self._state.is_rooting:
-            self._state.roots.pop()
+            self._state.drop_root()
         self._state.undo(*made)
 
     def _choices(self, outlook: Outlook, habit: Habit) -> Iterator[_Choice]:
@@ -293,7 +293,7 @@ class JointSearch:
         """Return an order of the pods that were placed."""
         if self._fresh is None:
             self._fresh = State(self._ties, self._state.left, self._demand)
-        roots = len(self._state.roots)
+        roots = self._state.roots
         order = Order(self._fresh, self._work, list(self._placed()), roots, outlook.highest)
         found = yield from order.find()
         self._failures_left -= 1

@@ -8,7 +8,7 @@ are placed together.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 
 from quorate.core import policy
 from quorate.core.plan.search_facts import Cell, Kind, Work
@@ -20,14 +20,15 @@ _Group = tuple[int, int]
 """Pods that are alike here: their class, and one of their nodes."""
 _Place = tuple[int, int]
 """A meter, and the domain that it counts in: the node if it is a local one."""
-_Rank = tuple[bool, bool, bool, int]
+_Rank = tuple[bool, bool, bool, bool, int]
 
 
 class Order:
     """Looks for an order on a state before the first pod, and leaves that as it was.
 
-    The first ``roots`` pods may each come as the first of its group. ``highest`` are the minima in
-    the end.
+    ``roots`` are classes and cells: any pod of the class there may come as the first of its group.
+    Not only the one that was chosen as such: the search keeps apart no states that differ in which
+    of them it was. ``highest`` are the minima in the end.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Order:
         state: State,
         work: Work,
         placed: Sequence[Placed],
-        roots: int,
+        roots: Collection[tuple[int, Cell]],
         highest: list[int],
     ) -> None:
         self._state = state
@@ -45,14 +46,15 @@ class Order:
         """The nodes of the pods to come."""
         self._kinds = {row: kind for _, _, kind, row in placed}
         self._cells = {row: cell for _, cell, _, row in placed}
-        self._roots: set[_Group] = set()
+        self._roots = frozenset(roots)
+        self._on: dict[int, int] = {}
+        """By node: the classes that it has in the end."""
         groups: dict[object, _Group] = {}
-        for number, (who, cell, kind, row) in enumerate(placed):
+        for who, cell, kind, row in placed:
             node = row if state.ties.minds_nodes >> who & 1 else -1
             group = groups.setdefault((who, cell, kind.static, node), (who, row))
             self._rows.setdefault(group, []).append(row)
-            if number < roots:
-                self._roots.add(group)
+            self._on[row] = self._on.get(row, 0) | 1 << who
         self._seen: set[object] = set()
         self._made: list[list[tuple[_Group, int, Move, Undo]]] = []
         self._failures = 0
@@ -154,17 +156,31 @@ class Order:
 
     def _is_root(self, group: _Group) -> bool:
         """Whether the pod may come as the first of its group."""
-        return group in self._roots and self._state.may_begin(group[0])
+        who, row = group
+        return (who, self._cells[row]) in self._roots and self._state.may_begin(who)
+
+    def _is_let_in(self, group: _Group) -> bool:
+        """Whether its node gets a pod that may come first and attracts it."""
+        who, row = group
+        ties = self._state.ties
+        pull = ties.pulls[who]
+        return pull is not None and bool(self._on[row] & pull.by & ~ties.shadowed[who])
 
     def _rank(self, group: _Group, tightest: dict[_Place, int]) -> _Rank:
-        """Return by what the pod comes: roots first, and those that keep none out of a domain."""
+        """Return by what the pod comes: roots first, and those that keep none out of a domain.
+
+        Of the roots first those that no other pod on their node could let in later: one of them has
+        to be the first, and on many nodes it would take long to come to it.
+        """
         who, cell, kind = self._next_of(group)
+        is_root = self._is_root(group)
         keeps_out, full = False, 0
         for place in self._adds_to(group):
             count = self._state.count(place[0], cell, kind)
             full += count
             keeps_out |= place in tightest and count + 1 > tightest[place]
-        return not self._is_root(group), keeps_out, not self._state.ties.limits[who], full
+        may_wait = is_root and self._is_let_in(group)
+        return not is_root, may_wait, keeps_out, not self._state.ties.limits[who], full
 
     def _may(self, group: _Group, lowest: list[int]) -> bool:
         who, cell, kind = self._next_of(group)

@@ -57,7 +57,7 @@ class State:
         """Whether the first pods of groups may still be placed."""
         self._weights: dict[Kind, int] = {}
         self._nodes: dict[Cell, int] = {}
-        """By cell: the sum of the numbers of its nodes' kinds."""
+        """By cell: the sum of the numbers of its nodes' kinds, and of its roots."""
         self._inside: list[dict[Cell, list[Cell]]] = []
         """By level and domain (as the start of its cells' codes): the domains right below it."""
         self._contents: list[dict[Cell, int]] = []
@@ -200,6 +200,20 @@ class State:
                 nodes[tuple(other[level] for level in levels)] += sum(kinds.values())
         return self._around[levels][tuple(cell[level] for level in levels)]
 
+    def add_root(self, index: int, cell: Cell) -> None:
+        """Note that a pod of the class in the cell, whichever, may come first of its group.
+
+        It is part of what is in the cell: two domains, or two states, of which only one has its
+        first pod here are not alike. On which node of the cell is not noted, as orders do not mind.
+        """
+        self.roots.append((index, cell))
+        self._nodes[cell] += _digest((index,))
+
+    def drop_root(self) -> None:
+        """Forget the last of them. To be called before its move is undone."""
+        index, cell = self.roots.pop()
+        self._nodes[cell] -= _digest((index,))
+
     def make(self, move: Move) -> Undo:
         """Place the pod; return what ``undo`` needs."""
         index, cell, kind, after = move
@@ -282,7 +296,7 @@ class State:
 
     def signature(self) -> object:
         """Return a value that two states share only if they differ by exchanging what is alike."""
-        first = self.is_rooting, tuple(self.roots), tuple(self.left)
+        first = self.is_rooting, tuple(self.left)
         if self._contents:
             return first, self._within[0][()]
         domains = tuple(tuple(some.items()) for some in (*self.present, *self.counts))
