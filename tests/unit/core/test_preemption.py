@@ -190,6 +190,16 @@ def test_a_pod_that_may_not_preempt_says_so():
     )
 
 
+def test_a_promise_that_could_not_be_taken_back_is_taken_back_again():
+    w = world()
+    full(w, "a", priority=100)
+    pod = high(w, nominated="n0")
+    assert cleared(w) == [("high", "", [])]
+    w.observe(PreemptionFailed(pod.uid, (), "the API server is away"))
+    assert cleared(w) + cleared(w, after_s=100) == [("high", "", [])]
+    assert cleared(w, after_s=100) == []
+
+
 def test_when_none_can_go_the_sentence_says_why_and_an_old_promise_is_taken_back():
     w = world()
     full(w, "a", priority=100)
