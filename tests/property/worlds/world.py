@@ -170,7 +170,11 @@ class World:
             self.journal = self.ask("journal")
 
     def restart(self, chance):
-        """The leader dies, and a successor is told what there is. Some binds arrive late."""
+        """The leader dies, and a successor is told what there is. Some binds arrive late.
+
+        None arrives two leaders later: it could not be told from what is left of a started gang.
+        """
+        self.late.clear()
         is_told = chance.random() < 0.7 and self.has_decided
         if is_told:
             self.renew()
