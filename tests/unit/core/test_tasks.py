@@ -279,3 +279,20 @@ def test_binds_are_not_reordered_without_minima():
     assert [bind.name for bind in binds_of(plan)] == ["worker-0", "worker-1"]
     assert isinstance(plan.gangs[0], GangBinds)
     assert isinstance(plan.gangs[0].binds[0], Bind)
+
+
+def test_min_that_is_raised_tears_down_no_gang_of_which_a_kubelet_refuses_one():
+    w = World()
+    w.node("n0", cpu=8)
+    gang = w.object("job", 0, dialect=VOLCANO, timeout_s=5.0)
+    for index in range(3):
+        w.pod(f"job-{index}", gang)
+    w.decide()
+    w.observe(PodBound("uid-job-1", "n0"))
+    w.object("job", 2, dialect=VOLCANO, min_by_task=(("worker", 1),))
+    w.observe(PodBound("uid-job-0", "n0"))
+    attempt = w.cluster.gangs[gang].attempt.id
+    marks = {"attempt": attempt, "attempt_size": 3, "started": True}
+    w.edit("job-2", node="n0", phase="Failed", refusal="NodeAffinity", **marks)
+    assert w.decide(after_s=30.0).evictions == ()
+    assert w.cluster.gangs[gang].started

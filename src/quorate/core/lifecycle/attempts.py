@@ -43,7 +43,7 @@ class Attempts:
         attempt.open.update(bind.uid for bind in plan.binds)
         attempt.seals = {bind.uid for bind in plan.binds[plan.first :]}
         if gang.quorum_is_known:
-            attempt.min_count = gang.min_count
+            _take_minima(attempt, gang)
 
     def resume(self, gang: GangEntry, before: Journal | None, now_s: float) -> None:
         """Take up what is bound of a gang below min, so that it is finished or undone.
@@ -113,6 +113,7 @@ class Attempts:
         number = self.made + 1 if number is None else number
         self.made = max(self.made, number)
         attempt = Attempt(attempt_id(self.identity, number), deadline_s, gang.min_count)
+        _take_minima(attempt, gang)
         gang.lifecycle.attempt = attempt
         heappush(self._due, (deadline_s, number, gang.key, attempt))
         return attempt
@@ -164,6 +165,12 @@ class Attempts:
         while self._due and not _is_open(self._due[0][2], self._due[0][3], gangs):
             heappop(self._due)
         return self._due[0][0] if self._due else None
+
+
+def _take_minima(attempt: Attempt, gang: GangEntry) -> None:
+    """Note what counts for the attempt if the gang's object is edited or deleted meanwhile."""
+    attempt.min_count = gang.min_count
+    attempt.min_by_task = gang.spec.min_by_task if gang.spec is not None else ()
 
 
 def _is_open(key: GangKey, attempt: Attempt, gangs: Gangs) -> bool:

@@ -229,8 +229,19 @@ class GangEntry:
         if life.attempt is not None and entry.pod.attempt in ("", life.attempt.id):
             life.attempt.refused = True
         founded = entry.pod.attempt in life.founders or entry.pod.uid == life.completed_by
-        if not ran and life.once_quorate and founded and not self.is_met:
+        if not ran and life.once_quorate and founded and not self._stands(entry.pod):
             life.once_quorate, life.reopened = False, True
+
+    def _stands(self, refused: Pod) -> bool:
+        """Whether a quorum is left without a refused member: as min is, or was when it was planned.
+
+        Somebody may have raised min since, which tears no started gang down.
+        """
+        attempt = self.lifecycle.attempt
+        if self.is_met or attempt is None or refused.attempt != attempt.id:
+            return self.is_met
+        is_enough = self.stays >= attempt.min_count
+        return is_enough and not lacking(attempt, self.members.values(), (Where.BOUND,))
 
     def note_prepared(self, change: PrepareFailed | Undone) -> None:
         """Writes that come before the binds were refused, or have been taken back."""

@@ -15,6 +15,7 @@ class Attempt:
     __slots__ = (
         "deadline_s",
         "id",
+        "min_by_task",
         "min_count",
         "open",
         "refusals",
@@ -27,6 +28,8 @@ class Attempt:
         self.deadline_s = deadline_s
         self.min_count = min_count
         """Min of its newest plan: what counts if the object is edited or deleted meanwhile."""
+        self.min_by_task: tuple[tuple[str, int], ...] = ()
+        """The same of each task."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
         self.refusals: list[tuple[str, str]] = []

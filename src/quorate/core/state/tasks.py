@@ -10,7 +10,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from quorate.core.model import GangSpec, Pod
+from quorate.core.model import Pod
+
+
+class Minima(Protocol):
+    """Who says how many members each task needs: a gang's object, or an attempt as it was then."""
+
+    @property
+    def min_by_task(self) -> tuple[tuple[str, int], ...]:
+        """Return tasks with their minima."""
 
 
 class Member(Protocol):
@@ -29,7 +37,7 @@ def task_of(pod: Pod) -> str:
     return pod.membership.task if pod.membership is not None else ""
 
 
-def missing_tasks(spec: GangSpec, has: Mapping[str, int]) -> dict[str, int]:
+def missing_tasks(spec: Minima, has: Mapping[str, int]) -> dict[str, int]:
     """Return how many more members each task needs; a task that has enough is left out."""
     return {
         task: least - has.get(task, 0)
@@ -39,7 +47,7 @@ def missing_tasks(spec: GangSpec, has: Mapping[str, int]) -> dict[str, int]:
 
 
 def lacking(
-    spec: GangSpec | None,
+    spec: Minima | None,
     members: Iterable[Member],
     places: Collection[int],
     but: Collection[str] = (),
