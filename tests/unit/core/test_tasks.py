@@ -290,9 +290,11 @@ def test_min_that_is_raised_tears_down_no_gang_of_which_a_kubelet_refuses_one():
     w.decide()
     w.observe(PodBound("uid-job-1", "n0"))
     w.object("job", 2, dialect=VOLCANO, min_by_task=(("worker", 1),))
-    w.observe(PodBound("uid-job-0", "n0"))
     attempt = w.cluster.gangs[gang].attempt.id
+    w.edit("job-2", node="n0", attempt=attempt, attempt_size=3, started=True)
+    w.observe(PodBound("uid-job-0", "n0"))
     marks = {"attempt": attempt, "attempt_size": 3, "started": True}
     w.edit("job-2", node="n0", phase="Failed", refusal="NodeAffinity", **marks)
+    assert w.decide().evictions == ()
     assert w.decide(after_s=30.0).evictions == ()
     assert w.cluster.gangs[gang].started

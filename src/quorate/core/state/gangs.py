@@ -237,7 +237,7 @@ class GangEntry:
 
         Somebody may have raised min since, which tears no started gang down.
         """
-        attempt = self.lifecycle.attempt
+        attempt = self.lifecycle.founded_by
         if self.is_met or attempt is None or refused.attempt != attempt.id:
             return self.is_met
         is_enough = self.stays >= attempt.min_count

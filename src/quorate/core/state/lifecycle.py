@@ -47,6 +47,7 @@ class Lifecycle:
         "attempt",
         "completed_by",
         "evicting",
+        "founded_by",
         "founders",
         "is_undoing",
         "once_quorate",
@@ -59,6 +60,8 @@ class Lifecycle:
         self.founders: set[str] = set()
         """Ids of the attempts that made it quorate, while we remember them; several, when kubelets
         refused members one after the other."""
+        self.founded_by: Attempt | None = None
+        """The newest of these: it knows min as it was then."""
         self.completed_by = ""
         """Uid of the member whose bind made it quorate, whoever sent it."""
         self.reopened = False
@@ -74,11 +77,13 @@ class Lifecycle:
             self.once_quorate = True
             if self.attempt is not None:
                 self.founders.add(self.attempt.id)
+                self.founded_by = self.attempt
 
     def end(self) -> None:
         """Forget that the gang was ever quorate: whoever comes is a new gang."""
         self.once_quorate, self.reopened = False, False
         self.founders.clear()
+        self.founded_by = None
         self.completed_by = ""
 
 
