@@ -94,6 +94,7 @@ class Planner:
     def plan(self, due: Due, now_s: float) -> Decision:
         """Return what comes of the gangs that are ready, or woken by what happened."""
         searches, queue = self._searches, self.queue
+        self._masks.give_back(self._cluster.classes)
         steps = Steps(bounds.TURN_STEPS_MAX // (2 if queue.searching else 1))
         line = self._waking.begin(
             due.grown, now_s, nodes_differ=due.nodes_differ, ask_room=self.room, steps=steps

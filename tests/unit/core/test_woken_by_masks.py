@@ -98,3 +98,24 @@ def test_masks_that_change_each_turn_leave_steps_to_count_anew(monkeypatch):
             return
         w.node("n3", cpu=1, labels={"host": "n3", "turn": str(turn)})
     raise AssertionError("the gang is never woken")
+
+
+def test_masks_of_shapes_that_came_and_went_are_given_back():
+    w = World()
+    for index in range(40):
+        w.node(f"n{index}", cpu=1, labels={"host": f"n{index}"})
+    w.pod("stays", cpu=2, shape={"node_selector": (("host", "n0"),)})
+    w.decide()
+    masks, slots = w.scheduler.planner._masks, w.scheduler.queue.blocked.slots
+    few = len(masks)
+    for wave in range(3):
+        names = [f"p{wave}-{index}" for index in range(200)]
+        for index, name in enumerate(names):
+            w.pod(name, cpu=2, shape={"node_selector": (("host", f"n{index}"),)})
+        while w.decide().wake_at_s is not None:
+            pass
+        assert len(masks) >= 200
+        w.delete(*names)
+        w.decide()
+        assert len(masks) <= few + 64
+        assert len(slots.tallies) <= 64 + 1

@@ -226,6 +226,10 @@ class PodClasses:
         self._held: Counter[int] = Counter()
         self._asking: Counter[str] = Counter()
         """How many shapes ask for a resource, by name; not of the first ones."""
+        self._having: Counter[tuple[object, ...]] = Counter()
+        """How many shapes have the same attributes."""
+        self.given_back = 0
+        """How many attributes were forgotten with their last shape."""
         self._made = 0
         self.by_id: dict[int, PodClass] = {}
         """The classes of shapes alone."""
@@ -241,6 +245,7 @@ class PodClasses:
             self._made += 1  # numbers are never given twice
             self._by_shape[shape, profile] = self.by_id[found.id] = found
             self._asking.update(_extended(found))
+            self._having[found.attributes] += 1
         return found
 
     def take(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
@@ -264,10 +269,18 @@ class PodClasses:
             del self._matching[variant]
         found = self.by_id.pop(base)
         del self._by_shape[found.shape, found.profile]
+        self._having[found.attributes] -= 1
+        if not self._having[found.attributes]:
+            del self._having[found.attributes]
+            self.given_back += 1
         self._asking.subtract(names := _extended(found))
         for name in names:
             if not self._asking[name]:
                 del self._asking[name]
+
+    def has_attributes(self, attributes: object) -> bool:
+        """Whether the pods of some class have these attributes."""
+        return attributes in self._having
 
     def is_asked_for(self, name: str) -> bool:
         """Whether pods of some class ask for a resource; not to be asked of the first ones."""

@@ -22,7 +22,7 @@ from quorate.core.plan.filters import (
 )
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.state.arrays import Mask
-from quorate.core.state.encoding import PodClass
+from quorate.core.state.encoding import PodClass, PodClasses
 from quorate.core.state.recent import Recent
 from quorate.core.state.snapshot import Snapshot
 
@@ -47,6 +47,7 @@ RULES: dict[str, AttributeRule] = {
     "NodeDeclaredFeatures": node_declared_features,
 }
 """What they read of a pod is ``PodClass.attributes``."""
+_UNUSED_FEW = 64
 _Value = TypeVar("_Value")
 _Version = tuple[int, int, int]
 
@@ -72,6 +73,16 @@ class AttributeMasks:
         self._kept: Recent[tuple[object, ...], _KeptMask | _KeptFact] = Recent()
         self.outcomes = Outcomes()
         """What claims get on kinds of nodes."""
+        self._given_back = 0
+
+    def give_back(self, classes: PodClasses) -> None:
+        """Forget the masks of attributes that no pod has, when they may be half of all."""
+        if classes.given_back - self._given_back <= max(_UNUSED_FEW, len(self._kept) // 2):
+            return
+        self._given_back = classes.given_back
+        for key in list(self._kept):
+            if key[0] == "mask" and not classes.has_attributes(key[1]):
+                self._kept.drop(key)
 
     @staticmethod
     def version_of(room: Room, *, images: bool = False) -> _Version:
