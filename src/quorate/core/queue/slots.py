@@ -116,9 +116,8 @@ class SlotTotals:
         self._sweep()
 
     def leave(self) -> None:
-        """Forget who knows the ground: it may be another one next time; and who has no users."""
+        """Forget who knows the ground: it may be another one next time."""
         self._ask_ground = None
-        self._sweep()
 
     @property
     def _ground(self) -> Ground:
