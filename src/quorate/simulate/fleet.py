@@ -75,6 +75,11 @@ class Replica(App):
         """Whether it may act now."""
         return self._may_write()
 
+    @property
+    def decides(self) -> bool:
+        """Whether its watches have told it of all: it decides nothing before."""
+        return self._feed.is_synced
+
     def _commit(self, plan: Plan) -> None:
         self._on_plan(self.link, plan)
         super()._commit(plan)

@@ -115,7 +115,8 @@ class Run:
             )
             name = leader.link.name if leader is not None and can_act else ""
             self.checks.on_tick(_TICK_S, name)
-            self.holding.on_tick(_TICK_S, leader if can_act else None)
+            decides = leader is not None and can_act and leader.decides
+            self.holding.on_tick(_TICK_S, leader if decides else None)
 
     def trace(self, say: Callable[[str], object]) -> None:
         """Write down what happens from now on."""
