@@ -199,8 +199,7 @@ class Planner:
             return None
         memory = gang.memory
         if reason is Reason.BACKING_OFF or memory.aside.lasts(now_s):
-            aside_s = memory.aside.until_s if memory.aside.incident else 0.0
-            self.queue.back_off(gang.key, max(memory.not_before_s, aside_s))
+            self.queue.back_off(gang.key, max(memory.not_before_s, memory.aside.until_s))
             return Tried(gang.key)
         self._waking.passed_by(gang)
         return Tried(gang.key, take_backs=tuple(take_backs(gang, self._cluster)))

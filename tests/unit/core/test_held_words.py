@@ -23,15 +23,3 @@ def test_a_gang_is_explained_again_when_a_replacement_takes_what_was_held():
     assert key("b") in taking.touched
     w.settle(taking)
     assert key("b") not in w.decide(0.1).touched
-
-
-def test_nothing_is_held_for_a_gang_whose_members_have_all_finished():
-    w = full_world()
-    lose(w, "a-1")
-    w.decide()
-    assert len(w.cluster.holds) == 1
-    for name in ("a-0", "a-2", "a-3"):
-        w.edit(name, node=w.where(name), phase="Succeeded")
-    w.decide()
-    assert len(w.cluster.holds) == 0
-    assert w.cluster.holds.missing(key("a")) == 0

@@ -10,7 +10,8 @@ from tests.unit.core.test_device_gangs import gang, given, gpu_world
 from tests.unit.core.world import World, binds_of
 
 
-def test_a_member_that_was_adopted_is_counted_alive_by_nobody():
+def rebuilt_with_a_member_that_came_bound():
+    """Return a world, built again, where a pod that ran in another gang is in gang b of 2."""
     w = World()
     w.node("n0", cpu=8)
     w.gang("a", 1)
@@ -18,6 +19,11 @@ def test_a_member_that_was_adopted_is_counted_alive_by_nobody():
     b = w.object("b", 2)
     w.edit("a-0", node="n0", phase="Running", membership=Membership(b, None))
     w.scheduler._rebuild()
+    return w, b
+
+
+def test_a_member_that_was_adopted_is_counted_alive_by_nobody():
+    w, b = rebuilt_with_a_member_that_came_bound()
     assert check_all(w.scheduler, w.now_s) == []
     assert w.cluster.pods["uid-a-0"].adopted
     w.delete("a-0")
@@ -25,13 +31,7 @@ def test_a_member_that_was_adopted_is_counted_alive_by_nobody():
 
 
 def test_a_gang_whose_adopted_member_went_after_a_rebuild_starts_its_next_life_whole():
-    w = World()
-    w.node("n0", cpu=8)
-    w.gang("a", 1)
-    w.cycle()
-    b = w.object("b", 2)
-    w.edit("a-0", node="n0", phase="Running", membership=Membership(b, None))
-    w.scheduler._rebuild()
+    w, b = rebuilt_with_a_member_that_came_bound()
     w.delete("a-0")
     w.pod("b-0", b)
     w.pod("b-1", b)

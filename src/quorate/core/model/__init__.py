@@ -7,6 +7,7 @@ base units: millicores for ``cpu``, bytes or plain counts for everything else.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import msgspec
@@ -91,6 +92,11 @@ EVERY_ADDRESS = "0.0.0.0"
 """The address of a host port that is taken on all addresses of its node."""
 
 
+def is_address_taken(wanted: str, taken: Collection[str]) -> bool:
+    """Whether a host port cannot be had on an address, where these are taken for it."""
+    return bool(taken) and (wanted == EVERY_ADDRESS or wanted in taken or EVERY_ADDRESS in taken)
+
+
 class HostPort(NamedTuple):
     """A host port that a pod takes on its node."""
 
@@ -101,7 +107,7 @@ class HostPort(NamedTuple):
     def conflicts(self, other: HostPort) -> bool:
         """Whether both cannot be on one node (kube-scheduler's NodePorts rule)."""
         same = self.port == other.port and self.protocol == other.protocol
-        return same and (self.ip == other.ip or EVERY_ADDRESS in (self.ip, other.ip))
+        return same and is_address_taken(self.ip, (other.ip,))
 
 
 class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -81,8 +81,7 @@ class Clearings:
         known = (pod_class, entry.pod.priority)
         said, until = self._failed.get(known, ("", -1))
         position = self._position(room)
-        depends = pod_class.shape.affinity or pod_class.spread  # on pods placed meanwhile
-        is_known = until >= 0 and (not depends or until == position)
+        is_known = until >= 0 and (not _depends(pod_class) or until == position)
         if is_known and not nominated and not entry.pod.never_preempts:
             return Cleared(said=said)
         promised = promises.to_others(entry.pod.priority, entry)
@@ -119,8 +118,7 @@ class Clearings:
 
     def _happened(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
         """Return what grows whenever the class may come to fit where it did not."""
-        depends = pod_class.shape.affinity or pod_class.spread
-        return self.searches.news, self._position(room) if depends else 0
+        return self.searches.news, self._position(room) if _depends(pod_class) else 0
 
     def _learnt(self, who: Preemptor, room: Room) -> Known:
         """Return what is known of rows, unless pods have come that the class looks at.
@@ -181,6 +179,11 @@ def displaced_by(entry: PodEntry, node: str, nominated: Nominations) -> list[Pod
 
 def _goes_already(entry: PodEntry, promises: Promises) -> bool:
     return entry.pod.terminating or promises.is_going(entry)
+
+
+def _depends(pod_class: PodClass) -> bool:
+    """Whether a pod of the class may come to fit because others are placed."""
+    return bool(pod_class.shape.affinity or pod_class.spread)
 
 
 def promise(

@@ -108,11 +108,11 @@ class Aside:
 
     def end(self) -> None:
         """Forget the defects: it went well."""
-        self.incident, self.times = "", 0
+        self.incident, self.times, self.until_s = "", 0, 0.0
 
     def lasts(self, now_s: float) -> bool:
         """Whether it is left alone now."""
-        return bool(self.incident) and now_s < self.until_s
+        return now_s < self.until_s
 
 
 class QueueMemory:

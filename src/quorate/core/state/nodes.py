@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 
 from quorate.core import policy
-from quorate.core.model import EVERY_ADDRESS, HostPort, Node
+from quorate.core.model import HostPort, Node, is_address_taken
 from quorate.core.state.arrays import Ints, Mask, grown
 from quorate.core.state.codes import CodeColumn
 from quorate.core.state.encoding import PodClass, Resources
@@ -322,16 +322,12 @@ class NodeTable:
     def rows_with_port(self, wanted: HostPort) -> list[int]:
         """Return the rows on which a pod holds a port that conflicts with ``wanted``."""
         there = self.ports.get((wanted.protocol, wanted.port), {})
-        if wanted.ip == EVERY_ADDRESS:
-            return list(there)
-        return [row for row, ips in there.items() if wanted.ip in ips or EVERY_ADDRESS in ips]
+        return [row for row, ips in there.items() if is_address_taken(wanted.ip, ips)]
 
     def has_port(self, row: int, wanted: HostPort) -> bool:
         """Whether a pod on the row holds a port that conflicts with ``wanted``."""
-        there = self.ports.get((wanted.protocol, wanted.port), {}).get(row)
-        if not there:
-            return False
-        return wanted.ip == EVERY_ADDRESS or wanted.ip in there or EVERY_ADDRESS in there
+        there = self.ports.get((wanted.protocol, wanted.port), {})
+        return is_address_taken(wanted.ip, there.get(row, ()))
 
     def _new_row(self, name: str) -> int:
         if self._rows_free:

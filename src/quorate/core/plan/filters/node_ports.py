@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quorate.core.model import EVERY_ADDRESS, HostPort
+from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
 from quorate.core.state.arrays import Ints, Mask
 from quorate.core.state.encoding import PodClass
@@ -90,8 +90,7 @@ class PortsThere:
 
     def conflict(self, wanted: Iterable[HostPort]) -> bool:
         """Whether one of the wanted ports is taken."""
-        for protocol, ip, port in wanted:
-            there = self._addresses.get((protocol, port))
-            if there and (ip == EVERY_ADDRESS or ip in there or EVERY_ADDRESS in there):
-                return True
-        return False
+        return any(
+            is_address_taken(ip, self._addresses.get((protocol, port), ()))
+            for protocol, ip, port in wanted
+        )
