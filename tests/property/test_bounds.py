@@ -93,6 +93,7 @@ TESTED = {
     "test_a_gang_that_needs_more_than_the_longest_turn_is_left_alone",
     "CHECK_STEPS_MAX": WOKEN + "test_what_a_turn_has_no_steps_for_follows_at_once",
     "CLASSES_WATCHED_MAX": WOKEN + "test_classes_without_a_tally_are_looked_at_in_turn",
+    "CLASS_MASKS_CELLS_MAX": WOKEN + "test_so_many_masks_of_classes_are_kept",
     "PRIORITIES_WATCHED_MAX": WOKEN
     + "test_priorities_without_a_level_are_woken_too_often_and_never_too_seldom",
     "EXPLAINED_PER_TURN_MAX": WORDS,

@@ -10,6 +10,7 @@ from tests.simulation import mutations
 BOUNDS = {
     "as they are": {},
     "few tallies": {"CLASSES_WATCHED_MAX": 2},
+    "few masks": {"CLASS_MASKS_CELLS_MAX": 8},
     "few levels": {"PRIORITIES_WATCHED_MAX": 1},
     "few steps": {"TURN_STEPS_MAX": 12, "CHECK_STEPS_MAX": 3},
     "all of that": {

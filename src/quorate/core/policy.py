@@ -133,9 +133,12 @@ claims of their own are looked at in it on 50,000 nodes. A gang that needs more 
 
 CHECK_STEPS_MAX = 2_000
 """Of the steps of a turn, so many at most are for asking which blocked gangs news could help."""
-CLASSES_WATCHED_MAX = 2_000
+CLASSES_WATCHED_MAX = 10_000
 """Of so many classes of blocked pods the slots over all nodes are kept. Gangs of further classes
 are looked at one after the other whenever something changes: nothing is lost, it takes longer."""
+CLASS_MASKS_CELLS_MAX = 2**27
+"""Bytes of the masks that are kept for it, one for each node selector, by node: all that 10,000
+classes could need on 13,000 nodes. Classes whose mask has no place are further ones, too."""
 PRIORITIES_WATCHED_MAX = 16
 """Of so many priorities it is kept what their pods could have by preemption; likewise for what is
 held or promised at them. What further ones could have is estimated, never too low."""

@@ -55,6 +55,8 @@ class Accounts:
         """Uids of pods of which a plan said that they are evicted."""
         self.moved_into = set()
         """Gangs to which others' pods came with a node: who comes later cannot know that."""
+        self.past = set()
+        """Uids of members that had finished when nobody of their gang was alive."""
         self.surely, self.maybe = set(), set()
         self.prepared = set()
         """Attempts whose claims had to be bound first."""
@@ -115,7 +117,7 @@ class Accounts:
                 self.moved_into.add(key_of(pod))
         self._count(key_of(pod))
         refused = pod.refusal and not (before is not None and before.refusal)
-        if refused and len(self._own(key_of(pod))) < self.mins_of(key_of(pod))[1]:
+        if refused and not self._is_whole(key_of(pod)):
             self.surely.discard(key_of(pod))  # whether kubelets undid its quorum is not asserted
 
     def _forget(self, uid):
@@ -145,9 +147,10 @@ class Accounts:
             return
         if change.uid not in self.place:
             self.made_for.pop(change.uid, None)
-        if change.failure is BindFailure.ELSEWHERE and change.uid in self.pods:
-            self.place[change.uid] = change.node
-            self.excused.add(change.node)
+        if change.uid in self.pods:
+            if change.failure is BindFailure.ELSEWHERE:
+                self.place[change.uid] = change.node
+                self.excused.add(change.node)
             self._count(key_of(self.pods[change.uid]))
 
     # Gangs
@@ -192,15 +195,29 @@ class Accounts:
 
     def _count(self, key):
         own, bound = self._own(key), self._bound(key)
-        least, most = self.mins_of(key)
+        least, _ = self.mins_of(key)
+        if self._goes_on_by_another(key):
+            self.moved_into.add(key)
         if not bound:
             self.maybe.discard(key)
+            self.past |= {p.uid for p in self.members(key) if p.uid in self.place}
         elif len(bound) >= least or any(p.uid in self.sealed for p in bound):
             self.maybe.add(key)
         if not own:
             self.surely.discard(key)
-        elif len(own) >= most and not self._lacks_tasks(key, own):
+        elif self._is_whole(key):
             self.surely.add(key)
+
+    def _goes_on_by_another(self, key):
+        """Whether a pod that another bound runs beside members that finished in an earlier life."""
+        there = [p for p in self.members(key) if p.uid in self.place]
+        others = [p for p in there if p.uid not in self.past and not p.attempt]
+        return any(map(self.runs, others)) and any(p.uid in self.past for p in there)
+
+    def _is_whole(self, key):
+        """Whether as many of ours run as anybody could ask for."""
+        own = self._own(key)
+        return len(own) >= self.mins_of(key)[1] and not self._lacks_tasks(key, own)
 
     def _lacks_tasks(self, key, pods):
         spec = self.specs.get(key)

@@ -69,17 +69,40 @@ def test_what_was_planned_on_top_of_an_unsound_part_of_its_gang_is_not_sent_eith
     world.labelled_node("n0", cpu=6)
     which = world.claiming("db", 2, cpu=3)
     first = world.decide()
-    world.labelled_node("n0", cpu=0)
     world.labelled_node("n2", cpu=8)
     world.pod("late", which, cpu=3)
     world.bound(first)
     plan = world.scheduler.decide(world.now_s)
     assert [len(gang.binds) for gang in plan.gangs] == [2, 1]
+    world.labelled_node("n0", cpu=0)
     sound, problems = world.scheduler.verified(plan)
     assert problems
     assert sound.gangs == ()
     assert world.cluster.gangs[which].assumed == 0
     assert binds_of(world.decide(100)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"cpu": 1}, "2 Insufficient cpu"),
+        ({"cpu": 6, "cordoned": True}, "1 node(s) were unschedulable"),
+        ({"cpu": 6, "taints": ["gone:NoSchedule"]}, "1 node(s) had untolerated taint(s)"),
+    ],
+)
+def test_a_node_that_changed_while_a_claim_was_bound_gets_no_member(world, change, said):
+    world.labelled_node("n0", cpu=6)
+    world.labelled_node("n1", cpu=1)
+    which = world.claiming("db", 1, cpu=3)
+    first = world.decide()
+    world.labelled_node("n0", **change)
+    world.bound(first)
+    plan = world.scheduler.decide(world.now_s)
+    assert plan.gangs == ()
+    assert world.scheduler.verified(plan) == (plan, [])
+    assert said in world.why(which).sentence
+    world.labelled_node("n0", cpu=6)
+    assert [bind.node for bind in binds_of(world.decide(100))] == ["n0"]
 
 
 def terminates(w):

@@ -218,6 +218,23 @@ def test_classes_without_a_tally_are_looked_at_in_turn(monkeypatch, most):
         assert set(w.cycle()) == {f"{name}-0", f"{name}-1"}
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_so_many_masks_of_classes_are_kept(monkeypatch, most):
+    """Two gangs ask for different nodes; one that has no mask there still comes."""
+    w = World()
+    w.node("n0", cpu=1, labels={"zone": "a"})
+    w.node("n1", cpu=1, labels={"zone": "b"})
+    monkeypatch.setattr(policy, "CLASS_MASKS_CELLS_MAX", most * len(w.cluster.nodes))
+    for name in "ab":
+        w.running(f"run-{name}", f"n{'ab'.index(name)}", cpu=1)
+        w.gang(name, 1, dialect=LABELS, shape={"node_selector": (("zone", name),)})
+    assert w.cycle() == {}
+    assert len(w.scheduler.queue.blocked.slots) == min(most, 2)
+    for name in "ba":
+        w.delete(f"run-{name}")
+        assert w.cycle() == {f"{name}-0": f"n{'ab'.index(name)}"}
+
+
 @pytest.mark.parametrize("most", [0, 1, 2, 3])
 def test_priorities_without_a_level_are_woken_too_often_and_never_too_seldom(monkeypatch, most):
     monkeypatch.setattr(policy, "PRIORITIES_WATCHED_MAX", most)

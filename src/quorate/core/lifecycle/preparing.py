@@ -14,6 +14,7 @@ from quorate.core.changes import BindFailed, BindFailure
 from quorate.core.model import GangKey
 from quorate.core.model.storage import Claim, ClaimKey
 from quorate.core.plan.plan import Bind, GangBinds, Prepare, Undo
+from quorate.core.plan.verify import verify_gang
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import Attempt, GangEntry, Where, place_of
 from quorate.core.state.wants import is_kept_for
@@ -70,8 +71,11 @@ class Preparations:
         binds = _alive(one, cluster)
         if not waiting and not failed and _enough(gang, len(binds)):
             plan = _plan(one, gang, binds, now_s)
-            del self._open[key]
-            return [plan], []
+            problems = verify_gang(plan, cluster)
+            if not problems:
+                del self._open[key]
+                return [plan], []
+            failed = {"": f"{problems[0]}: this changed while claims were being bound"}
         if not failed and not _enough(gang, len(binds)):
             who = "members" if gang.quorum_is_known else "the object that names min"
             failed = {"": f"{who} went while claims were being bound"}

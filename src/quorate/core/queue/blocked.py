@@ -273,7 +273,7 @@ class Blocked:
         bucket = self.unwatched.popleft()
         if not bucket.is_unwatched:
             return None
-        bucket.is_unwatched = not self.slots.has_place_for(len(bucket.classes))
+        bucket.is_unwatched = not self.slots.has_place_for(bucket.classes)
         if not (bucket.is_unwatched and bucket.is_under_way):
             bucket.news_heard = self._news
             for likes in bucket.likes:

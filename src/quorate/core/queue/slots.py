@@ -7,7 +7,7 @@ devices and rules that look at other pods may leave less. Called by ``waking``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -66,6 +66,8 @@ class SlotTotals:
         self._group_of: Ints = np.zeros(16, np.int64)
         self._now: list[tuple[PodClass, Mask]] = []
         """Of each mask group a class, and the mask as it is."""
+        self._groups: dict[tuple[object, ...], int] = {}
+        """The place of each mask group, by the attributes of its classes."""
         self._masks: Mask = np.zeros((0, 0), np.bool_)
         """bool[groups, rows]: the masks as totals count them."""
         self._levels: list[int | None] = [None]
@@ -270,16 +272,21 @@ class SlotTotals:
         level = self._level(priority)
         tally = self._by_key.get((pod_class.base, level))
         if tally is None:
-            if len(self.tallies) - self._unused >= policy.CLASSES_WATCHED_MAX:
+            if not self.has_place_for((pod_class,)):
                 return None
             tally = self._make(Tally(pod_class, level), steps)
         self._unused -= not tally.users
         tally.users += 1
         return tally
 
-    def has_place_for(self, classes: int) -> bool:
-        """Whether so many classes more could be tallied."""
-        return len(self.tallies) - self._unused + classes <= policy.CLASSES_WATCHED_MAX
+    def has_place_for(self, classes: Sequence[PodClass]) -> bool:
+        """Whether these classes could be tallied in addition."""
+        new = {one.attributes for one in classes if one.attributes not in self._groups}
+        rows = len(self._seen[0]) if self._seen else len(self._ground.free)
+        return (
+            len(self.tallies) - self._unused + len(classes) <= policy.CLASSES_WATCHED_MAX
+            and (len(self._now) + len(new)) * rows <= policy.CLASS_MASKS_CELLS_MAX
+        )
 
     def count(self, pod_class: PodClass, level: int | None, steps: Steps) -> int:
         """Return the slots of a class over all nodes, counted now."""
@@ -330,11 +337,10 @@ class SlotTotals:
 
     def _group(self, pod_class: PodClass, ground: Ground) -> int:
         """Return the number of the class's mask group."""
+        place = self._groups.setdefault(pod_class.attributes, len(self._now))
+        if place < len(self._now):
+            return place
         mask = ground.mask_of(pod_class)
-        for place, (other, _) in enumerate(self._now):
-            if other.attributes == pod_class.attributes:
-                return place
-        place = len(self._now)
         if place == len(self._masks):
             wider = np.zeros((max(16, 2 * place), len(self._seen[0])), np.bool_)
             wider[:place, : self._masks.shape[1]] = self._masks
@@ -356,6 +362,7 @@ class SlotTotals:
         self._seen = [self._seen[self._levels.index(level)] for level in levels] if kept else []
         self._levels = levels
         self._now = [self._now[group] for group in groups]
+        self._groups = {c.attributes: place for place, (c, _) in enumerate(self._now)}
         self._masks = self._masks[list(groups)]
         self.tallies, self._unused = [], 0
         self._by_key = {tally.key: tally for tally, _ in kept}
