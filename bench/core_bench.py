@@ -43,7 +43,7 @@ _LONGEST = Row("longest decision of all these cases, gang-large aside", "ms", 10
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure as it is written down. ``error`` says why there is none."""
+    """A figure as written down. ``error`` says why there is none, ``note`` where it is from."""
 
     name: str
     unit: str
@@ -51,6 +51,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     value: float = 0.0
     at_least: bool = False
     error: str = ""
+    note: str = ""
 
     @property
     def text(self) -> str:
@@ -111,21 +112,23 @@ def _measure_named(name: str, quick: bool) -> tuple[list[Measured], Figure]:
 
 def run(names: Sequence[str], quick: bool) -> Iterable[Measured]:
     """Run each case in a process of its own; yield its figures, then the longest decision."""
-    longest = Figure(0.0)
+    longest, where = Figure(0.0), ""
     processes = multiprocessing.get_context("spawn")
     for name in names:
         with ProcessPoolExecutor(1, mp_context=processes) as executor:
             figures, turn = executor.submit(_measure_named, name, quick).result()
         yield from figures
-        if all_cases(quick)[name].is_ordinary:
-            longest = max(longest, turn)
-    yield _measured(_LONGEST, Figure(1e3 * longest.value, longest.at_least))
+        if all_cases(quick)[name].is_ordinary and turn >= longest:
+            longest, where = turn, name
+    figure = _measured(_LONGEST, Figure(1e3 * longest.value, longest.at_least))
+    yield msgspec.structs.replace(figure, note=f"in case {where}")
 
 
 def line(one: Measured) -> str:
     """Return the line of the table."""
     missed = "MISSED" if one.is_missed else ""
-    return f"{one.name:<99} {one.text:>12}  {one.budget_text:<10} {missed}".rstrip()
+    words = " ".join(filter(None, (missed, one.note)))
+    return f"{one.name:<99} {one.text:>12}  {one.budget_text:<10} {words}".rstrip()
 
 
 def markdown(runs: Sequence[Sequence[Measured]]) -> list[str]:

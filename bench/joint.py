@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from bench.joint_cases import Case, planted_case, random_case
-from quorate.core.plan import gang
+from quorate.core.plan import gang, greedy
 from quorate.core.policy import Policy
 from quorate.core.steps import Steps
 
@@ -44,15 +44,14 @@ def decide(case: Case) -> tuple[str, float]:
     demand, room = case
     if not demand.need:
         return "empty", 0.0
-    greedy = gang._greedy(
-        gang._largest_first(demand.classes, room), room, "most-allocated", Steps(0)
-    )
+    classes = greedy.largest_first(demand.classes, room)
+    first = greedy.place_in_order(classes, demand, room, "most-allocated", Steps(0))
     started_s = time.process_time()
     found = gang.place_gang(demand, room, "most-allocated", Policy().search_steps_max)
     took_s = time.process_time() - started_s
     if isinstance(found, gang.DoesNotFit):
         return "cut short" if found.exhausted else "does not fit", took_s
-    return "greedy" if greedy.placed >= demand.need else "search", took_s
+    return "greedy" if first.placed >= demand.need else "search", took_s
 
 
 if __name__ == "__main__":

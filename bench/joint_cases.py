@@ -25,7 +25,7 @@ from quorate.core.model import (
     SpreadConstraint,
 )
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.gang import Demand
+from quorate.core.plan.greedy import Demand
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from quorate.core.changes import NodeChanged, PodChanged
 from quorate.core.model import HostPort, Pod, PodShape
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.gang import Demand, DoesNotFit, place_gang
+from quorate.core.plan.gang import DoesNotFit, place_gang
+from quorate.core.plan.greedy import Demand
 from quorate.core.plan.room import Room
 from quorate.core.state.cluster import Cluster
 from tests.property.test_packing import node

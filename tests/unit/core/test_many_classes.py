@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from quorate.core import policy
-from quorate.core.plan import diagnosis
+from quorate.core.plan import diagnosis, greedy
 from quorate.core.plan import fill as filling
-from quorate.core.plan import gang as placing
-from quorate.core.plan.gang import Demand, DoesNotFit, Placement, place_gang, place_gang_in_turn
+from quorate.core.plan import gang as gangs
+from quorate.core.plan.gang import DoesNotFit, place_gang, place_gang_in_turn
+from quorate.core.plan.greedy import Demand, Placement
 from quorate.core.plan.members import members_of
 from quorate.core.plan.search import steps_to_begin
 from quorate.core.reasons import Reason
@@ -88,7 +89,7 @@ def counted(monkeypatch, where, name):
 )
 def test_no_class_is_looked_at_once_too_many_pods_have_no_place(monkeypatch, need, looked_at):
     room, classes = room_and_classes([9, 9.1, 9.2, *(n / 1000 for n in range(1, 18))])
-    packed = counted(monkeypatch, placing.pack, "pack")
+    packed = counted(monkeypatch, greedy.pack, "pack")
     found = place_gang_in_turn(Demand(classes, need), room, "most-allocated", 0, Steps(10**6), None)
     assert len(packed) == looked_at
     assert isinstance(found, Placement) == (need <= 17)
@@ -114,7 +115,7 @@ def test_each_class_takes_steps_whatever_the_gang_asks_for(least):
 @pytest.mark.parametrize(("more", "searches"), [(-1, 0), (0, 0), (1, 1)])
 def test_a_search_of_which_the_tables_alone_take_all_steps_is_not_made(monkeypatch, more, searches):
     """Three large pods on two nodes, near one another."""
-    made = counted(monkeypatch, placing, "JointSearch")
+    made = counted(monkeypatch, gangs, "JointSearch")
     w = World(search_steps_max=steps_to_begin(3, 2) + more)
     for number in range(2):
         w.node(f"n{number}", cpu=8, labels={"zone": "z"})

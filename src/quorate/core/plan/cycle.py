@@ -18,13 +18,8 @@ from quorate.core.plan.clearing import Clearings, preempts
 from quorate.core.plan.devices.giving import hand_out, take_backs
 from quorate.core.plan.fill import fill
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.gang import (
-    Demand,
-    DoesNotFit,
-    Placement,
-    Unfinished,
-    place_gang_in_turn,
-)
+from quorate.core.plan.gang import DoesNotFit, Unfinished, place_gang_in_turn
+from quorate.core.plan.greedy import Demand, Placement
 from quorate.core.plan.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.plan.members import Members, demand_of, members_of
 from quorate.core.plan.min_resources import shortage

@@ -17,13 +17,8 @@ from quorate.core import policy as bounds
 from quorate.core.model import Pod
 from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
 from quorate.core.plan.filters.node_resources_fit import free_of
-from quorate.core.plan.gang import (
-    Demand,
-    DoesNotFit,
-    Placement,
-    largest_first,
-    place_gang_within,
-)
+from quorate.core.plan.gang import DoesNotFit, place_gang_within
+from quorate.core.plan.greedy import Demand, Placement, largest_first
 from quorate.core.plan.impossible import impossible_field
 from quorate.core.plan.members import demand_of, members_of
 from quorate.core.plan.nominated import look, ruled_out

@@ -7,74 +7,30 @@ that greedy order fails does not mean that the gang does not fit. The search may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice, permutations, product
+from itertools import groupby
 
 import numpy as np
 
 from quorate.core import policy
 from quorate.core.plan import pack
 from quorate.core.plan.fill import Packing
+from quorate.core.plan.greedy import (
+    Demand,
+    Placement,
+    best_after_search,
+    best_of_orders,
+    largest_first,
+    place_in_order,
+    with_extras,
+)
 from quorate.core.plan.room import Room
 from quorate.core.plan.search import Found, JointSearch, steps_to_begin
-from quorate.core.plan.tasks import Least, needed, useful
-from quorate.core.state.arrays import Ints
-from quorate.core.state.encoding import PodClass
 from quorate.core.state.neighbours import uses_selectors
-from quorate.core.steps import OutOfStepsError, Steps
+from quorate.core.steps import Steps
 
 _ENDLESS = 2**62
 _NODES_CHECKED_IN_A_STEP = 1500
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """Pods that wait, as ``(class, count)``; at least ``need`` of them must be placed, or none.
-
-    ``least`` are the tasks of which so many must be among these; they sum up to at most ``need``.
-    """
-
-    classes: tuple[tuple[PodClass, int], ...]
-    need: int
-    least: Least = ()
-
-    @property
-    def pods(self) -> int:
-        """How many pods wait."""
-        return sum(count for _, count in self.classes)
-
-    @property
-    def wanted(self) -> int:
-        """How many of them one plan places if there is room.
-
-        Where all of the quorum are needed for their tasks, the others wait until it has started:
-        no bind of theirs may stand in for one of these.
-        """
-        return self.need if self.least and needed(self.least) >= self.need else self.pods
-
-    def useful(self, placed: Iterable[tuple[PodClass, int]]) -> int:
-        """Return how many of the placed pods count towards the quorum."""
-        return useful(placed, self.need, self.least)
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where pods go: for each class int64[n], how many of it each node gets."""
-
-    pods: tuple[tuple[PodClass, Ints], ...]
-    room: Room
-    """The room that is left after it."""
-
-    @property
-    def placed(self) -> int:
-        """How many pods have a node."""
-        return sum(count for _, count in self.counts)
-
-    @property
-    def counts(self) -> tuple[tuple[PodClass, int], ...]:
-        """How many pods of each class have a node."""
-        return tuple((pod_class, int(pods.sum())) for pod_class, pods in self.pods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +94,7 @@ def place_gang_in_turn(
     only if somebody ``counts_fit``: else no class is looked at once too many pods have no place.
     """
     classes = largest_first(demand.classes, room)
-    best = _greedy(classes, demand, room, packing, steps, counts_fit=counts_fit)
+    best = place_in_order(classes, demand, room, packing, steps, counts_fit=counts_fit)
     if demand.useful(best.counts) >= max(demand.need, 1):
         return best
     is_coupled = _is_coupled(demand, room)
@@ -149,7 +105,7 @@ def place_gang_in_turn(
         open_search = None
     is_searched = _is_searched(demand)
     if open_search is None and not (is_coupled and is_searched):
-        best = _best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
+        best = best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
     if demand.useful(best.counts) >= demand.need or not is_searched:
         return _as_answer(best, demand, exhausted=True)
     fit = demand.useful(best.counts)
@@ -160,9 +116,11 @@ def place_gang_in_turn(
         return Unfinished(search, fit)
     if found.order is not None:
         return _completed(demand, found.order, room, packing, steps)
-    if found.exhausted and is_coupled:  # there may be too many kinds of nodes to search
-        best = _best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
-    return _as_answer(best, demand, exhausted=found.exhausted)
+    if not (found.exhausted and is_coupled):
+        return _as_answer(best, demand, exhausted=found.exhausted)
+    # there may be too many kinds of nodes to search
+    tried = best_after_search(search, classes, demand, best, room, steps, counts_fit=counts_fit)
+    return _as_answer(tried, demand, exhausted=True) if tried else Unfinished(search, fit)
 
 
 def _as_answer(best: Placement, demand: Demand, *, exhausted: bool) -> Placement | DoesNotFit:
@@ -195,79 +153,6 @@ def _run(search: JointSearch, steps: Steps) -> Found | None:
     return found
 
 
-def _greedy(
-    classes: tuple[tuple[PodClass, int], ...],
-    demand: Demand,
-    room: Room,
-    packing: Packing,
-    steps: Steps,
-    *,
-    counts_fit: bool = False,
-) -> Placement:
-    """Place class after class, in this order; what does not fit is left out.
-
-    What the tasks need comes before what they do not. Unless somebody ``counts_fit``, no more
-    classes follow when all their pods would be too few: what is placed then is of no use.
-
-    This is one piece, however many classes there are: 1,000 on 5,000 nodes take 0.3 s, which is
-    longer than a turn should be. To go on in a later turn, what is placed would have to be kept,
-    and placed anew where others have taken its room in between.
-    """
-    after = room.copy()
-    needs: dict[int, Ints] = {}
-    left = dict(demand.least)
-    for pod_class, count in classes if left else ():
-        some = min(count, left.get(pod_class.task, 0))
-        _expect(pod_class, after)
-        needs[pod_class.id] = _pack(pod_class, some, after, packing, steps)
-        left[pod_class.task] = left.get(pod_class.task, 0) - int(needs[pod_class.id].sum())
-    if needs:
-        return _with_extras(demand, classes, needs, after, packing, steps)
-    pods: list[tuple[PodClass, Ints]] = []
-    most = demand.pods
-    for pod_class, count in classes:
-        if most < demand.need and not counts_fit:
-            break
-        _expect(pod_class, after)
-        pods.append((pod_class, _pack(pod_class, count, after, packing, steps)))
-        most -= count - int(pods[-1][1].sum())
-    return Placement(tuple(pods), after)
-
-
-def _expect(pod_class: PodClass, room: Room) -> None:
-    """Raise OutOfStepsError if the turn is over and pods of the class constrain one another."""
-    steps = room.steps
-    if steps is not None and steps.are_over and pack.constrain_one_another(pod_class, room):
-        raise OutOfStepsError
-
-
-def _pack(pod_class: PodClass, count: int, room: Room, packing: Packing, steps: Steps) -> Ints:
-    is_dealt = pack.constrain_one_another(pod_class, room)
-    steps.take(pack.steps_for(len(room.free), is_dealt=is_dealt))
-    return pack.pack(pod_class, count, room, packing)
-
-
-def _best_of_orders(
-    classes: tuple[tuple[PodClass, int], ...],
-    demand: Demand,
-    best: Placement,
-    room: Room,
-    steps: Steps,
-    *,
-    counts_fit: bool,
-) -> Placement:
-    """Try orders of the classes until one places all that is needed, or the steps are over."""
-    if steps.are_over:
-        return best
-    packings: tuple[Packing, ...] = ("most-allocated", "least-allocated")
-    for order, packing in product(_orders(classes, room), packings):
-        if steps.are_over or demand.useful(best.counts) >= demand.need:
-            break
-        tried = _greedy(order, demand, room, packing, steps, counts_fit=counts_fit)
-        best = max(best, tried, key=lambda placement: demand.useful(placement.counts))
-    return best
-
-
 def _is_coupled(demand: Demand, room: Room) -> bool:
     """Whether where one member goes decides where another may."""
     return any(
@@ -286,20 +171,6 @@ def _is_searched(demand: Demand) -> bool:
     )
 
 
-def largest_first(
-    classes: tuple[tuple[PodClass, int], ...], room: Room
-) -> tuple[tuple[PodClass, int], ...]:
-    """Order classes by dominant share: the largest part of the cluster that one pod takes."""
-    if len(classes) == 1:
-        return classes
-    total = np.maximum(room.snapshot.allocatable.max(axis=0, initial=1), 1)
-
-    def share(item: tuple[PodClass, int]) -> float:
-        return max(amount / int(total[column]) for column, amount in item[0].demands)
-
-    return tuple(sorted(classes, key=share, reverse=True))
-
-
 def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
     """Whether even alone, class by class, fewer than ``need`` pods have a slot."""
     alone, most = [], demand.pods
@@ -310,18 +181,6 @@ def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
         if most < demand.need:
             return True
     return demand.useful(alone) < demand.need
-
-
-def _orders(
-    classes: tuple[tuple[PodClass, int], ...], room: Room
-) -> Iterator[tuple[tuple[PodClass, int], ...]]:
-    """Yield orders to try: the classes with the fewest slots to spare first, then any."""
-    spare = {pod_class.id: int(room.slots(pod_class).sum()) - n for pod_class, n in classes}
-    yield tuple(sorted(classes, key=lambda item: spare[item[0].id]))
-    yield from islice(
-        permutations(classes),
-        min(policy.GREEDY_ORDERS_MAX, policy.GREEDY_FILLS_MAX // len(classes)),
-    )
 
 
 def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps: Steps) -> bool:
@@ -360,28 +219,4 @@ def _completed(
         found[class_id][row] += 1
     for pod_class, _ in demand.classes:
         after.take(pod_class, found[pod_class.id])
-    return _with_extras(demand, demand.classes, found, after, packing, steps)
-
-
-def _with_extras(
-    demand: Demand,
-    classes: tuple[tuple[PodClass, int], ...],
-    found: dict[int, Ints],
-    after: Room,
-    packing: Packing,
-    steps: Steps,
-) -> Placement:
-    """Add as many of the other pods as fit to what was ``found``; ``after`` is the room it leaves.
-
-    None of them where the tasks need all of the quorum.
-    """
-    nobody = np.zeros(len(after.free), np.int64)
-    has_others = not demand.least or needed(demand.least) < demand.need
-    pods = []
-    for pod_class, count in classes:
-        quorum = found.get(pod_class.id, nobody)
-        rest = count - int(quorum.sum())
-        if has_others and rest:
-            quorum = quorum + _pack(pod_class, rest, after, packing, steps)
-        pods.append((pod_class, quorum))
-    return Placement(tuple(pods), after)
+    return with_extras(demand, demand.classes, found, after, packing, steps)

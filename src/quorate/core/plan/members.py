@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from quorate.core.plan.gang import Demand
+from quorate.core.plan.greedy import Demand
 from quorate.core.plan.tasks import Least, numbers_of
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.encoding import PodClass

@@ -126,6 +126,8 @@ class JointSearch:
         """No placement was dropped for which no order was found, though there may be one."""
         self._charged = 0
         self._found: Found | None = None
+        self.orders_tried = 0
+        """How many orders of the classes ``gang`` has tried since it ended in vain."""
         self._pieces = self._search()
 
     def is_for(self, counts: Counts, need: int) -> bool:
