@@ -162,8 +162,8 @@ class Waking:
         self._return_offered()
         self._ask_room, self._room_now = None, None
         blocked = self._queue.blocked
-        blocked.slots.leave()
         blocked.sweep()
+        blocked.slots.leave()
         is_more |= blocked.is_open or blocked.slots.is_behind or blocked.owed > 0
         return is_more or bool(self._to_check)
 

@@ -115,11 +115,11 @@ class SlotTotals:
     def stand_on(self, ask_ground: Callable[[], Ground]) -> None:
         """Take note of who knows the ground from now on; it is asked when it is looked at."""
         self._ask_ground = ask_ground
-        self._sweep()
 
     def leave(self) -> None:
-        """Forget who knows the ground: it may be another one next time."""
+        """Forget who knows the ground, as it may be another one next time; and unused tallies."""
         self._ask_ground = None
+        self._sweep()
 
     @property
     def _ground(self) -> Ground:
