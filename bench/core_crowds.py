@@ -146,7 +146,9 @@ def _singles_wait(
     enough, too_little = max(_SINGLE_CPUS), min(_SINGLE_CPUS) - 1
     yield 1e3 * _median_news_s(core, hosts, enough, binds=1)
     yield 1e3 * _median_news_s(core, hosts + _NEWS, too_little, binds=0)
-    heard_s, touched = zip(*(_ask_owner(core, number) for number in range(_NEWS)), strict=True)
+    now_s = _come_to_rest(core)
+    asked = [_ask_owner(core, number, now_s) for number in range(_NEWS)]
+    heard_s, touched = zip(*asked, strict=True)
     yield 1e6 * statistics.median(heard_s)
     yield statistics.median(touched)
     freeze()
@@ -190,11 +192,19 @@ def _median_news_s(core: Core, first: int, cpu: int, *, binds: int) -> float:
     return statistics.median(rest.cpu_s for rest in rests)
 
 
-def _ask_owner(core: Core, number: int) -> tuple[float, int]:
+def _come_to_rest(core: Core) -> float:
+    """Decide until all pods have been told of the nodes' news; return the time by then."""
+    now_s: float | None = 2.0
+    while now_s is not None:
+        at_s, now_s = now_s, core.decide(now_s)[0].wake_at_s
+    return at_s
+
+
+def _ask_owner(core: Core, number: int, now_s: float) -> tuple[float, int]:
     """Tell how many pods an owner makes; return the CPU seconds of that, and pods touched."""
     owner = _owner(_PODS_OF_AN_OWNER * (1 + number))
     heard_s = core.hear_s([OwnerChanged(NAMESPACE, owner, _PODS_OF_AN_OWNER)])
-    return heard_s, len(core.settle(2.0).touched)
+    return heard_s, len(core.settle(now_s).touched)
 
 
 def _drain_s(core: Core, hosts: int, waiting: int) -> float:
