@@ -25,7 +25,7 @@ from quorate.core.plan.members import Members, demand_of, members_of
 from quorate.core.plan.min_resources import shortage
 from quorate.core.plan.nominated import beside
 from quorate.core.plan.pack import constrain_one_another
-from quorate.core.plan.plan import Bind
+from quorate.core.plan.plan import Bind, Prepare
 from quorate.core.plan.prepares import prepares
 from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
@@ -377,13 +377,20 @@ class Cycle:
         prepared: set[ClaimKey],
     ) -> None:
         """Note the binds of placed pods, and what this cycle has to know of them."""
-        nodes = [self.room.snapshot.node(row).name for row in rows]
-        gives = hand_out(pod_class, entries, rows, self.room, self.cluster)
-        for entry, row, node, given in zip(entries, rows, nodes, gives, strict=True):
-            pod = entry.pod
-            prepare = prepares(entry, pod_class, row, self.room, prepared, self.cluster.storage)
-            one.binds.append(Bind(pod.uid, pod.namespace, pod.name, node, prepare, given))
-            one.placed.add(entry.pod.uid)
+        room, storage = self.room, self.cluster.storage
+        names = {row: room.snapshot.node(row).name for row in set(rows)}
+        nodes, uids = [names[row] for row in rows], [entry.pod.uid for entry in entries]
+        gives = hand_out(pod_class, entries, rows, room, self.cluster)
+        writes: Sequence[tuple[Prepare, ...]] = [()] * len(entries)
+        if pod_class.wants is not None and pod_class.wants.unbound:
+            writes = [
+                prepares(entry, pod_class, row, room, prepared, storage)
+                for entry, row in zip(entries, rows, strict=True)
+            ]
+        one.binds += [
+            Bind(one.pod.uid, one.pod.namespace, one.pod.name, node, prepare, given)
+            for one, node, prepare, given in zip(entries, nodes, writes, gives, strict=True)
+        ]
+        one.placed.update(uids)
         if entries and self.holds:
-            uids = [entry.pod.uid for entry in entries]
             self.holds.note_assumed(one.gang.key, uids, nodes, entries[0].pod_class)

@@ -21,10 +21,9 @@ def prepares(
 ) -> tuple[Prepare, ...]:
     """Return what binds the pod's claims to the volumes that the room chose, or has these made.
 
-    ``prepared`` are the claims that an earlier member of the gang has prepared; it grows.
+    The class has claims that are not bound. ``prepared`` are those that an earlier member of the
+    gang has prepared; it grows.
     """
-    if pod_class.wants is None or not pod_class.wants.unbound:
-        return ()
     chosen = room.volumes.take_chosen(pod_class, row)
     node = room.snapshot.node(row).name
     found = []

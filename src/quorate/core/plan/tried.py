@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 from typing import NamedTuple
 
 from quorate.core.model import GangKey
@@ -51,7 +52,7 @@ class Tried:
     @property
     def prepares(self) -> bool:
         """Whether claims have to be bound before the binds are sent."""
-        return self.binds is not None and any(bind.prepare for bind in self.binds.binds)
+        return self.binds is not None and any(map(attrgetter("prepare"), self.binds.binds))
 
 
 class Failed(NamedTuple):

@@ -8,6 +8,8 @@ Called by ``scheduler``. This is the one mutable class of the core.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -106,21 +108,26 @@ class Cluster:
         assert gang is not None, "only pods of a gang are placed"
         gang.take_waiting(entries)
         self.waiting -= len(entries)
-        nodes = self.nodes.nodes
-        for entry, row in zip(entries, rows, strict=True):
+        nodes, uids = self.nodes.nodes, [entry.pod.uid for entry in entries]
+        for entry, uid, row in zip(entries, uids, rows, strict=True):
             node = nodes[row]
             assert node is not None, f"row {row} holds no node"
             entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
-            self._on_node.setdefault(node.name, set()).add(entry.pod.uid)
-            self.ledger.count(entry, 1)
+            there = self._on_node.get(node.name)
+            if there is None:
+                there = self._on_node[node.name] = set()
+            there.add(uid)
             if entry.nominated:
                 self.precedence.waits_no_more(entry, node.name)
-            self.spread_defaults.waits_no_more(entry.pod.uid)
-            self.storage.take(row, entry.pod.uid)
+        for label_set, alike in groupby(entries, key=attrgetter("label_set")):
+            self.ledger.count_alike(label_set, list(alike))
+        self.spread_defaults.wait_no_more(uids)
+        for row, uid in zip(rows, uids, strict=True) if self.storage.users else ():
+            self.storage.take(row, uid)
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
-        uids, names = [e.pod.uid for e in entries], [e.node for e in entries]
+        names = [entry.node for entry in entries]
         self.holds.note_assumed(gang.key, uids, names, pod_class)
 
     # Nodes

@@ -63,11 +63,11 @@ class LabelSet:
         else:
             self._unsettled[number] = is_in
 
-    def count(self, row: int, sign: int, *, terminating: bool) -> None:
-        """Count one pod on a row, or (-1) no more."""
-        _add(self.rows, row, sign)
+    def count(self, row: int, pods: int, *, terminating: bool) -> None:
+        """Count so many pods more on a row; less than 0: so many are there no more."""
+        _add(self.rows, row, pods)
         if terminating:
-            _add(self.leaving, row, sign)
+            _add(self.leaving, row, pods)
 
 
 _Few = tuple[LabelSet] | dict[LabelSet, None]

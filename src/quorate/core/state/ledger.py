@@ -8,7 +8,7 @@ labels are worth comparing with which selectors is looked up in the same indexes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from quorate.core import policy
@@ -35,7 +35,7 @@ class _Group:
 
     def open_books(self) -> list[Book]:
         """Return the books that are kept, and forget the others."""
-        if not all(book.is_open for book in self.books):
+        if self.books and not all(book.is_open for book in self.books):
             self.books = [book for book in self.books if book.is_open]
         return self.books
 
@@ -88,16 +88,24 @@ class Ledger:
         self._labels: dict[str, tuple[Node, Mapping[str, str]]] = {}
         """Nodes that were asked for, with their labels, by name."""
 
+    def count_alike(self, label_set: LabelSet, entries: Sequence[PodEntry]) -> None:
+        """Count pods with one label set and one shape on their nodes; they do not terminate."""
+        if entries[0].pod.shape.anti_affinity:
+            for entry in entries:
+                self.count(entry, 1)
+            return
+        group = self._group(label_set)
+        books, pods = group.open_books(), group.pods
+        for entry in entries:
+            name = entry.node
+            pods[name] = pods.get(name, 0) + 1
+            for book in books:
+                self._enter(book, name, 1, 0)
+
     def count(self, entry: PodEntry, sign: int) -> None:
         """Count a pod on its node, or (-1) no more."""
         label_set = entry.label_set
-        group = self._alike.get(label_set)
-        if group is None:
-            group = self._alike[label_set] = _Group()
-            for book in self._index.worth_a_look(label_set):
-                if book.meaning.matches(label_set, self._namespaces):
-                    group.books.append(book)
-        if self._count(group, entry, sign):
+        if self._count(self._group(label_set), entry, sign):
             del self._alike[label_set]
         if not entry.pod.shape.anti_affinity:
             return
@@ -111,6 +119,15 @@ class Ledger:
                 del self._carriers[term]
                 self._repelling.remove(carriers)
                 self.carriers_version += 1
+
+    def _group(self, label_set: LabelSet) -> _Group:
+        group = self._alike.get(label_set)
+        if group is None:
+            group = self._alike[label_set] = _Group()
+            for book in self._index.worth_a_look(label_set):
+                if book.meaning.matches(label_set, self._namespaces):
+                    group.books.append(book)
+        return group
 
     def _count(self, group: _Group, entry: PodEntry, sign: int) -> bool:
         """Count a pod in a group and its books; return whether nobody is left in the group."""

@@ -170,10 +170,10 @@ class Neighbours:
             self.take(rows[0], label_sets[0], shape, terminating=False)
             return
         together: dict[frozenset[int], list[int]] = {}
-        for row, label_set in zip(rows, label_sets, strict=True):
-            label_set.count(row, 1, terminating=False)
+        for (label_set, row), pods in Counter(zip(label_sets, rows, strict=True)).items():
+            label_set.count(row, pods, terminating=False)
             if self._matching.in_use:
-                together.setdefault(label_set.matched, []).append(row)
+                together.setdefault(label_set.matched, []).extend([row] * pods)
         terms = self._terms_of(shape)
         for matched, some in together.items():
             places, times = np.unique(np.array(some, np.int64), return_counts=True)

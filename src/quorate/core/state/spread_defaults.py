@@ -129,6 +129,11 @@ class SpreadDefaults:
         kind.entries[pod.uid] = entry
         self._kind_of[pod.uid] = kind
 
+    def wait_no_more(self, uids: Iterable[str]) -> None:
+        """Note that these pods do not wait any more."""
+        for uid in uids if self._kind_of else ():
+            self.waits_no_more(uid)
+
     def waits_no_more(self, uid: str) -> None:
         """Note that a pod does not wait any more."""
         kind = self._kind_of.pop(uid, None)
