@@ -49,6 +49,8 @@ class Applier:
             memory.shun = frozenset()
         if tried.said is not None:
             memory.preemption_said = tried.said
+        if tried.given_up is not None:
+            memory.not_before_s, memory.last_failure = tried.given_up
 
     def _assume(self, plan: GangBinds) -> None:
         """Count the pods on their nodes, and what their claims get, until binds have outcomes."""

@@ -27,7 +27,7 @@ from quorate.core.plan.nominated import beside
 from quorate.core.plan.promises import Promises
 from quorate.core.plan.room import Room
 from quorate.core.pod_words import disagreement, single_words, task_words
-from quorate.core.policy import Policy
+from quorate.core.policy import ASIDE_S_MAX, Policy
 from quorate.core.quantity import format_amount
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
 from quorate.core.reasons import (
@@ -253,7 +253,9 @@ class Explainer:
                 return internal_error(gang.memory.aside.incident)
             case Reason.BACKING_OFF:
                 failure = gang.memory.last_failure or "the attempt's time was over"
-                return f"the last attempt failed ({failure}); another follows shortly", ""
+                is_long = gang.memory.not_before_s - self._now_s > self._policy.backoff_s_max
+                when = f"within {ASIDE_S_MAX / 60:.0f} minutes" if is_long else "shortly"
+                return f"the last attempt failed ({failure}); another follows {when}", ""
             case _:
                 return self._invalid_pod_words(gang)
 

@@ -25,7 +25,7 @@ from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.room import Room
 from quorate.core.plan.searches import Searches
 from quorate.core.plan.single import Singles
-from quorate.core.plan.tried import Decision, Failed, Next, Tried
+from quorate.core.plan.tried import Decision, Failed, GivenUp, Next, Tried
 from quorate.core.policy import Policy
 from quorate.core.queue.gate import held_by
 from quorate.core.queue.line import Line
@@ -35,6 +35,8 @@ from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry
 from quorate.core.steps import GoesOnError, OutOfStepsError, Steps
 from quorate.core.waking import Waking
+
+_TOO_LONG = "to look at its claims takes longer than a turn may last"
 
 
 @dataclass(slots=True)
@@ -156,10 +158,16 @@ class Planner:
                 self._interrupted.pop(key, None)
             elif not self._is_tried(gang, turn, now_s, searches=True):
                 if self._interrupted[key] > interruptions and long_turn == longest:
-                    queue.forget(key)
-                    queue.back_off(key, now_s + bounds.ASIDE_S_MAX)
-                    del self._interrupted[key]
+                    turn.tried.append(self._give_up(key, now_s))
                 return
+
+    def _give_up(self, key: GangKey, now_s: float) -> Tried:
+        """Leave a gang alone that needs more than the longest turn."""
+        until_s = now_s + bounds.ASIDE_S_MAX
+        self.queue.forget(key)
+        self.queue.back_off(key, until_s)
+        del self._interrupted[key]
+        return Tried(key, given_up=GivenUp(until_s, _TOO_LONG))
 
     def _long_turn(self, key: GangKey) -> int:
         """Return how many steps a gang gets that many turns had to leave; 0: as many as others."""

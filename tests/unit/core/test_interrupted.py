@@ -5,6 +5,7 @@ import pytest
 from quorate.core import policy
 from quorate.core.model import ClaimUse, Owner
 from quorate.core.plan.cycle import Cycle
+from quorate.core.reasons import Reason
 from quorate.core.steps import OutOfStepsError, Steps
 from tests.unit.core.storage_world import HOSTNAME, StorageWorld, on
 from tests.unit.core.world import World
@@ -98,6 +99,13 @@ def test_a_gang_that_needs_more_than_the_longest_turn_is_left_alone(needed, is_p
     assert "small-0" in w.cycle()
     queue, tries = w.scheduler.planner.queue, len(given)
     assert large not in queue.searching
+    if not is_placed:
+        why = w.why(large)
+        assert why.reason is Reason.BACKING_OFF
+        assert why.sentence == (
+            "the last attempt failed (to look at its claims takes longer than a turn may last); "
+            "another follows within 10 minutes"
+        )
     w.cycle(after_s=policy.ASIDE_S_MAX - 1)
     assert len(given) == tries
     w.cycle(after_s=2)

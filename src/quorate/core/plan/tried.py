@@ -29,6 +29,13 @@ class Next(Enum):
     """It is tried again in the next turn."""
 
 
+class GivenUp(NamedTuple):
+    """A gang is not tried before this time (epoch seconds), for what ``said`` says."""
+
+    until_s: float
+    said: str
+
+
 @dataclass(slots=True)
 class Tried:
     """What came of one gang."""
@@ -45,6 +52,7 @@ class Tried:
     """Of a blocked gang: how many of them have to be placed at once."""
     said: str | None = None
     """What preemption could not do; None: it was not tried."""
+    given_up: GivenUp | None = None
     preemption: Preemption | None = None
     undo: Undo | None = None
     take_backs: tuple[TakeBack, ...] = ()
