@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from quorate.dialects.fields import format_micro_time
-from quorate.shell.annotations import JOURNAL
+from quorate.shell import lease_record as record
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
@@ -28,7 +28,6 @@ _JITTER: Final = 1.2  # as client-go's JitterFactor: standbys do not knock all a
 _RELEASE_S_MAX: Final = 5.0
 _LOOK_S: Final = 0.25  # a standby reads the Lease every 0.25 to 0.5 s
 _LOOK_S_MIN: Final = 0.01
-_Lease = dict[str, Any]
 
 
 class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +77,7 @@ class Elector:
         self._times = times
         self._collection_path = resource_path("coordination.k8s.io", "v1", "leases", namespace)
         self._path = f"{self._collection_path}/{resource_path('', 'v1', name).split('/')[-1]}"
-        self._observed: _Lease = {}
+        self._observed: record.Lease = {}
         self._observed_at_s = 0.0
         self._lead_until_s = -1.0  # monotonic
         self.holder = ""  # who leads, as far as we know; for logs and metrics
@@ -138,7 +137,7 @@ class Elector:
         wait_s = self._times.retry_s * (1 + _JITTER * self._chance())
         if self.last_error is not None or not self.holder:
             return wait_s
-        left_s = self._expires_s(_spec(self._observed)) - self._clock.monotonic_s()
+        left_s = self._expires_s(record.spec_of(self._observed)) - self._clock.monotonic_s()
         return min(wait_s, _LOOK_S * (1 + self._chance()), max(left_s, _LOOK_S_MIN))
 
     async def _try_within(self, limit_s: float) -> bool:
@@ -162,14 +161,13 @@ class Elector:
             lease = self._observed  # the fast way: one write, no read
         else:
             try:
-                lease = msgspec.json.decode(await self._client.get(self._path))
+                lease = record.decoded(await self._client.get(self._path))
             except NotFound:
                 return await self._create(sent_at_s)
             self._observe(lease)
-        spec = _spec(lease)
-        holder = spec.get("holderIdentity") or ""
-        ours = holder == self._identity
-        if holder and not ours and self._is_valid(spec):
+        spec = record.spec_of(lease)
+        ours = record.is_held_by(spec, self._identity)
+        if record.holder_of(spec) and not ours and self._is_valid(spec):
             self._lead_until_s = -1.0
             return False
         changes = {
@@ -179,12 +177,9 @@ class Elector:
         }
         if not ours:
             changes["acquireTime"] = changes["renewTime"]
-            changes["leaseTransitions"] = int(spec.get("leaseTransitions") or 0) + 1
-        written = await self._client.put(
-            self._path, {**self._with_journal(lease), "spec": {**spec, **changes}}
-        )
-        self._lead(msgspec.json.decode(written), sent_at_s)
-        return True
+            changes["leaseTransitions"] = record.next_transition(spec)
+        lease = {**self._with_journal(lease), "spec": {**spec, **changes}}
+        return self._lead(await self._put(lease), sent_at_s)
 
     async def _create(self, sent_at_s: float) -> bool:
         now = format_micro_time(self._clock.now_s())
@@ -203,8 +198,10 @@ class Elector:
                 },
             },
         )
-        self._lead(msgspec.json.decode(written), sent_at_s)
-        return True
+        return self._lead(written, sent_at_s)
+
+    async def _put(self, lease: record.Lease) -> bytes:
+        return await self._client.put(self._path, record.encoded(lease))
 
     async def _release(self) -> None:
         """Give the Lease back; if that fails it runs out by itself."""
@@ -212,7 +209,7 @@ class Elector:
         if not self._observed:
             return  # we do not know its version: a write without one could undo a successor's
         spec = {
-            **_spec(self._observed),
+            **record.spec_of(self._observed),
             "holderIdentity": "",
             "leaseDurationSeconds": 1,
             "renewTime": format_micro_time(self._clock.now_s()),
@@ -221,44 +218,43 @@ class Elector:
             async with asyncio.timeout(_RELEASE_S_MAX):
                 # The resourceVersion is that of our last renewal: a successor is not disturbed.
                 lease = self._with_journal(self._observed)
-                await self._client.put(self._path, {**lease, "spec": spec})
+                await self._put({**lease, "spec": spec})
                 self.holder = ""
 
-    def _with_journal(self, lease: _Lease) -> _Lease:
+    def _with_journal(self, lease: record.Lease) -> record.Lease:
         """Return the Lease with what its next version says of open attempts."""
-        metadata = lease.get("metadata") or {}
-        annotations = metadata.get("annotations") or {}
-        journal = self._journal(str(annotations.get(JOURNAL) or ""))
-        if not journal:
-            return lease
-        annotations = {**annotations, JOURNAL: journal}
-        return {**lease, "metadata": {**metadata, "annotations": annotations}}
+        return record.with_journal(lease, self._journal(record.journal_of(lease)))
 
-    def _lead(self, lease: _Lease, sent_at_s: float) -> None:
+    def _lead(self, answer: bytes, sent_at_s: float) -> bool:
+        """Take the answer to a write; return whether it says that we hold the Lease.
+
+        Raises ServerError: it says nothing that can be read. Then the next try looks first.
+        """
+        self._observed, unseen = {}, self._observed
+        lease = record.decoded(answer)
+        self._observed = unseen
         self._observe(lease)
+        if not record.is_held_by(record.spec_of(lease), self._identity):
+            return False
         self._lead_until_s = sent_at_s + self._times.renew_deadline_s
+        return True
 
-    def _observe(self, lease: _Lease) -> None:
+    def _observe(self, lease: record.Lease) -> None:
         """Remember the Lease, and when we first saw it say what it says."""
-        if _spec(lease) != _spec(self._observed) or not self._observed:
+        if record.spec_of(lease) != record.spec_of(self._observed) or not self._observed:
             self._observed_at_s = self._clock.monotonic_s()
         self._observed = lease
-        self.holder = _spec(lease).get("holderIdentity") or ""
+        self.holder = record.holder_of(record.spec_of(lease))
 
     def _is_valid(self, spec: dict[str, Any]) -> bool:
         return self._clock.monotonic_s() < self._expires_s(spec)
 
     def _expires_s(self, spec: dict[str, Any]) -> float:
         """Return when the Lease is free, on the monotonic clock, if it is not renewed."""
-        duration_s = float(spec.get("leaseDurationSeconds") or self._times.lease_duration_s)
-        return self._observed_at_s + duration_s
+        return self._observed_at_s + record.duration_s_of(spec, self._times.lease_duration_s)
 
 
 async def _cancelled(task: asyncio.Future[None]) -> None:
     """Cancel a task and wait until it has really ended; what it raises is in the task."""
     task.cancel()
     await asyncio.wait([task])
-
-
-def _spec(lease: _Lease) -> dict[str, Any]:
-    return lease.get("spec") or {}

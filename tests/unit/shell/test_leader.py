@@ -27,6 +27,8 @@ class LeaseServer(ScriptedServer):
         self.cut_off = set()  # candidates that get no answer
         self.swallowed = 0  # so many of the next requests get no answer
         self.failing = lambda: False
+        self.garbage = None  # every answer, in place of the Lease
+        self.alter = {}  # what an admission webhook writes into each spec
         self.writes = 0
         if spec:
             self.store({"metadata": {"name": "q", "namespace": "sys"}, "spec": spec})
@@ -51,9 +53,7 @@ class LeaseServer(ScriptedServer):
             return self.reply(503, {"reason": "ServiceUnavailable"})
         if request.method == "GET":
             assert f"/{path}" == f"{PATH}/q"
-            if self.lease is None:
-                return self.reply(404, {"reason": "NotFound"})
-            return self.reply(200, self.lease)
+            return self.reply(404, {"reason": "NotFound"}) if self.lease is None else self.shown()
         sent = msgspec.json.decode(await request.read())
         if request.method == "POST":
             assert f"/{path}" == PATH
@@ -62,7 +62,12 @@ class LeaseServer(ScriptedServer):
         elif sent["metadata"]["resourceVersion"] != str(self.version):
             return self.reply(409, {"reason": "Conflict"})
         self.writes += 1
-        self.store(sent)
+        self.store({**sent, "spec": {**sent["spec"], **self.alter}})
+        return self.shown()
+
+    def shown(self):
+        if self.garbage is not None:
+            return web.Response(body=self.garbage)
         return self.reply(200, self.lease)
 
     @staticmethod
@@ -225,6 +230,58 @@ async def test_a_lease_that_was_given_back_is_taken_at_once_and_unknown_fields_s
             await a.started.wait()
         assert server.spec["strategy"] == "X"
         assert server.lease["metadata"]["labels"] == {"a": "b"}
+
+
+@pytest.mark.parametrize("odd", [None, True, -1, 2**70, 1.5, "x", "\x1b", [], [{}], {"a": 1}])
+async def test_a_lease_of_odd_fields_is_taken_when_it_has_not_changed_for_its_duration(odd):
+    """Its holder may be anything: somebody who may write it, or a proxy, decides what it says."""
+    names = ["leaseTransitions", "renewTime", "acquireTime", "leaseDurationSeconds", "strategy"]
+    server = LeaseServer(holderIdentity=odd or "ghost", **dict.fromkeys(names, odd))
+    server.spec["leaseDurationSeconds"] = 1 if odd in (2**70, 1.5) else odd
+    server.lease["metadata"]["annotations"] = odd
+    async with candidates(server, "a") as (a,):
+        began_s = a.clock.monotonic_s()
+        a.start()
+        await a.started.wait()
+        assert a.clock.monotonic_s() - began_s >= 1.0, "somebody may hold it"
+        assert server.spec["holderIdentity"] == "a"
+        assert 1 <= server.spec["leaseTransitions"] < 2**31
+        assert server.spec["strategy"] == odd, "what we do not know stays"
+        assert a.elector.last_error is None
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b"{}", b'{"metadata":7}'])
+async def test_an_answer_that_is_no_lease_is_a_failure_like_any_other(body):
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        server.garbage = body
+        a.start()
+        while a.elector.last_error is None:
+            await asyncio.sleep(0.01)
+        assert "no Lease" in str(a.elector.last_error)
+        assert not a.leads
+        server.garbage = None
+        await a.started.wait()
+        server.garbage = body  # the renewals arrive, and nothing tells
+        while a.elector.last_error is None:
+            await asyncio.sleep(0.01)
+        server.garbage = None
+        while a.elector.last_error is not None:
+            await asyncio.sleep(0.01)
+        assert a.leads
+        assert a.told == ["started"]
+
+
+async def test_who_is_told_that_another_holds_what_it_wrote_does_not_lead():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        server.alter = {"holderIdentity": "the webhook's choice"}
+        a.start()
+        while server.writes == 0:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert not a.leads
+        assert a.told == []
 
 
 async def test_each_renewal_carries_the_journal_and_the_next_leader_finds_the_last_one():
