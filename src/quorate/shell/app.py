@@ -35,7 +35,7 @@ from quorate.shell.handover import Handover
 from quorate.shell.health import HealthServer
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
-from quorate.shell.leader import Elector, LeaseTimes
+from quorate.shell.leadership import Leadership, LeaseLostError
 from quorate.shell.memory import freeze_memory
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
@@ -79,7 +79,6 @@ class App:
         self._lease = connect(1)
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
-        self._leads = False
         self._waiting_before = 0
         self._paced_until_s = 0.0
         self.metrics = Metrics()
@@ -98,7 +97,15 @@ class App:
             clock=clock,
             chance=chance,
         )
-        self._elector = self._make_elector(chance)
+        self._leadership = Leadership(
+            config.leader_election,
+            self._lease,
+            identity=identity,
+            clock=clock,
+            chance=chance,
+            handover=self._handover,
+            metrics=self.metrics,
+        )
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
@@ -134,23 +141,6 @@ class App:
         told, may_write = self._reporter.preempted, self._may_write
         self._preemptor = Preemptor(self._reads, told, self._on_change, may_write, clock=steady)
 
-    def _make_elector(self, chance: Callable[[], float]) -> Elector:
-        election = self._config.leader_election
-        return Elector(
-            self._lease,
-            namespace=election.namespace,
-            name=election.name,
-            identity=self._identity,
-            clock=self._clock,
-            chance=chance,
-            journal=self._handover.journal,
-            times=LeaseTimes(
-                lease_duration_s=int(election.lease_duration_s),
-                renew_deadline_s=election.renew_deadline_s,
-                retry_s=election.retry_period_s,
-            ),
-        )
-
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
 
@@ -160,7 +150,8 @@ class App:
             self._config.health_host,
             self._config.health_port,
             registry=self.metrics.registry,
-            unready_reason=self._feed.unready_reason,
+            unready_reason=self._unready_reason,
+            note=self._leadership.note,
         )
         await health.start()
         log.info("started", identity=self._identity, health_port=health.port)
@@ -182,7 +173,7 @@ class App:
         stopping = asyncio.create_task(stop.wait())
         tasks = [
             asyncio.create_task(self._feed.run()),
-            asyncio.create_task(self._lead()),
+            asyncio.create_task(self._leadership.run(self._as_leader)),
             asyncio.create_task(self._loop()),
             asyncio.create_task(self._watch_numbers()),
         ]
@@ -197,7 +188,7 @@ class App:
         """Let binds that were sent have their answer, give the lease back, close everything."""
         await self._claims.close()
         await self._binder.close()
-        if self._leads:
+        if self._leadership.leads:
             await self._reporter.writes.flush(_FLUSH_S)
         for task in tasks:
             task.cancel()
@@ -211,34 +202,17 @@ class App:
 
     # Leading
 
-    async def _lead(self) -> None:
-        """Hold the lease; return (which ends the process) when it is lost."""
-        if not self._config.leader_election.enabled:
-            await self._as_leader()
-        else:
-            await self._elector.run(self._as_leader, self._on_lost)
-            raise LeaseLostError("the lease was lost: another replica leads now")
-
     async def _as_leader(self) -> None:
-        log.info("leading")
-        self._leads = True
         self._inbox += self._handover.found()
-        self.metrics.is_leader.set(1)
         self._news.set()
-        try:
-            await self._reporter.run()
-        finally:
-            self.metrics.is_leader.set(0)
-
-    def _on_lost(self) -> None:
-        self._leads = False
-        log.error("lost the lease")
+        await self._reporter.run()
 
     def _may_write(self) -> bool:
-        """Fencing: a leader that could not renew stops by itself, before a rival may start."""
-        if not self._config.leader_election.enabled:
-            return self._leads
-        return self._leads and self._elector.is_leader(self._clock.monotonic_s())
+        return self._leadership.may_write()
+
+    def _unready_reason(self) -> str | None:
+        reasons = (self._feed.unready_reason(), self._leadership.unready_reason())
+        return "; ".join(filter(None, reasons)) or None
 
     # The loop
 
@@ -251,7 +225,7 @@ class App:
         self._news.set()
 
     def _on_object(self, key: GangKey) -> None:
-        if self._leads:
+        if self._leadership.leads:
             self._reporter.touch((key,))
         if key.dialect == "volcano":
             self._news.set()
@@ -275,7 +249,7 @@ class App:
             self.scheduler.observe(changes)
             if not self._feed.is_synced or not self._may_write():
                 # Nobody tells when both are so: an empty list is no news. Look again in a moment.
-                wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if self._leads else None
+                wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if self._leadership.leads else None
                 continue
             if not frozen:
                 frozen = True
@@ -376,10 +350,6 @@ class App:
                 self._self_check.look()
                 since_s = [hold.since_s for hold in self.scheduler.cluster.holds if hold.since_s]
             self.metrics.show_holds(since_s, self._steady.now_s())
-
-
-class LeaseLostError(Exception):
-    """Another replica leads: this process has to start afresh."""
 
 
 async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> None:

@@ -36,16 +36,19 @@ class HealthServer:
         *,
         registry: CollectorRegistry,
         unready_reason: Callable[[], str | None],
+        note: Callable[[], str] = lambda: "",
         connection_s_max: float = CONNECTION_S_MAX,
     ) -> None:
         """``unready_reason`` returns None when we are ready; port 0 means any free one.
 
+        ``note`` returns what else there is to know then, a second line of the page, or nothing.
         ``connection_s_max`` bounds the life of each connection.
         """
         self._host = host
         self._port = port
         self._registry = registry
         self._unready_reason = unready_reason
+        self._note = note
         self._connection_s_max = connection_s_max
         self._runner: web.ServerRunner | None = None
         self.port = port  # the real one, after ``start``
@@ -97,8 +100,13 @@ class HealthServer:
                 body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
             )
         # That this loop answers at all is what health means here.
-        reason = self._unready_reason() if request.path == "/readyz" else None
-        return text_answer(200, "ok\n") if reason is None else text_answer(503, f"{reason}\n")
+        if request.path == "/healthz":
+            return text_answer(200, "ok\n")
+        reason = self._unready_reason()
+        if reason is not None:
+            return text_answer(503, f"{reason}\n")
+        note = self._note()
+        return text_answer(200, f"ok\n{note}\n" if note else "ok\n")
 
     def _explain(self, error: OSError) -> str:
         where = f"{self._host or '*'}:{self._port}"

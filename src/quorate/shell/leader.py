@@ -23,6 +23,7 @@ from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.lease_trouble import Standing, Verb, timed_out, trouble_of
 
 _JITTER: Final = 1.2  # as client-go's JitterFactor: standbys do not knock all at once
 _RELEASE_S_MAX: Final = 5.0
@@ -80,7 +81,8 @@ class Elector:
         self._observed: record.Lease = {}
         self._observed_at_s = 0.0
         self._lead_until_s = -1.0  # monotonic
-        self.holder = ""  # who leads, as far as we know; for logs and metrics
+        self._verb: Verb = "get"  # what is being tried
+        self.standing = Standing(identity, f"{namespace}/{name}")
         self.last_error: ApiError | None = None
 
     def is_leader(self, now_s: float) -> bool:
@@ -112,11 +114,13 @@ class Elector:
                 if not term.done():
                     tried_at_s = self._clock.monotonic_s()
                     left_s = self._lead_until_s - tried_at_s
-                    # A dead connection may cost one try; another is due while we still lead.
-                    await self._try_within(min(left_s, self._times.renew_deadline_s / 2))
+                    if left_s > 0.0:
+                        # A dead connection may cost one try; another is due while we still lead.
+                        await self._try_within(min(left_s, self._times.renew_deadline_s / 2))
                 now_s = self._clock.monotonic_s()
             if not term.done():
                 self._lead_until_s = -1.0
+                self.standing.lost(self._times.renew_deadline_s)
                 on_lost()
                 await _cancelled(term)
         finally:
@@ -135,24 +139,28 @@ class Elector:
         exactly when it runs out. After an error it waits for ``retry_s``.
         """
         wait_s = self._times.retry_s * (1 + _JITTER * self._chance())
-        if self.last_error is not None or not self.holder:
+        if self.last_error is not None or not self.standing.holder:
             return wait_s
         left_s = self._expires_s(record.spec_of(self._observed)) - self._clock.monotonic_s()
         return min(wait_s, _LOOK_S * (1 + self._chance()), max(left_s, _LOOK_S_MIN))
 
     async def _try_within(self, limit_s: float) -> bool:
-        """Acquire or renew once; errors are what ``last_error`` is for, the next try follows."""
+        """Acquire or renew once; ``standing`` has the error, and the next try follows."""
         try:
             async with asyncio.timeout(limit_s):
                 held = await self._acquire_or_renew()
         except TimeoutError:
+            found = timed_out(limit_s, self._verb, self._namespace, self._name)
+            self.standing.failed(found)
             return False
         except ApiError as error:
             self.last_error = error
-            if isinstance(error, Conflict):
+            self.standing.failed(trouble_of(error, self._verb, self._namespace, self._name))
+            if isinstance(error, Conflict | NotFound):
                 self._observed = {}  # someone else wrote: look before the next write
             return False
         self.last_error = None
+        self.standing.worked()
         return held
 
     async def _acquire_or_renew(self) -> bool:
@@ -160,6 +168,7 @@ class Elector:
         if self.is_leader(sent_at_s) and self._observed:
             lease = self._observed  # the fast way: one write, no read
         else:
+            self._verb = "get"
             try:
                 lease = record.decoded(await self._client.get(self._path))
             except NotFound:
@@ -183,6 +192,7 @@ class Elector:
 
     async def _create(self, sent_at_s: float) -> bool:
         now = format_micro_time(self._clock.now_s())
+        self._verb = "create"
         written = await self._client.post(
             self._collection_path,
             {
@@ -201,6 +211,7 @@ class Elector:
         return self._lead(written, sent_at_s)
 
     async def _put(self, lease: record.Lease) -> bytes:
+        self._verb = "update"
         return await self._client.put(self._path, record.encoded(lease))
 
     async def _release(self) -> None:
@@ -219,7 +230,7 @@ class Elector:
                 # The resourceVersion is that of our last renewal: a successor is not disturbed.
                 lease = self._with_journal(self._observed)
                 await self._put({**lease, "spec": spec})
-                self.holder = ""
+                self.standing.saw("")
 
     def _with_journal(self, lease: record.Lease) -> record.Lease:
         """Return the Lease with what its next version says of open attempts."""
@@ -244,7 +255,7 @@ class Elector:
         if record.spec_of(lease) != record.spec_of(self._observed) or not self._observed:
             self._observed_at_s = self._clock.monotonic_s()
         self._observed = lease
-        self.holder = record.holder_of(record.spec_of(lease))
+        self.standing.saw(record.holder_of(record.spec_of(lease)))
 
     def _is_valid(self, spec: dict[str, Any]) -> bool:
         return self._clock.monotonic_s() < self._expires_s(spec)

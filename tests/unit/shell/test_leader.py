@@ -27,6 +27,7 @@ class LeaseServer(ScriptedServer):
         self.cut_off = set()  # candidates that get no answer
         self.swallowed = 0  # so many of the next requests get no answer
         self.failing = lambda: False
+        self.refuse = {}  # steps of a ScriptedServer, by method
         self.garbage = None  # every answer, in place of the Lease
         self.alter = {}  # what an admission webhook writes into each spec
         self.writes = 0
@@ -51,6 +52,8 @@ class LeaseServer(ScriptedServer):
             await asyncio.sleep(60)
         if self.failing():
             return self.reply(503, {"reason": "ServiceUnavailable"})
+        if request.method in self.refuse:
+            return await self.refuse[request.method](request)
         if request.method == "GET":
             assert f"/{path}" == f"{PATH}/q"
             return self.reply(404, {"reason": "NotFound"}) if self.lease is None else self.shown()
@@ -155,7 +158,7 @@ async def test_it_leads_renews_and_gives_back():
         await asyncio.sleep(1.5)  # longer than the lease lasts
         assert a.leads
         assert not b.leads
-        assert b.elector.holder == "a"
+        assert b.elector.standing.holder == "a"
         assert server.writes > 5
         assert server.spec["acquireTime"] < server.spec["renewTime"]
         await a.stop()

@@ -17,6 +17,7 @@ from quorate.core.guard import Answer
 from quorate.core.invariants import Invariant
 from quorate.core.quarantine import STAGES
 from quorate.core.reasons import GangState, Reason
+from quorate.shell.lease_trouble import LeaseError
 
 
 class Metrics:
@@ -54,6 +55,9 @@ class Metrics:
         self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
         self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
         self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
+        self.lease_errors = self._counter(
+            "lease_errors", "Tries to take or renew the lease that failed, by kind.", ["kind"]
+        )
         self.relists = self._gauge(
             "watch_relists", "Full lists after a watch expired.", ["resource"]
         )
@@ -96,6 +100,8 @@ class Metrics:
             self.defects.labels(stage)
         for invariant in Invariant:
             self.invariant_violations.labels(str(invariant))
+        for kind in LeaseError:
+            self.lease_errors.labels(str(kind))
         for answer in Answer:
             self.guard_reviews.labels(str(answer))
         self.show_gangs(Count(), Count())
