@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import random
 import socket
@@ -33,6 +34,7 @@ from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
 from quorate.shell.handover import Handover
 from quorate.shell.health import HealthServer
+from quorate.shell.heartbeat import Heartbeat
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leadership import Leadership, LeaseLostError
@@ -68,7 +70,15 @@ class App:
     must be unique to this process.
     """
 
-    def __init__(self, config: Config, connect: Connect, clock: Clock, identity: str) -> None:
+    def __init__(
+        self,
+        config: Config,
+        connect: Connect,
+        clock: Clock,
+        identity: str,
+        *,
+        lease_in_thread: bool = False,
+    ) -> None:
         self._config = config
         self._clock = clock
         self._steady = steady = SteadyClock(clock)
@@ -76,7 +86,7 @@ class App:
         chance = random.Random(identity).random
         self._binds = connect(config.bind_concurrency)
         self._reads = connect(8)
-        self._lease = connect(1)
+        self._heartbeat = Heartbeat(clock)
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
         self._waiting_before = 0
@@ -99,12 +109,13 @@ class App:
         )
         self._leadership = Leadership(
             config.leader_election,
-            self._lease,
+            lambda: connect(1),
             identity=identity,
             clock=clock,
-            chance=chance,
             handover=self._handover,
+            heartbeat=self._heartbeat,
             metrics=self.metrics,
+            in_thread=lease_in_thread,
         )
         self._binder = Binder(
             self._binds,
@@ -197,7 +208,7 @@ class App:
         await self._evictor.close()
         await self._preemptor.close()
         await self._lookup.close()
-        for client in (self._binds, self._reads, self._lease):
+        for client in (self._binds, self._reads):
             await client.close()
 
     # Leading
@@ -217,6 +228,7 @@ class App:
     # The loop
 
     def _on_change(self, change: AnyChange) -> None:
+        self._heartbeat.beat()  # a long list is work that gets on, though the loop does not turn
         self._inbox.append(change)
         self._news.set()
 
@@ -235,10 +247,7 @@ class App:
         queues: asyncio.Task[None] | None = None
         frozen = False
         while True:
-            timeout_s = None if wake_at_s is None else max(0.0, wake_at_s - self._steady.now_s())
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await self._news.wait()
+            await self._wait_for_news(wake_at_s)
             await self._keep_pace()
             self._news.clear()
             changes, self._inbox = self._inbox, []
@@ -246,7 +255,9 @@ class App:
             self._guard.observe(changes)
             self._self_check.news(changes)
             self.recorder.observed(changes)
+            self._heartbeat.beat()
             self.scheduler.observe(changes)
+            self._heartbeat.beat()
             if not self._feed.is_synced or not self._may_write():
                 # Nobody tells when both are so: an empty list is no news. Look again in a moment.
                 wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if self._leadership.leads else None
@@ -263,15 +274,28 @@ class App:
                 queues = asyncio.create_task(ensure_queues(self._reads))
             self._expect_binds()
             wake_at_s = self._cycle()
-            self._handover.has_decided = True
+            if not self._handover.has_decided:
+                self._handover.has_decided = True
+                self._handover.hand_over()
+
+    async def _wait_for_news(self, until_s: float | None) -> None:
+        """Wait for news, or until ``until_s`` of the steady clock; who only waits is not stuck."""
+        while True:
+            self._heartbeat.beat()
+            left_s = math.inf if until_s is None else max(0.0, until_s - self._steady.now_s())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left_s, self._heartbeat.every_s)):
+                    await self._news.wait()
+                return
+            if left_s <= self._heartbeat.every_s:
+                return
 
     async def _keep_pace(self) -> None:
         """Let news gather for a moment while they keep coming: a cycle costs more than a change."""
         now_s = self._clock.monotonic_s()
-        early_s = self._paced_until_s - now_s
-        if early_s > 0.0:
-            await asyncio.sleep(early_s)
-            now_s += early_s
+        early_s = max(0.0, self._paced_until_s - now_s)
+        await asyncio.sleep(early_s)  # also for 0 s: others have their turn between two of ours
+        now_s += early_s
         self._paced_until_s = now_s + _CYCLE_S_MIN
 
     def _expect_binds(self) -> None:
@@ -295,6 +319,7 @@ class App:
             self.recorder.deciding(now_s)
             plan = self.scheduler.decide(now_s)
             self.recorder.planned(plan)
+            self._heartbeat.beat()
             plan, problems = self.scheduler.verified(plan)
             self.recorder.verified(plan, problems)
         self.metrics.cycles.inc()
@@ -359,7 +384,7 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
         return KubeClient(credentials, write_connections_max=write_connections_max)
 
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
-    app = App(config, connect, SystemClock(), identity)
+    app = App(config, connect, SystemClock(), identity, lease_in_thread=True)
     expected = LeaseLostError, ServeError
     async with written_when_asked(app.recorder, config.recorder.path, expected) as record:
         app.incidents.record = record

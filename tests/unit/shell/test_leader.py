@@ -81,19 +81,20 @@ class LeaseServer(ScriptedServer):
 class Candidate:
     """An elector and what it told the application."""
 
-    def __init__(self, client, name, times):
+    def __init__(self, credentials, name, times):
         self.found = []
         self.says = lambda found: found
+        self.stuck = 0.0
         self.clock = SystemClock()
         self.name = name
         self.elector = Elector(
-            client,
+            lambda: KubeClient(credentials),
             namespace="sys",
             name="q",
             identity=name,
             clock=self.clock,
             chance=random.Random(name).random,
-            journal=self.journal,
+            core=self,
             times=times,
         )
         self.told = []
@@ -101,9 +102,12 @@ class Candidate:
         self.work_s = 3600.0
         self.task = None
 
-    def journal(self, found):
+    async def journal(self, found):
         self.found.append(found)
         return self.says(found)
+
+    def stuck_s(self):
+        return self.stuck
 
     @property
     def leads(self):
@@ -134,8 +138,7 @@ class Candidate:
 @asynccontextmanager
 async def candidates(server, *names, times=QUICK):
     async with serving(server):
-        clients = [KubeClient(credentials_for(f"{server.url}/{name}")) for name in names]
-        made = [Candidate(client, name, times) for client, name in zip(clients, names, strict=True)]
+        made = [Candidate(credentials_for(f"{server.url}/{one}"), one, times) for one in names]
         try:
             async with asyncio.timeout(30):
                 yield made
@@ -143,8 +146,6 @@ async def candidates(server, *names, times=QUICK):
             for candidate in made:
                 if candidate.task is not None:
                     await candidate.stop()
-            for client in clients:
-                await client.close()
 
 
 async def test_it_leads_renews_and_gives_back():
@@ -355,6 +356,42 @@ async def test_a_leader_whose_lease_was_taken_stops_at_once():
         await asyncio.wait_for(a.task, 0.5)
         assert a.told == ["started", "lost", "stopped"]
         assert server.spec["holderIdentity"] == "thief", "it is not given back by a"
+
+
+async def test_a_stuck_core_neither_takes_the_lease_nor_keeps_it():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        a.stuck = 31.0
+        a.start()
+        while a.elector.standing.trouble is None:
+            await asyncio.sleep(0.01)
+        assert "the core has not turned for 31 s" in str(a.elector.standing.trouble)
+        assert server.lease is None
+        a.stuck = 0.0
+        await a.started.wait()
+        b.start()
+        a.stuck = 40.0
+        await a.task
+        assert "the core has not turned for 40 s" in a.elector.standing.why_lost
+        assert a.told == ["started", "lost", "stopped"]
+        await b.started.wait()
+
+
+async def test_a_defect_of_the_elector_ends_it_and_the_lease_runs_out():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+
+        def broken(found):
+            raise RuntimeError("a defect")
+
+        a.start()
+        await a.started.wait()
+        a.says = broken
+        with pytest.raises(RuntimeError, match="a defect"):
+            await a.task
+        assert not a.leads
+        assert server.spec["holderIdentity"] == "a", "its work was still under way"
+        assert a.told == ["started", "stopped"]
 
 
 async def test_work_that_ends_or_fails_gives_the_lease_back():
