@@ -34,10 +34,12 @@ from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
 from quorate.shell.handover import Handover
 from quorate.shell.health import HealthServer
+from quorate.shell.health_thread import HealthThread
 from quorate.shell.heartbeat import Heartbeat
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leadership import Leadership, LeaseLostError
+from quorate.shell.loop_lag import LoopLag
 from quorate.shell.memory import freeze_memory
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
@@ -157,21 +159,25 @@ class App:
 
         Raises ServeError: an address cannot be used. Raises LeaseLostError.
         """
-        health = HealthServer(
+        pages = HealthServer(
             self._config.health_host,
             self._config.health_port,
             registry=self.metrics.registry,
             unready_reason=self._unready_reason,
             note=self._leadership.note,
+            stuck_s=self._heartbeat.stuck_s,
         )
+        health = HealthThread(pages)
         await health.start()
-        log.info("started", identity=self._identity, health_port=health.port)
+        lag = asyncio.create_task(LoopLag(self._clock, self.metrics).run())
+        log.info("started", identity=self._identity, health_port=pages.port)
         try:
             await self._guard.start(
                 lambda: self._feed.is_fresh and self._may_write(), self._on_change
             )
             await self.schedule(stop)
         finally:
+            lag.cancel()
             await self._guard.close()
             await health.close()
         log.info("stopped")

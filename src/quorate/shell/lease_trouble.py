@@ -13,6 +13,7 @@ from typing import Final, Literal
 import msgspec
 import structlog
 
+from quorate.shell.config import LeaderElection
 from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
@@ -79,13 +80,15 @@ def trouble_of(error: ApiError, verb: Verb, namespace: str, name: str) -> Troubl
     """Return what an error of the API means, met when we wanted to ``verb`` the Lease."""
     kind = _kind_of(error, verb)
     problem = f"cannot {verb} lease {namespace}/{name}: {_one_line(str(error))}"
-    return Trouble(kind, verb, problem, _remedy(kind, verb, namespace))
+    return Trouble(kind, verb, problem, _remedy(kind, verb, namespace, name))
 
 
 def timed_out(limit_s: float, verb: Verb, namespace: str, name: str) -> Trouble:
     """Return what it means that no answer came within ``limit_s``."""
     problem = f"cannot {verb} lease {namespace}/{name}: no answer within {limit_s:.3g} s"
-    return Trouble(LeaseError.TIMEOUT, verb, problem, _remedy(LeaseError.TIMEOUT, verb, namespace))
+    return Trouble(
+        LeaseError.TIMEOUT, verb, problem, _remedy(LeaseError.TIMEOUT, verb, namespace, name)
+    )
 
 
 def core_is_stuck(verb: Verb, stuck_s: float) -> Trouble:
@@ -184,14 +187,15 @@ def _kind_of(error: ApiError, verb: Verb) -> LeaseError:
     )
 
 
-def _remedy(kind: LeaseError, verb: Verb, namespace: str) -> str:
+def _remedy(kind: LeaseError, verb: Verb, namespace: str, name: str) -> str:
     rights = f"quorate manifests --namespace {namespace} --only rbac | kubectl apply -f -"
     match kind:
         case LeaseError.NAMESPACE_MISSING:
             return f"create the namespace and its rights: {rights}"
         case LeaseError.FORBIDDEN:
             which = f"{verb!r} on leases of coordination.k8s.io in namespace {namespace}"
-            return f"grant {which}: {rights}"
+            known = name == LeaderElection().name  # the manifests grant what is done with that one
+            return f"grant {which}: {rights}" if known else f"grant {which}"
         case LeaseError.UNAUTHORIZED:
             return "give quorate a valid token or client certificate"
         case LeaseError.UNREACHABLE | LeaseError.TIMEOUT:

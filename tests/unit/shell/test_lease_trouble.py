@@ -14,9 +14,9 @@ NO_NAMESPACE = 'namespaces "sys" not found'
 NO_RIGHT = 'leases.coordination.k8s.io is forbidden: User "q" cannot create resource "leases"'
 
 
-def trouble(status, message="sorry", verb="get"):
+def trouble(status, message="sorry", verb="get", name="quorate"):
     body = b'{"reason":"X","message":"%s"}' % message.replace('"', '\\"').encode()
-    return trouble_of(error_from_response(status, body), verb, "sys", "q")
+    return trouble_of(error_from_response(status, body), verb, "sys", name)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,16 @@ def test_each_error_has_a_kind_and_where_people_can_act_a_remedy(
 ):
     found = trouble(status, message, verb)
     assert found.kind == kind
-    assert found.problem.startswith(f"cannot {verb} lease sys/q: ")
+    assert found.problem.startswith(f"cannot {verb} lease sys/quorate: ")
     assert remedy in found.remedy
     if kind in ("NamespaceMissing", "Forbidden"):
         command = "quorate manifests --namespace sys --only rbac | kubectl apply -f -"
         assert command in found.remedy
+
+
+def test_a_right_on_a_lease_of_another_name_is_not_in_the_manifests():
+    found = trouble(403, NO_RIGHT, "get", "mine")
+    assert found.remedy == "grant 'get' on leases of coordination.k8s.io in namespace sys"
 
 
 def test_what_a_server_says_is_one_line_of_bounded_length():

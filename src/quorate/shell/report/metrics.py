@@ -73,6 +73,15 @@ class Metrics:
             registry=self.registry,
             buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
         )
+        self.loop_lag_s = Histogram(
+            "quorate_loop_lag_seconds",
+            "How late a timer of the core's loop was, asked ten times a second.",
+            registry=self.registry,
+            buckets=(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+        )
+        self.loop_lag_max_s = self._gauge(
+            "loop_lag_max_seconds", "The largest lag of the core's loop in the last second.", []
+        )
         self.cycles = self._counter("cycles", "Decisions made.", [])
         self.invariant_violations = self._counter(
             "invariant_violations",
