@@ -72,15 +72,10 @@ class App:
     must be unique to this process.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        connect: Connect,
-        clock: Clock,
-        identity: str,
-        *,
-        lease_in_thread: bool = False,
-    ) -> None:
+    lease_in_thread = True
+    """Simulated time knows one thread only."""
+
+    def __init__(self, config: Config, connect: Connect, clock: Clock, identity: str) -> None:
         self._config = config
         self._clock = clock
         self._steady = steady = SteadyClock(clock)
@@ -109,16 +104,7 @@ class App:
             clock=clock,
             chance=chance,
         )
-        self._leadership = Leadership(
-            config.leader_election,
-            lambda: connect(1),
-            identity=identity,
-            clock=clock,
-            handover=self._handover,
-            heartbeat=self._heartbeat,
-            metrics=self.metrics,
-            in_thread=lease_in_thread,
-        )
+        self._leadership = self._make_leadership(connect)
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
@@ -153,6 +139,18 @@ class App:
         )
         told, may_write = self._reporter.preempted, self._may_write
         self._preemptor = Preemptor(self._reads, told, self._on_change, may_write, clock=steady)
+
+    def _make_leadership(self, connect: Connect) -> Leadership:
+        return Leadership(
+            self._config.leader_election,
+            lambda: connect(1),
+            identity=self._identity,
+            clock=self._clock,
+            handover=self._handover,
+            heartbeat=self._heartbeat,
+            metrics=self.metrics,
+            in_thread=self.lease_in_thread,
+        )
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve health and metrics, and schedule until ``stop`` is set.
@@ -390,7 +388,7 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
         return KubeClient(credentials, write_connections_max=write_connections_max)
 
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
-    app = App(config, connect, SystemClock(), identity, lease_in_thread=True)
+    app = App(config, connect, SystemClock(), identity)
     expected = LeaseLostError, ServeError
     async with written_when_asked(app.recorder, config.recorder.path, expected) as record:
         app.incidents.record = record

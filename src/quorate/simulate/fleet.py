@@ -54,6 +54,8 @@ class ReplicaClock:
 class Replica(App):
     """The production scheduler; checkers see each plan before it is carried out."""
 
+    lease_in_thread = False
+
     def __init__(
         self,
         world: World,

@@ -21,8 +21,8 @@ from quorate.shell.leadership import Leadership, LeaseLostError
 from quorate.shell.lease_thread import THREAD_NAME
 from quorate.shell.loop_thread import LoopThread
 from quorate.shell.report.metrics import Metrics
+from tests.unit.shell.lease_server import LeaseServer
 from tests.unit.shell.scripted_server import credentials_for, serving
-from tests.unit.shell.test_leader import LeaseServer
 
 PATIENT = LeaderElection(
     namespace="sys", name="q", lease_duration_s=4, renew_deadline_s=3.0, retry_period_s=0.2

@@ -7,8 +7,8 @@ from structlog.testing import capture_logs
 
 from quorate.shell.kube.errors import error_from_response
 from quorate.shell.lease_trouble import LeaseError, Standing, timed_out, trouble_of
+from tests.unit.shell.lease_server import LeaseServer, candidates
 from tests.unit.shell.scripted_server import refusal
-from tests.unit.shell.test_leader import LeaseServer, candidates
 
 NO_NAMESPACE = 'namespaces "sys" not found'
 NO_RIGHT = 'leases.coordination.k8s.io is forbidden: User "q" cannot create resource "leases"'

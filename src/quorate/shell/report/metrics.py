@@ -54,10 +54,6 @@ class Metrics:
         )
         self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
         self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
-        self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
-        self.lease_errors = self._counter(
-            "lease_errors", "Tries to take or renew the lease that failed, by kind.", ["kind"]
-        )
         self.relists = self._gauge(
             "watch_relists", "Full lists after a watch expired.", ["resource"]
         )
@@ -72,15 +68,6 @@ class Metrics:
             "Duration of one decision.",
             registry=self.registry,
             buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
-        )
-        self.loop_lag_s = Histogram(
-            "quorate_loop_lag_seconds",
-            "How late a timer of the core's loop was, asked ten times a second.",
-            registry=self.registry,
-            buckets=(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
-        )
-        self.loop_lag_max_s = self._gauge(
-            "loop_lag_max_seconds", "The largest lag of the core's loop in the last second.", []
         )
         self.cycles = self._counter("cycles", "Decisions made.", [])
         self.invariant_violations = self._counter(
@@ -101,7 +88,24 @@ class Metrics:
             "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
         )
         self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
+        self._make_vital_signs()
         self._begin_series()
+
+    def _make_vital_signs(self) -> None:
+        """Make the metrics of the lease and of the core's loop."""
+        self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
+        self.lease_errors = self._counter(
+            "lease_errors", "Tries to take or renew the lease that failed, by kind.", ["kind"]
+        )
+        self.loop_lag_s = Histogram(
+            "quorate_loop_lag_seconds",
+            "How late a timer of the core's loop was, asked ten times a second.",
+            registry=self.registry,
+            buckets=(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+        )
+        self.loop_lag_max_s = self._gauge(
+            "loop_lag_max_seconds", "The largest lag of the core's loop in the last second.", []
+        )
 
     def _begin_series(self) -> None:
         """Have each series there from the start."""
