@@ -13,7 +13,6 @@ from typing import Final, Literal
 import msgspec
 import structlog
 
-from quorate.shell.config import LeaderElection
 from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
@@ -29,6 +28,7 @@ log = structlog.get_logger(__name__)
 Verb = Literal["get", "create", "update"]
 
 _TEXT_CHARS_MAX: Final = 500
+_GRANTED_NAME: Final = "quorate"  # the one lease that the shipped manifests give rights to
 
 
 class LeaseError(StrEnum):
@@ -194,8 +194,7 @@ def _remedy(kind: LeaseError, verb: Verb, namespace: str, name: str) -> str:
             return f"create the namespace and its rights: {rights}"
         case LeaseError.FORBIDDEN:
             which = f"{verb!r} on leases of coordination.k8s.io in namespace {namespace}"
-            known = name == LeaderElection().name  # the manifests grant what is done with that one
-            return f"grant {which}: {rights}" if known else f"grant {which}"
+            return f"grant {which}: {rights}" if name == _GRANTED_NAME else f"grant {which}"
         case LeaseError.UNAUTHORIZED:
             return "give quorate a valid token or client certificate"
         case LeaseError.UNREACHABLE | LeaseError.TIMEOUT:
