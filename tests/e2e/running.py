@@ -108,7 +108,8 @@ class Quorate:
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         if wait_ready:
-            wait_for(lambda: self.page("/readyz") == "ok", "quorate is ready", timeout_s=30)
+            # A standby's page has a second line, which names the leader.
+            wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready", 30)
         return self
 
     def page(self, path: str) -> str:

@@ -171,6 +171,9 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
     wait_for(lambda: first.leads() or second.leads(), "one leads")
     leader, other = (first, second) if first.leads() else (second, first)
     assert leader.metric("quorate_leader") + other.metric("quorate_leader") == 1.0
+    assert other.page("/readyz").startswith("ok\nstanding by: ")
+    assert leader.identity() in other.page("/readyz"), "it says who leads"
+    assert leader.page("/readyz") == "ok"
     assert leases(apart, apart.scheduler)
     apart.nodes(1, allocatable={"cpu": "2"})
     apart.create_pods(apart.gang("g", 3))
@@ -182,6 +185,16 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
     print(f"\nhand-over after a graceful stop: {time.monotonic() - started_s:.1f} s")
     more_nodes(apart)
     apart.wait_bound(3)
+
+
+def test_a_lease_without_the_right_to_it_is_told_with_the_remedy(beside):
+    scheduler = beside({"leaderElection": {"name": "not-granted"}}, wait_ready=False)
+    told = "grant 'get' on leases of coordination.k8s.io in namespace"
+    wait_for(lambda: "not leading: " in scheduler.page("/readyz"), "it is not ready", 30)
+    wait_for(lambda: told in scheduler.page("/readyz"), "it says which right is missing", 30)
+    assert scheduler.metric("quorate_lease_errors_total", kind="Forbidden") >= 1
+    assert scheduler.page("/healthz") == "ok"
+    assert scheduler.log().count("the lease was not taken or renewed") == 1
 
 
 def test_a_crashed_leader_is_succeeded_after_its_lease(apart, beside):

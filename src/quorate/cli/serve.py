@@ -15,6 +15,7 @@ from quorate.shell.bounded_http import ServeError
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import Config, ConfigError, load
 from quorate.shell.kube.credentials import KubeConfigError, load_credentials
+from quorate.shell.leadership import LeaseLostError
 
 
 def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) -> int:
@@ -25,7 +26,7 @@ def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) 
         uvloop.run(_serve(kubeconfig, context, config))
     except (ConfigError, KubeConfigError, ServeError) as error:
         return output.error(str(error))
-    except app.LeaseLostError as error:
+    except LeaseLostError as error:
         typer.echo(f"Error: {error}", err=True)
         return 1
     return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import random
 import socket
@@ -33,9 +34,12 @@ from quorate.shell.config import Config
 from quorate.shell.guard import GuardServer
 from quorate.shell.handover import Handover
 from quorate.shell.health import HealthServer
+from quorate.shell.health_thread import HealthThread
+from quorate.shell.heartbeat import Heartbeat
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
-from quorate.shell.leader import Elector, LeaseTimes
+from quorate.shell.leadership import Leadership, LeaseLostError
+from quorate.shell.loop_lag import LoopLag
 from quorate.shell.memory import freeze_memory
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
@@ -68,6 +72,9 @@ class App:
     must be unique to this process.
     """
 
+    lease_in_thread = True
+    """Simulated time knows one thread only."""
+
     def __init__(self, config: Config, connect: Connect, clock: Clock, identity: str) -> None:
         self._config = config
         self._clock = clock
@@ -76,10 +83,9 @@ class App:
         chance = random.Random(identity).random
         self._binds = connect(config.bind_concurrency)
         self._reads = connect(8)
-        self._lease = connect(1)
+        self._heartbeat = Heartbeat(clock)
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
-        self._leads = False
         self._waiting_before = 0
         self._paced_until_s = 0.0
         self.metrics = Metrics()
@@ -98,7 +104,7 @@ class App:
             clock=clock,
             chance=chance,
         )
-        self._elector = self._make_elector(chance)
+        self._leadership = self._make_leadership(connect)
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
@@ -134,21 +140,16 @@ class App:
         told, may_write = self._reporter.preempted, self._may_write
         self._preemptor = Preemptor(self._reads, told, self._on_change, may_write, clock=steady)
 
-    def _make_elector(self, chance: Callable[[], float]) -> Elector:
-        election = self._config.leader_election
-        return Elector(
-            self._lease,
-            namespace=election.namespace,
-            name=election.name,
+    def _make_leadership(self, connect: Connect) -> Leadership:
+        return Leadership(
+            self._config.leader_election,
+            lambda: connect(1),
             identity=self._identity,
             clock=self._clock,
-            chance=chance,
-            journal=self._handover.journal,
-            times=LeaseTimes(
-                lease_duration_s=int(election.lease_duration_s),
-                renew_deadline_s=election.renew_deadline_s,
-                retry_s=election.retry_period_s,
-            ),
+            handover=self._handover,
+            heartbeat=self._heartbeat,
+            metrics=self.metrics,
+            in_thread=self.lease_in_thread,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -156,20 +157,25 @@ class App:
 
         Raises ServeError: an address cannot be used. Raises LeaseLostError.
         """
-        health = HealthServer(
+        pages = HealthServer(
             self._config.health_host,
             self._config.health_port,
             registry=self.metrics.registry,
-            unready_reason=self._feed.unready_reason,
+            unready_reason=self._unready_reason,
+            note=self._leadership.note,
+            stuck_s=self._heartbeat.stuck_s,
         )
+        health = HealthThread(pages)
         await health.start()
-        log.info("started", identity=self._identity, health_port=health.port)
+        lag = asyncio.create_task(LoopLag(self._clock, self.metrics).run())
+        log.info("started", identity=self._identity, health_port=pages.port)
         try:
             await self._guard.start(
                 lambda: self._feed.is_fresh and self._may_write(), self._on_change
             )
             await self.schedule(stop)
         finally:
+            lag.cancel()
             await self._guard.close()
             await health.close()
         log.info("stopped")
@@ -182,7 +188,7 @@ class App:
         stopping = asyncio.create_task(stop.wait())
         tasks = [
             asyncio.create_task(self._feed.run()),
-            asyncio.create_task(self._lead()),
+            asyncio.create_task(self._leadership.run(self._as_leader)),
             asyncio.create_task(self._loop()),
             asyncio.create_task(self._watch_numbers()),
         ]
@@ -197,7 +203,7 @@ class App:
         """Let binds that were sent have their answer, give the lease back, close everything."""
         await self._claims.close()
         await self._binder.close()
-        if self._leads:
+        if self._leadership.leads:
             await self._reporter.writes.flush(_FLUSH_S)
         for task in tasks:
             task.cancel()
@@ -206,43 +212,27 @@ class App:
         await self._evictor.close()
         await self._preemptor.close()
         await self._lookup.close()
-        for client in (self._binds, self._reads, self._lease):
+        for client in (self._binds, self._reads):
             await client.close()
 
     # Leading
 
-    async def _lead(self) -> None:
-        """Hold the lease; return (which ends the process) when it is lost."""
-        if not self._config.leader_election.enabled:
-            await self._as_leader()
-        else:
-            await self._elector.run(self._as_leader, self._on_lost)
-            raise LeaseLostError("the lease was lost: another replica leads now")
-
     async def _as_leader(self) -> None:
-        log.info("leading")
-        self._leads = True
         self._inbox += self._handover.found()
-        self.metrics.is_leader.set(1)
         self._news.set()
-        try:
-            await self._reporter.run()
-        finally:
-            self.metrics.is_leader.set(0)
-
-    def _on_lost(self) -> None:
-        self._leads = False
-        log.error("lost the lease")
+        await self._reporter.run()
 
     def _may_write(self) -> bool:
-        """Fencing: a leader that could not renew stops by itself, before a rival may start."""
-        if not self._config.leader_election.enabled:
-            return self._leads
-        return self._leads and self._elector.is_leader(self._clock.monotonic_s())
+        return self._leadership.may_write()
+
+    def _unready_reason(self) -> str | None:
+        reasons = (self._feed.unready_reason(), self._leadership.unready_reason())
+        return "; ".join(filter(None, reasons)) or None
 
     # The loop
 
     def _on_change(self, change: AnyChange) -> None:
+        self._heartbeat.beat()  # a long list is work that gets on, though the loop does not turn
         self._inbox.append(change)
         self._news.set()
 
@@ -251,7 +241,7 @@ class App:
         self._news.set()
 
     def _on_object(self, key: GangKey) -> None:
-        if self._leads:
+        if self._leadership.leads:
             self._reporter.touch((key,))
         if key.dialect == "volcano":
             self._news.set()
@@ -261,10 +251,7 @@ class App:
         queues: asyncio.Task[None] | None = None
         frozen = False
         while True:
-            timeout_s = None if wake_at_s is None else max(0.0, wake_at_s - self._steady.now_s())
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await self._news.wait()
+            await self._wait_for_news(wake_at_s)
             await self._keep_pace()
             self._news.clear()
             changes, self._inbox = self._inbox, []
@@ -272,10 +259,12 @@ class App:
             self._guard.observe(changes)
             self._self_check.news(changes)
             self.recorder.observed(changes)
+            self._heartbeat.beat()
             self.scheduler.observe(changes)
+            self._heartbeat.beat()
             if not self._feed.is_synced or not self._may_write():
                 # Nobody tells when both are so: an empty list is no news. Look again in a moment.
-                wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if self._leads else None
+                wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if self._leadership.leads else None
                 continue
             if not frozen:
                 frozen = True
@@ -289,15 +278,28 @@ class App:
                 queues = asyncio.create_task(ensure_queues(self._reads))
             self._expect_binds()
             wake_at_s = self._cycle()
-            self._handover.has_decided = True
+            if not self._handover.has_decided:
+                self._handover.has_decided = True
+                self._handover.hand_over()
+
+    async def _wait_for_news(self, until_s: float | None) -> None:
+        """Wait for news, or until ``until_s`` of the steady clock; who only waits is not stuck."""
+        while True:
+            self._heartbeat.beat()
+            left_s = math.inf if until_s is None else max(0.0, until_s - self._steady.now_s())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left_s, self._heartbeat.every_s)):
+                    await self._news.wait()
+                return
+            if left_s <= self._heartbeat.every_s:
+                return
 
     async def _keep_pace(self) -> None:
         """Let news gather for a moment while they keep coming: a cycle costs more than a change."""
         now_s = self._clock.monotonic_s()
-        early_s = self._paced_until_s - now_s
-        if early_s > 0.0:
-            await asyncio.sleep(early_s)
-            now_s += early_s
+        early_s = max(0.0, self._paced_until_s - now_s)
+        await asyncio.sleep(early_s)  # also for 0 s: others have their turn between two of ours
+        now_s += early_s
         self._paced_until_s = now_s + _CYCLE_S_MIN
 
     def _expect_binds(self) -> None:
@@ -321,6 +323,7 @@ class App:
             self.recorder.deciding(now_s)
             plan = self.scheduler.decide(now_s)
             self.recorder.planned(plan)
+            self._heartbeat.beat()
             plan, problems = self.scheduler.verified(plan)
             self.recorder.verified(plan, problems)
         self.metrics.cycles.inc()
@@ -376,10 +379,6 @@ class App:
                 self._self_check.look()
                 since_s = [hold.since_s for hold in self.scheduler.cluster.holds if hold.since_s]
             self.metrics.show_holds(since_s, self._steady.now_s())
-
-
-class LeaseLostError(Exception):
-    """Another replica leads: this process has to start afresh."""
 
 
 async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> None:

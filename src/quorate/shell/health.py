@@ -1,9 +1,9 @@
 """Health and metrics over HTTP. In: a registry and a reason not to be ready. Out: three pages.
 
-Started by ``shell.app``; asked by kubelets and Prometheus. Nothing else is served: no debug pages,
-no listing, nothing that writes. Whoever reaches the port can take little from us: a connection is
-for one request and for a few seconds, their number is bounded, and the newest come first, so that
-a kubelet is heard while somebody holds many.
+Run by ``health_thread`` beside the core; asked by kubelets and Prometheus. Nothing else is served:
+no debug pages, no listing, nothing that writes. Whoever reaches the port can take little from us: a
+connection is for one request and for a few seconds, their number is bounded, and the newest come
+first, so that a kubelet is heard while somebody holds many.
 """
 
 import errno
@@ -36,16 +36,22 @@ class HealthServer:
         *,
         registry: CollectorRegistry,
         unready_reason: Callable[[], str | None],
+        note: Callable[[], str] = lambda: "",
+        stuck_s: Callable[[], float] = lambda: 0.0,
         connection_s_max: float = CONNECTION_S_MAX,
     ) -> None:
         """``unready_reason`` returns None when we are ready; port 0 means any free one.
 
+        ``note`` returns what else there is to know then, a second line of the page, or nothing.
+        ``stuck_s`` returns for how long the core has not turned, 0 unless that is too long.
         ``connection_s_max`` bounds the life of each connection.
         """
         self._host = host
         self._port = port
         self._registry = registry
         self._unready_reason = unready_reason
+        self._note = note
+        self._stuck_s = stuck_s
         self._connection_s_max = connection_s_max
         self._runner: web.ServerRunner | None = None
         self.port = port  # the real one, after ``start``
@@ -96,9 +102,16 @@ class HealthServer:
             return web.Response(
                 body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
             )
-        # That this loop answers at all is what health means here.
-        reason = self._unready_reason() if request.path == "/readyz" else None
-        return text_answer(200, "ok\n") if reason is None else text_answer(503, f"{reason}\n")
+        stuck_s = self._stuck_s()
+        if stuck_s > 0.0:
+            return text_answer(503, f"the core has not turned for {stuck_s:.0f} s\n")
+        if request.path == "/healthz":
+            return text_answer(200, "ok\n")
+        reason = self._unready_reason()
+        if reason is not None:
+            return text_answer(503, f"{reason}\n")
+        note = self._note()
+        return text_answer(200, f"ok\n{note}\n" if note else "ok\n")
 
     def _explain(self, error: OSError) -> str:
         where = f"{self._host or '*'}:{self._port}"

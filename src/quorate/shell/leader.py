@@ -1,9 +1,10 @@
 """Leader election by a Lease. In: a client and the Lease's name. Out: whether we may act.
 
-Called by ``shell.app``, which runs the scheduler only while it leads, and by commit, which asks
-``is_leader`` before each bind. The rules are those of client-go's ``leaderelection``, so that other
-implementations and ``kubectl`` understand our Lease: the holder's clock is never believed; a Lease
-is free when this process has seen it unchanged for its duration.
+Run by ``leadership``, in a thread of its own (``lease_thread``) or, where time is simulated, in the
+core's loop. Commit asks ``is_leader`` before each bind, from whichever thread. The rules are those
+of client-go's ``leaderelection``, so that other implementations and ``kubectl`` understand our
+Lease: the holder's clock is never believed; a Lease is free when this process has seen it unchanged
+for its duration.
 
 Fencing: a leader counts from the moment at which its last successful renewal was *sent*, a rival
 from the moment at which it *saw* that renewal, which is later. As ``renew_deadline_s`` is shorter
@@ -13,22 +14,22 @@ than ``lease_duration_s``, the leader has stopped before a rival may begin.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from quorate.dialects.fields import format_micro_time
-from quorate.shell.annotations import JOURNAL
+from quorate.shell import lease_record as record
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.lease_trouble import Standing, Verb, core_is_stuck, timed_out, trouble_of
 
 _JITTER: Final = 1.2  # as client-go's JitterFactor: standbys do not knock all at once
 _RELEASE_S_MAX: Final = 5.0
 _LOOK_S: Final = 0.25  # a standby reads the Lease every 0.25 to 0.5 s
 _LOOK_S_MIN: Final = 0.01
-_Lease = dict[str, Any]
 
 
 class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,44 +49,57 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
+class Core(Protocol):
+    """What the elector asks of those for whom it holds the Lease."""
+
+    async def journal(self, found: str) -> str:
+        """Return what the Lease shall say of open attempts, where it says ``found`` now."""
+        ...
+
+    def stuck_s(self) -> float:
+        """Return for how long the core has not turned, in seconds; 0 unless that is too long."""
+        ...
+
+
 class Elector:
     """One candidate for one Lease. Give it a client of its own: a renewal must not queue."""
 
     def __init__(
         self,
-        client: KubeClient,
+        connect: Callable[[], KubeClient],
         *,
         namespace: str,
         name: str,
         identity: str,
         clock: Clock,
         chance: Callable[[], float],
-        journal: Callable[[str], str] = lambda found: found,
+        core: Core,
         times: LeaseTimes = LeaseTimes(),  # noqa: B008  frozen
     ) -> None:
         """``identity`` must be unique to this process; ``chance`` returns numbers in [0, 1).
 
-        ``journal`` is asked before each write what the Lease shall say of open attempts; it is
-        given what the Lease says now, or nothing.
+        ``connect`` makes a client, in the loop that calls ``run``, for one term.
         """
-        self._client = client
+        self._connect = connect
+        self._client: KubeClient
         self._namespace = namespace
         self._name = name
         self._identity = identity
         self._clock = clock
         self._chance = chance
-        self._journal = journal
+        self._core = core
         self._times = times
         self._collection_path = resource_path("coordination.k8s.io", "v1", "leases", namespace)
         self._path = f"{self._collection_path}/{resource_path('', 'v1', name).split('/')[-1]}"
-        self._observed: _Lease = {}
+        self._observed: record.Lease = {}
         self._observed_at_s = 0.0
         self._lead_until_s = -1.0  # monotonic
-        self.holder = ""  # who leads, as far as we know; for logs and metrics
+        self._verb: Verb = "get"  # what is being tried
+        self.standing = Standing(identity, f"{namespace}/{name}")
         self.last_error: ApiError | None = None
 
     def is_leader(self, now_s: float) -> bool:
-        """Tell whether we may still act at ``now_s``, of the monotonic clock.
+        """Tell whether we may still act at ``now_s``, of the monotonic clock; from any thread.
 
         It turns False by itself when no renewal succeeds, even if nothing else runs any more.
         """
@@ -99,27 +113,28 @@ class Elector:
         When the Lease is lost: ``on_lost`` is called at once, then ``on_started`` is cancelled and
         awaited. When ``run`` is cancelled, or ``on_started`` ends: the Lease is given back after
         ``on_started`` has ended, so that a successor need not wait, and never works beside us.
-        What ``on_started`` raises is raised again.
+        What ``on_started`` raises is raised again. A core that is stuck neither takes the Lease nor
+        renews it.
         """
-        while not await self._try_within(self._times.renew_deadline_s):
-            await asyncio.sleep(self._standby_s())
-        term = asyncio.ensure_future(on_started())
-        tried_at_s = self._clock.monotonic_s()
+        client = self._client = self._connect()
         try:
-            now_s = self._clock.monotonic_s()
-            while not term.done() and self.is_leader(now_s):
-                try_at_s = tried_at_s + self._times.retry_s
-                await asyncio.wait([term], timeout=max(0.0, try_at_s - now_s))
-                if not term.done():
-                    tried_at_s = self._clock.monotonic_s()
-                    left_s = self._lead_until_s - tried_at_s
-                    # A dead connection may cost one try; another is due while we still lead.
-                    await self._try_within(min(left_s, self._times.renew_deadline_s / 2))
-                now_s = self._clock.monotonic_s()
+            while not await self._try_within(self._times.renew_deadline_s):
+                await asyncio.sleep(self._standby_s())
+            await self._one_term(asyncio.ensure_future(on_started()), on_lost)
+        finally:
+            await client.close()
+
+    async def _one_term(self, term: asyncio.Future[None], on_lost: Callable[[], object]) -> None:
+        try:
+            await self._renew_until_over(term)
             if not term.done():
                 self._lead_until_s = -1.0
+                self.standing.lost(self._times.renew_deadline_s)
                 on_lost()
                 await _cancelled(term)
+        except Exception:
+            self._lead_until_s = -1.0  # a defect of ours: the Lease runs out while the work ends
+            raise
         finally:
             if not term.done():  # we were cancelled
                 await _cancelled(term)
@@ -127,6 +142,20 @@ class Elector:
                 await self._release()
         if not term.cancelled():
             term.result()
+
+    async def _renew_until_over(self, term: asyncio.Future[None]) -> None:
+        """Renew until ``term`` has ended or we lead no more."""
+        now_s = tried_at_s = self._clock.monotonic_s()
+        while not term.done() and self.is_leader(now_s):
+            try_at_s = tried_at_s + self._times.retry_s
+            await asyncio.wait([term], timeout=max(0.0, try_at_s - now_s))
+            if not term.done():
+                tried_at_s = self._clock.monotonic_s()
+                left_s = self._lead_until_s - tried_at_s
+                if left_s > 0.0:
+                    # A dead connection may cost one try; another is due while we still lead.
+                    await self._try_within(min(left_s, self._times.renew_deadline_s / 2))
+            now_s = self._clock.monotonic_s()
 
     def _standby_s(self) -> float:
         """Return when to try again to become the leader.
@@ -136,24 +165,32 @@ class Elector:
         exactly when it runs out. After an error it waits for ``retry_s``.
         """
         wait_s = self._times.retry_s * (1 + _JITTER * self._chance())
-        if self.last_error is not None or not self.holder:
+        if self.last_error is not None or not self.standing.holder:
             return wait_s
-        left_s = self._expires_s(_spec(self._observed)) - self._clock.monotonic_s()
+        left_s = self._expires_s(record.spec_of(self._observed)) - self._clock.monotonic_s()
         return min(wait_s, _LOOK_S * (1 + self._chance()), max(left_s, _LOOK_S_MIN))
 
     async def _try_within(self, limit_s: float) -> bool:
-        """Acquire or renew once; errors are what ``last_error`` is for, the next try follows."""
+        """Acquire or renew once; ``standing`` has the error, and the next try follows."""
+        stuck_s = self._core.stuck_s()
+        if stuck_s > 0.0:
+            self.standing.failed(core_is_stuck("update", stuck_s))
+            return False
         try:
             async with asyncio.timeout(limit_s):
                 held = await self._acquire_or_renew()
         except TimeoutError:
+            found = timed_out(limit_s, self._verb, self._namespace, self._name)
+            self.standing.failed(found)
             return False
         except ApiError as error:
             self.last_error = error
-            if isinstance(error, Conflict):
+            self.standing.failed(trouble_of(error, self._verb, self._namespace, self._name))
+            if isinstance(error, Conflict | NotFound):
                 self._observed = {}  # someone else wrote: look before the next write
             return False
         self.last_error = None
+        self.standing.worked()
         return held
 
     async def _acquire_or_renew(self) -> bool:
@@ -161,15 +198,15 @@ class Elector:
         if self.is_leader(sent_at_s) and self._observed:
             lease = self._observed  # the fast way: one write, no read
         else:
+            self._verb = "get"
             try:
-                lease = msgspec.json.decode(await self._client.get(self._path))
+                lease = record.decoded(await self._client.get(self._path))
             except NotFound:
                 return await self._create(sent_at_s)
             self._observe(lease)
-        spec = _spec(lease)
-        holder = spec.get("holderIdentity") or ""
-        ours = holder == self._identity
-        if holder and not ours and self._is_valid(spec):
+        spec = record.spec_of(lease)
+        ours = record.is_held_by(spec, self._identity)
+        if record.holder_of(spec) and not ours and self._is_valid(spec):
             self._lead_until_s = -1.0
             return False
         changes = {
@@ -179,15 +216,13 @@ class Elector:
         }
         if not ours:
             changes["acquireTime"] = changes["renewTime"]
-            changes["leaseTransitions"] = int(spec.get("leaseTransitions") or 0) + 1
-        written = await self._client.put(
-            self._path, {**self._with_journal(lease), "spec": {**spec, **changes}}
-        )
-        self._lead(msgspec.json.decode(written), sent_at_s)
-        return True
+            changes["leaseTransitions"] = record.next_transition(spec)
+        lease = {**await self._with_journal(lease), "spec": {**spec, **changes}}
+        return self._lead(await self._put(lease), sent_at_s)
 
     async def _create(self, sent_at_s: float) -> bool:
         now = format_micro_time(self._clock.now_s())
+        self._verb = "create"
         written = await self._client.post(
             self._collection_path,
             {
@@ -203,8 +238,11 @@ class Elector:
                 },
             },
         )
-        self._lead(msgspec.json.decode(written), sent_at_s)
-        return True
+        return self._lead(written, sent_at_s)
+
+    async def _put(self, lease: record.Lease) -> bytes:
+        self._verb = "update"
+        return await self._client.put(self._path, record.encoded(lease))
 
     async def _release(self) -> None:
         """Give the Lease back; if that fails it runs out by itself."""
@@ -212,7 +250,7 @@ class Elector:
         if not self._observed:
             return  # we do not know its version: a write without one could undo a successor's
         spec = {
-            **_spec(self._observed),
+            **record.spec_of(self._observed),
             "holderIdentity": "",
             "leaseDurationSeconds": 1,
             "renewTime": format_micro_time(self._clock.now_s()),
@@ -220,45 +258,44 @@ class Elector:
         with contextlib.suppress(ApiError, TimeoutError):
             async with asyncio.timeout(_RELEASE_S_MAX):
                 # The resourceVersion is that of our last renewal: a successor is not disturbed.
-                lease = self._with_journal(self._observed)
-                await self._client.put(self._path, {**lease, "spec": spec})
-                self.holder = ""
+                lease = await self._with_journal(self._observed)
+                await self._put({**lease, "spec": spec})
+                self.standing.saw("")
 
-    def _with_journal(self, lease: _Lease) -> _Lease:
+    async def _with_journal(self, lease: record.Lease) -> record.Lease:
         """Return the Lease with what its next version says of open attempts."""
-        metadata = lease.get("metadata") or {}
-        annotations = metadata.get("annotations") or {}
-        journal = self._journal(str(annotations.get(JOURNAL) or ""))
-        if not journal:
-            return lease
-        annotations = {**annotations, JOURNAL: journal}
-        return {**lease, "metadata": {**metadata, "annotations": annotations}}
+        return record.with_journal(lease, await self._core.journal(record.journal_of(lease)))
 
-    def _lead(self, lease: _Lease, sent_at_s: float) -> None:
+    def _lead(self, answer: bytes, sent_at_s: float) -> bool:
+        """Take the answer to a write; return whether it says that we hold the Lease.
+
+        Raises ServerError: it says nothing that can be read. Then the next try looks first.
+        """
+        self._observed, unseen = {}, self._observed
+        lease = record.decoded(answer)
+        self._observed = unseen
         self._observe(lease)
+        if not record.is_held_by(record.spec_of(lease), self._identity):
+            return False
         self._lead_until_s = sent_at_s + self._times.renew_deadline_s
+        return True
 
-    def _observe(self, lease: _Lease) -> None:
+    def _observe(self, lease: record.Lease) -> None:
         """Remember the Lease, and when we first saw it say what it says."""
-        if _spec(lease) != _spec(self._observed) or not self._observed:
+        if record.spec_of(lease) != record.spec_of(self._observed) or not self._observed:
             self._observed_at_s = self._clock.monotonic_s()
         self._observed = lease
-        self.holder = _spec(lease).get("holderIdentity") or ""
+        self.standing.saw(record.holder_of(record.spec_of(lease)))
 
     def _is_valid(self, spec: dict[str, Any]) -> bool:
         return self._clock.monotonic_s() < self._expires_s(spec)
 
     def _expires_s(self, spec: dict[str, Any]) -> float:
         """Return when the Lease is free, on the monotonic clock, if it is not renewed."""
-        duration_s = float(spec.get("leaseDurationSeconds") or self._times.lease_duration_s)
-        return self._observed_at_s + duration_s
+        return self._observed_at_s + record.duration_s_of(spec, self._times.lease_duration_s)
 
 
 async def _cancelled(task: asyncio.Future[None]) -> None:
     """Cancel a task and wait until it has really ended; what it raises is in the task."""
     task.cancel()
     await asyncio.wait([task])
-
-
-def _spec(lease: _Lease) -> dict[str, Any]:
-    return lease.get("spec") or {}

@@ -13,9 +13,10 @@ from collections.abc import Callable
 
 from quorate.core.plan.plan import Plan
 from quorate.core.policy import Policy
-from quorate.shell.app import App, LeaseLostError
+from quorate.shell.app import App
 from quorate.shell.config import Config, LeaderElection
 from quorate.shell.kube.client import KubeClient
+from quorate.shell.leadership import LeaseLostError
 from quorate.simulate.loop import GROUP
 from quorate.simulate.network import Connection, Link
 from quorate.simulate.world import EPOCH_S, SYSTEM, World
@@ -52,6 +53,8 @@ class ReplicaClock:
 
 class Replica(App):
     """The production scheduler; checkers see each plan before it is carried out."""
+
+    lease_in_thread = False
 
     def __init__(
         self,

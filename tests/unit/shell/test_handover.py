@@ -16,7 +16,11 @@ def test_what_is_found_is_kept_until_the_core_has_decided():
     assert kept == '{"by":"a","made":2,"open":["labels/team/g"],"since":["b"]}'
     assert handover.journal(kept) == kept
     assert handover.found() == [JournalFound(Journal("a", 2, ("labels/team/g",), ("b",)))]
+    handover.hand_over()
+    assert handover.journal(kept) == kept, "our core has not taken it up yet"
     handover.has_decided = True
+    assert handover.journal(kept) == kept, "it is read in the core's loop only"
+    handover.hand_over()
     assert handover.journal(kept) == '{"by":"b","made":4,"open":["x-k8s/team/job"]}'
 
 

@@ -10,10 +10,12 @@ from quorate.shell.health import HealthError, HealthServer
 
 
 @asynccontextmanager
-async def health(reason=None):
+async def health(reason=None, **options):
     registry = CollectorRegistry()
     Counter("binds", "Binds", registry=registry).inc(3)
-    server = HealthServer("127.0.0.1", 0, registry=registry, unready_reason=lambda: reason)
+    server = HealthServer(
+        "127.0.0.1", 0, registry=registry, unready_reason=lambda: reason, **options
+    )
     await server.start()
     async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as session:
         yield server, session
@@ -40,6 +42,12 @@ async def test_not_ready_says_why_and_is_healthy_all_the_same():
     async with health("pods: not listed yet") as (_, session):
         assert (await fetch(session, "GET", "/readyz"))[:2] == (503, "pods: not listed yet\n")
         assert (await fetch(session, "GET", "/healthz"))[0] == 200
+
+
+async def test_a_standby_is_ready_and_says_who_leads():
+    async with health(note=lambda: "standing by: b leads") as (_, session):
+        assert (await fetch(session, "GET", "/readyz"))[:2] == (200, "ok\nstanding by: b leads\n")
+        assert (await fetch(session, "GET", "/healthz"))[:2] == (200, "ok\n")
 
 
 @pytest.mark.parametrize(

@@ -2,141 +2,11 @@
 
 import asyncio
 import random
-from contextlib import asynccontextmanager
 
-import msgspec
 import pytest
-from aiohttp import web
 
-from quorate.shell.clock import SystemClock
-from quorate.shell.kube.client import KubeClient
-from quorate.shell.leader import Elector, LeaseTimes
-from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
-
-PATH = "/apis/coordination.k8s.io/v1/namespaces/sys/leases"
-QUICK = LeaseTimes(lease_duration_s=1, renew_deadline_s=0.6, retry_s=0.1)
-
-
-class LeaseServer(ScriptedServer):
-    """One Lease, with the API server's rules for versions. Each candidate has a path of its own."""
-
-    def __init__(self, **spec):
-        super().__init__()
-        self.version = 0
-        self.lease = None
-        self.cut_off = set()  # candidates that get no answer
-        self.swallowed = 0  # so many of the next requests get no answer
-        self.failing = lambda: False
-        self.writes = 0
-        if spec:
-            self.store({"metadata": {"name": "q", "namespace": "sys"}, "spec": spec})
-
-    @property
-    def spec(self):
-        return self.lease["spec"]
-
-    def store(self, lease):
-        self.version += 1
-        self.lease = {**lease}
-        self.lease["metadata"] = {**lease["metadata"], "resourceVersion": str(self.version)}
-
-    async def answer(self, request):
-        _, candidate, path = request.path.split("/", 2)
-        if candidate in self.cut_off:
-            await asyncio.sleep(60)
-        if self.swallowed:
-            self.swallowed -= 1
-            await asyncio.sleep(60)
-        if self.failing():
-            return self.reply(503, {"reason": "ServiceUnavailable"})
-        if request.method == "GET":
-            assert f"/{path}" == f"{PATH}/q"
-            if self.lease is None:
-                return self.reply(404, {"reason": "NotFound"})
-            return self.reply(200, self.lease)
-        sent = msgspec.json.decode(await request.read())
-        if request.method == "POST":
-            assert f"/{path}" == PATH
-            if self.lease is not None:
-                return self.reply(409, {"reason": "AlreadyExists"})
-        elif sent["metadata"]["resourceVersion"] != str(self.version):
-            return self.reply(409, {"reason": "Conflict"})
-        self.writes += 1
-        self.store(sent)
-        return self.reply(200, self.lease)
-
-    @staticmethod
-    def reply(status, body):
-        return web.Response(status=status, body=msgspec.json.encode(body))
-
-
-class Candidate:
-    """An elector and what it told the application."""
-
-    def __init__(self, client, name, times):
-        self.found = []
-        self.says = lambda found: found
-        self.clock = SystemClock()
-        self.name = name
-        self.elector = Elector(
-            client,
-            namespace="sys",
-            name="q",
-            identity=name,
-            clock=self.clock,
-            chance=random.Random(name).random,
-            journal=self.journal,
-            times=times,
-        )
-        self.told = []
-        self.started = asyncio.Event()
-        self.work_s = 3600.0
-        self.task = None
-
-    def journal(self, found):
-        self.found.append(found)
-        return self.says(found)
-
-    @property
-    def leads(self):
-        return self.elector.is_leader(self.clock.monotonic_s())
-
-    def start(self):
-        self.task = asyncio.create_task(self.elector.run(self.work, self.lost))
-        return self
-
-    async def work(self):
-        assert self.leads
-        self.told.append("started")
-        self.started.set()
-        try:
-            await asyncio.sleep(self.work_s)
-        finally:
-            self.told.append("stopped")
-
-    def lost(self):
-        assert not self.leads
-        self.told.append("lost")
-
-    async def stop(self):
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
-
-
-@asynccontextmanager
-async def candidates(server, *names, times=QUICK):
-    async with serving(server):
-        clients = [KubeClient(credentials_for(f"{server.url}/{name}")) for name in names]
-        made = [Candidate(client, name, times) for client, name in zip(clients, names, strict=True)]
-        try:
-            async with asyncio.timeout(30):
-                yield made
-        finally:
-            for candidate in made:
-                if candidate.task is not None:
-                    await candidate.stop()
-            for client in clients:
-                await client.close()
+from quorate.shell.leader import LeaseTimes
+from tests.unit.shell.lease_server import QUICK, LeaseServer, candidates
 
 
 async def test_it_leads_renews_and_gives_back():
@@ -150,7 +20,7 @@ async def test_it_leads_renews_and_gives_back():
         await asyncio.sleep(1.5)  # longer than the lease lasts
         assert a.leads
         assert not b.leads
-        assert b.elector.holder == "a"
+        assert b.elector.standing.holder == "a"
         assert server.writes > 5
         assert server.spec["acquireTime"] < server.spec["renewTime"]
         await a.stop()
@@ -227,6 +97,58 @@ async def test_a_lease_that_was_given_back_is_taken_at_once_and_unknown_fields_s
         assert server.lease["metadata"]["labels"] == {"a": "b"}
 
 
+@pytest.mark.parametrize("odd", [None, True, -1, 2**70, 1.5, "x", "\x1b", [], [{}], {"a": 1}])
+async def test_a_lease_of_odd_fields_is_taken_when_it_has_not_changed_for_its_duration(odd):
+    """Its holder may be anything: somebody who may write it, or a proxy, decides what it says."""
+    names = ["leaseTransitions", "renewTime", "acquireTime", "leaseDurationSeconds", "strategy"]
+    server = LeaseServer(holderIdentity=odd or "ghost", **dict.fromkeys(names, odd))
+    server.spec["leaseDurationSeconds"] = 1 if odd in (2**70, 1.5) else odd
+    server.lease["metadata"]["annotations"] = odd
+    async with candidates(server, "a") as (a,):
+        began_s = a.clock.monotonic_s()
+        a.start()
+        await a.started.wait()
+        assert a.clock.monotonic_s() - began_s >= 1.0, "somebody may hold it"
+        assert server.spec["holderIdentity"] == "a"
+        assert 1 <= server.spec["leaseTransitions"] < 2**31
+        assert server.spec["strategy"] == odd, "what we do not know stays"
+        assert a.elector.last_error is None
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b"{}", b'{"metadata":7}'])
+async def test_an_answer_that_is_no_lease_is_a_failure_like_any_other(body):
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        server.garbage = body
+        a.start()
+        while a.elector.last_error is None:
+            await asyncio.sleep(0.01)
+        assert "no Lease" in str(a.elector.last_error)
+        assert not a.leads
+        server.garbage = None
+        await a.started.wait()
+        server.garbage = body  # the renewals arrive, and nothing tells
+        while a.elector.last_error is None:
+            await asyncio.sleep(0.01)
+        server.garbage = None
+        while a.elector.last_error is not None:
+            await asyncio.sleep(0.01)
+        assert a.leads
+        assert a.told == ["started"]
+
+
+async def test_who_is_told_that_another_holds_what_it_wrote_does_not_lead():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        server.alter = {"holderIdentity": "the webhook's choice"}
+        a.start()
+        while server.writes == 0:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert not a.leads
+        assert a.told == []
+
+
 async def test_each_renewal_carries_the_journal_and_the_next_leader_finds_the_last_one():
     server = LeaseServer()
     async with candidates(server, "a", "b") as (a, b):
@@ -295,6 +217,42 @@ async def test_a_leader_whose_lease_was_taken_stops_at_once():
         await asyncio.wait_for(a.task, 0.5)
         assert a.told == ["started", "lost", "stopped"]
         assert server.spec["holderIdentity"] == "thief", "it is not given back by a"
+
+
+async def test_a_stuck_core_neither_takes_the_lease_nor_keeps_it():
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        a.stuck = 31.0
+        a.start()
+        while a.elector.standing.trouble is None:
+            await asyncio.sleep(0.01)
+        assert "the core has not turned for 31 s" in str(a.elector.standing.trouble)
+        assert server.lease is None
+        a.stuck = 0.0
+        await a.started.wait()
+        b.start()
+        a.stuck = 40.0
+        await a.task
+        assert "the core has not turned for 40 s" in a.elector.standing.why_lost
+        assert a.told == ["started", "lost", "stopped"]
+        await b.started.wait()
+
+
+async def test_a_defect_of_the_elector_ends_it_and_the_lease_runs_out():
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+
+        def broken(found):
+            raise RuntimeError("a defect")
+
+        a.start()
+        await a.started.wait()
+        a.says = broken
+        with pytest.raises(RuntimeError, match="a defect"):
+            await a.task
+        assert not a.leads
+        assert server.spec["holderIdentity"] == "a", "its work was still under way"
+        assert a.told == ["started", "stopped"]
 
 
 async def test_work_that_ends_or_fails_gives_the_lease_back():

@@ -17,6 +17,7 @@ from quorate.core.guard import Answer
 from quorate.core.invariants import Invariant
 from quorate.core.quarantine import STAGES
 from quorate.core.reasons import GangState, Reason
+from quorate.shell.lease_trouble import LeaseError
 
 
 class Metrics:
@@ -53,7 +54,6 @@ class Metrics:
         )
         self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
         self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
-        self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
         self.relists = self._gauge(
             "watch_relists", "Full lists after a watch expired.", ["resource"]
         )
@@ -88,7 +88,24 @@ class Metrics:
             "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
         )
         self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
+        self._make_vital_signs()
         self._begin_series()
+
+    def _make_vital_signs(self) -> None:
+        """Make the metrics of the lease and of the core's loop."""
+        self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
+        self.lease_errors = self._counter(
+            "lease_errors", "Tries to take or renew the lease that failed, by kind.", ["kind"]
+        )
+        self.loop_lag_s = Histogram(
+            "quorate_loop_lag_seconds",
+            "How late a timer of the core's loop was, asked ten times a second.",
+            registry=self.registry,
+            buckets=(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+        )
+        self.loop_lag_max_s = self._gauge(
+            "loop_lag_max_seconds", "The largest lag of the core's loop in the last second.", []
+        )
 
     def _begin_series(self) -> None:
         """Have each series there from the start."""
@@ -96,6 +113,8 @@ class Metrics:
             self.defects.labels(stage)
         for invariant in Invariant:
             self.invariant_violations.labels(str(invariant))
+        for kind in LeaseError:
+            self.lease_errors.labels(str(kind))
         for answer in Answer:
             self.guard_reviews.labels(str(answer))
         self.show_gangs(Count(), Count())

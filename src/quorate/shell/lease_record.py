@@ -1,0 +1,108 @@
+"""What a Lease says, read warily. In: bytes of the API, or of who stands in its way. Out: facts.
+
+Called by ``leader``. Others may write our Lease, and a proxy may answer in the API server's place.
+Whatever is there, reading it never raises anything but ``ApiError``, and what cannot be understood
+counts as that which makes nobody a leader beside another: a holder whose name is no text holds, a
+duration that is none lasts as long as ours.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import msgspec
+
+from quorate.shell.annotations import JOURNAL
+from quorate.shell.kube.errors import ServerError
+
+Lease = dict[str, Any]
+"""A Lease as JSON, with all its unknown fields, which are written back."""
+
+_TRANSITIONS_MAX: Final = 2**31 - 1  # an int32 in the API
+_NAME_CHARS_MAX: Final = 256
+_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError)
+
+
+def decoded(body: bytes) -> Lease:
+    """Return the Lease in an answer. Raises ServerError: it is none, or has no version."""
+    try:
+        lease = msgspec.json.decode(body)
+    except _UNREADABLE as error:
+        raise ServerError(200, "Invalid", f"the answer is no Lease: {error}") from error
+    if not isinstance(lease, dict) or not version_of(lease):
+        raise ServerError(200, "Invalid", "the answer is no Lease: it has no resourceVersion")
+    return lease
+
+
+def encoded(lease: Lease) -> bytes:
+    """Return the bytes to write. Raises ServerError: what others wrote there cannot be kept."""
+    try:
+        return msgspec.json.encode(lease)
+    except _UNREADABLE as error:
+        raise ServerError(200, "Invalid", f"the Lease cannot be written back: {error}") from error
+
+
+def version_of(lease: Lease) -> str:
+    """Return the resourceVersion; nothing if it has none."""
+    version = _mapping(lease.get("metadata")).get("resourceVersion")
+    return version if isinstance(version, str) else ""
+
+
+def spec_of(lease: Lease) -> dict[str, Any]:
+    """Return the spec; an empty one if it has none."""
+    return _mapping(lease.get("spec"))
+
+
+def holder_of(spec: dict[str, Any]) -> str:
+    """Return who holds it, as one short line; nothing if nobody does."""
+    holder = spec.get("holderIdentity")
+    if holder is None or holder == "":
+        return ""
+    if isinstance(holder, str) and holder.isprintable() and len(holder) <= _NAME_CHARS_MAX:
+        return holder
+    return ascii(holder)[:_NAME_CHARS_MAX]
+
+
+def is_held_by(spec: dict[str, Any], identity: str) -> bool:
+    """Tell whether this very process holds it."""
+    return bool(identity) and spec.get("holderIdentity") == identity
+
+
+def duration_s_of(spec: dict[str, Any], default_s: float) -> float:
+    """Return for how long it lasts after it was renewed, in seconds: finite and more than 0."""
+    duration = spec.get("leaseDurationSeconds")
+    if isinstance(duration, bool) or not isinstance(duration, int | float):
+        return default_s
+    try:
+        duration_s = float(duration)
+    except OverflowError:
+        return default_s
+    return duration_s if math.isfinite(duration_s) and duration_s > 0.0 else default_s
+
+
+def next_transition(spec: dict[str, Any]) -> int:
+    """Return the number of the next change of its holder: from 1 to the API's largest."""
+    before = spec.get("leaseTransitions")
+    if isinstance(before, bool) or not isinstance(before, int):
+        return 1
+    return min(max(before, 0), _TRANSITIONS_MAX - 1) + 1
+
+
+def journal_of(lease: Lease) -> str:
+    """Return what it says of open attempts; nothing if that is no text."""
+    journal = _mapping(_mapping(lease.get("metadata")).get("annotations")).get(JOURNAL)
+    return journal if isinstance(journal, str) else ""
+
+
+def with_journal(lease: Lease, journal: str) -> Lease:
+    """Return the Lease with this journal, all else being as it was; without one if it is empty."""
+    if not journal:
+        return lease
+    metadata = _mapping(lease.get("metadata"))
+    annotations = {**_mapping(metadata.get("annotations")), JOURNAL: journal}
+    return {**lease, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
