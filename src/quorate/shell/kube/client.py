@@ -43,9 +43,6 @@ READ_BYTES_MAX: Final = 256 * 1024 * 1024
 """The most that one answer may have; ``watching`` asks for smaller pages beyond it."""
 _STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
 _NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
-_FD_IN_USE: Final = "is used by transport"
-"""What uvloop says, as a RuntimeError, of a new connection whose file descriptor was that of one
-that is not quite closed yet. It happens when many connections fail at once, and passes."""
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -177,9 +174,7 @@ class KubeClient:
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             )
-        except (*_NETWORK_ERRORS, RuntimeError) as error:
-            if not _is_of_network(error):
-                raise
+        except _NETWORK_ERRORS as error:
             raise _unreachable(self._name, error) from error
         try:
             if response.status != 200:
@@ -256,9 +251,7 @@ class KubeClient:
                 server_hostname=self._credentials.tls_server_name,
             ) as response:
                 answer = await _body(response)
-        except (*_NETWORK_ERRORS, RuntimeError) as error:
-            if not _is_of_network(error):
-                raise
+        except _NETWORK_ERRORS as error:
             raise _unreachable(self._name, error) from error
         if 200 <= response.status < 300:
             return answer
@@ -330,10 +323,6 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 def _is_safe_target(target: str) -> bool:
     """Tell whether it is one word of printable ASCII: nothing in it can end the request line."""
     return target.isascii() and target.isprintable() and " " not in target
-
-
-def _is_of_network(error: Exception) -> bool:
-    return not isinstance(error, RuntimeError) or _FD_IN_USE in str(error)
 
 
 def _unreachable(name: str, error: BaseException) -> Unreachable:

@@ -13,7 +13,6 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
-from typing import cast
 
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.http1 import MalformedResponse, Response, ResponseParser
@@ -61,8 +60,8 @@ class _Connection(asyncio.Protocol):
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not checked: uvloop's TLS transport has all of asyncio.Transport but is none.
-        self.transport = cast(asyncio.Transport, transport)
+        assert isinstance(transport, asyncio.Transport), "of a stream"
+        self.transport = transport
         self.pool.opened(self)
 
     def send(self, exchange: _Exchange, now_s: float) -> None:
