@@ -10,15 +10,20 @@ Times are those of the event loop, because its timers run on them.
 """
 
 import asyncio
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
+
+from aiohappyeyeballs import start_connection
 
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.http1 import MalformedResponse, Response, ResponseParser
 
 _SWEEP_INTERVAL_S = 0.5
 _CONNECT_TIMEOUT_S = 10.0
+_NEXT_ADDRESS_S = 0.25
+"""How long an address of several may be silent before the next is tried beside it (RFC 8305)."""
 # kube-apiserver closes idle connections after 90 s. Closing them first avoids the race in which a
 # request is written to a connection that the server has just closed.
 _IDLE_S_MAX = 60.0
@@ -229,15 +234,14 @@ class ConnectionPool:
             task.add_done_callback(self._opening.discard)
 
     async def _open_one(self) -> None:
-        host, port = self._address
+        host, _ = self._address
         task = asyncio.current_task()
         assert task is not None
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 await asyncio.get_running_loop().create_connection(
                     lambda: _Connection(self),
-                    host,
-                    port,
+                    sock=await self._connected(),
                     ssl=self._tls,
                     server_hostname=(self._server_hostname or host) if self._tls else None,
                 )
@@ -247,6 +251,13 @@ class ConnectionPool:
             if not self._live and not self._opening:
                 text = str(error) or type(error).__name__
                 self._fail_waiting(f"cannot connect to {self.name}: {text}", error)
+
+    async def _connected(self) -> socket.socket:
+        """Return a socket that is connected to any of the host's addresses. Raises OSError."""
+        host, port = self._address
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # Not asyncio's own: cancelled amid a race, it forgets sockets that were just connected.
+        return await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_S)
 
     def _sweep(self) -> None:
         """Time out what has waited too long: one timer for all, not one for each request."""
