@@ -317,12 +317,14 @@ def test_tls_is_verified(certificate):
     async def main():
         trusting = ssl.create_default_context(cafile=cert)
         async with TlsServer(echo) as server, asyncio.timeout(20):
-            pool = ConnectionPool("127.0.0.1", server.port, tls=trusting, connections_max=4)
+            pool = ConnectionPool("127.0.0.1", server.port, tls=lambda: trusting, connections_max=4)
             answers = await asyncio.gather(*[ask(pool, f"/{i}") for i in range(40)])
             assert [a.body for a in answers] == [f"/{i}".encode() for i in range(40)]
             await pool.close()
             for stranger, name in ((ssl.create_default_context(), None), (trusting, "other.host")):
-                pool = ConnectionPool("127.0.0.1", server.port, tls=stranger, server_hostname=name)
+                pool = ConnectionPool(
+                    "127.0.0.1", server.port, tls=lambda one=stranger: one, server_hostname=name
+                )
                 with pytest.raises(Unreachable, match="certificate"):
                     await ask(pool, "/x")
                 await pool.close()

@@ -124,7 +124,8 @@ def descriptors():
 
 
 @contextlib.asynccontextmanager
-async def pool_of_writes(port, tls):
+async def pool_of_writes(port, context):
+    tls = (lambda: context) if context is not None else None
     pool = ConnectionPool("127.0.0.1", port, tls=tls, connections_max=64, timeout_s=TIMEOUT_S)
 
     async def ask(path):

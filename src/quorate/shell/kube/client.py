@@ -95,7 +95,7 @@ class KubeClient:
             self._writes = ConnectionPool(
                 url.host,
                 url.port,
-                tls=credentials.tls,
+                tls=self._tls if credentials.tls is not None else None,
                 server_hostname=credentials.tls_server_name,
                 connections_max=write_connections_max,
                 timeout_s=timeout_s,
@@ -170,12 +170,13 @@ class KubeClient:
                 url,
                 headers=headers,
                 timeout=timeout,
+                ssl=self._credentials.tls or True,
                 allow_redirects=False,
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             )
         except _NETWORK_ERRORS as error:
-            raise _unreachable(self._name, error) from error
+            raise self._unreachable(error) from error
         try:
             if response.status != 200:
                 raise self._refusal(response.status, await _body(response), response.headers)
@@ -223,13 +224,18 @@ class KubeClient:
             self._identity_headers = headers
         if not _is_safe_target(target):
             raise ValueError(f"path {target!r} is not quoted; build it with shell.kube.paths")
-        response = await self._writes.request(
+        request = (
             f"{method} {target} HTTP/1.1\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(body)}\r\n".encode("ascii")
             + self._identity_lines
-            + body,
-            may_send,
+            + body
         )
+        try:
+            response = await self._writes.request(request, may_send)
+        except Unreachable as error:
+            if isinstance(error.__cause__, ssl.SSLError):
+                self._credentials.look_soon()
+            raise
         if 200 <= response.status < 300:
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
@@ -246,16 +252,26 @@ class KubeClient:
                 URL(self._origin + target, encoded=True),
                 data=body or None,
                 headers=headers,
+                ssl=self._credentials.tls or True,
                 allow_redirects=False,
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             ) as response:
                 answer = await _body(response)
         except _NETWORK_ERRORS as error:
-            raise _unreachable(self._name, error) from error
+            raise self._unreachable(error) from error
         if 200 <= response.status < 300:
             return answer
         raise self._refusal(response.status, answer, response.headers)
+
+    def _tls(self) -> ssl.SSLContext:
+        assert self._credentials.tls is not None, "https stays https"
+        return self._credentials.tls
+
+    def _unreachable(self, error: BaseException) -> Unreachable:
+        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+            self._credentials.look_soon()  # an authority or certificate may have been renewed
+        return _unreachable(self._name, error)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
         return self._error(status, body, headers.get("Retry-After"))
@@ -284,7 +300,6 @@ class KubeClient:
         """Return a session that adds nothing of its own: no cookies, no proxy from the env."""
         connector = aiohttp.TCPConnector(
             limit=connections_max,
-            ssl=self._credentials.tls or True,
             keepalive_timeout=60,  # see fast._IDLE_S_MAX
             socket_factory=socket_factory,
         )

@@ -57,8 +57,9 @@ class _Exchange:
 class _Connection(asyncio.Protocol):
     """One connection; ``exchange`` is what is under way on it."""
 
-    def __init__(self, pool: "ConnectionPool") -> None:
+    def __init__(self, pool: "ConnectionPool", tls: ssl.SSLContext | None) -> None:
         self.pool = pool
+        self.tls = tls
         self.parser = ResponseParser()
         self.exchange: _Exchange | None = None
         self.idle_since_s = 0.0
@@ -117,11 +118,15 @@ class ConnectionPool:
         host: str,
         port: int,
         *,
-        tls: ssl.SSLContext | None,
+        tls: Callable[[], ssl.SSLContext] | None,
         server_hostname: str | None = None,
         connections_max: int = 64,
         timeout_s: float = 30.0,
     ) -> None:
+        """``tls`` gives the context of the day, None means plain http.
+
+        A connection of an older context answers what it was asked, and is not used again.
+        """
         self.name = f"{host}:{port}"
         self._address = (host, port)
         self._tls = tls
@@ -195,6 +200,9 @@ class ConnectionPool:
     def reuse(self, connection: _Connection) -> None:
         """Give a free connection the next request in the queue, or let it rest."""
         now_s = self._last_answer_s = asyncio.get_running_loop().time()
+        if connection.tls is not self._context():
+            connection.drop("")
+            return
         while self._waiting:
             exchange = self._waiting.popleft()
             if exchange.answer.done():
@@ -217,9 +225,15 @@ class ConnectionPool:
     def _take_idle(self) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if not connection.transport.is_closing():
+            if connection.transport.is_closing():
+                continue
+            if connection.tls is self._context():
                 return connection
+            connection.drop("")
         return None
+
+    def _context(self) -> ssl.SSLContext | None:
+        return self._tls() if self._tls is not None else None
 
     def _open_as_needed(self) -> None:
         if self._closed:
@@ -237,13 +251,14 @@ class ConnectionPool:
         host, _ = self._address
         task = asyncio.current_task()
         assert task is not None
+        tls = self._context()
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(self),
+                    lambda: _Connection(self, tls),
                     sock=await self._connected(),
-                    ssl=self._tls,
-                    server_hostname=(self._server_hostname or host) if self._tls else None,
+                    ssl=tls,
+                    server_hostname=(self._server_hostname or host) if tls else None,
                 )
         except Exception as error:  # of sockets, TLS or name resolution: all mean the same here
             # Those that are open, or about to be, will serve the queue; the last to fail ends it.
