@@ -89,14 +89,16 @@ class KubeClient:
         self._identity_lines = b""
         self._reads = self._session(_READ_CONNECTIONS_MAX, None)
         self._streams = self._session(0, _large_buffer_socket)
-        # aiohttp knows how to go through a proxy and the pool does not.
+        # The pool knows the usual way through a proxy; aiohttp knows the others too.
         self._writes = None
-        if credentials.proxy_url is None:
+        proxy = URL(credentials.proxy_url) if credentials.proxy_url else None
+        if proxy is None or (proxy.scheme == "http" and credentials.tls is not None):
             self._writes = ConnectionPool(
                 url.host,
                 url.port,
                 tls=self._tls if credentials.tls is not None else None,
                 server_hostname=credentials.tls_server_name,
+                proxy=proxy,
                 connections_max=write_connections_max,
                 timeout_s=timeout_s,
             )
@@ -116,7 +118,8 @@ class KubeClient:
     ) -> bytes:
         """Create; ``body`` is bytes of JSON, or anything that msgspec can encode.
 
-        ``may_send`` as in ``ConnectionPool.request``; through a proxy it is not asked.
+        ``may_send`` as in ``ConnectionPool.request``; where a proxy is spoken to by TLS, or the
+        server is plain http behind one, it is asked at the call only.
         """
         return await self._write("POST", path, params, body, _CONTENT_TYPE, may_send)
 
@@ -217,6 +220,8 @@ class KubeClient:
             body = _ENCODER.encode(body)
         target = self._path_prefix + (with_params(path, params) if params else path)
         if self._writes is None:
+            if may_send is not None and not may_send():
+                raise Unreachable("who asked for it may write no more", maybe_processed=False)
             return await self._request_by_aiohttp(method, target, body, content_type)
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from quorate.shell.clock import Clock
+from quorate.shell.kube.proxies import is_usable, proxy_for
 
 RELOAD_INTERVAL_S: Final = 60.0
 LOOK_INTERVAL_S: Final = 3.0
@@ -71,7 +72,7 @@ class Credentials:
         ``namespace`` is that of the kubeconfig's context or of the pod: kubectl's default;
         ``sources`` gives the files that ``load`` reads.
 
-        Raises KubeConfigError: the certificates cannot be used.
+        Raises KubeConfigError: the certificates cannot be used, or the proxy's kind is unknown.
         """
         self._load = load
         self._clock = clock
@@ -88,7 +89,12 @@ class Credentials:
         self.namespace = namespace or "default"
         self.base_url = str(configuration.host).rstrip("/")
         self.tls_server_name: str | None = configuration.tls_server_name
-        self.proxy_url: str | None = configuration.proxy
+        self.proxy_url = configuration.proxy or proxy_for(self.base_url, os.environ)
+        if self.proxy_url and not is_usable(self.proxy_url):  # it may hold a password: not shown
+            raise KubeConfigError(
+                "the proxy's URL cannot be used; give one that begins with http:// or https:// as "
+                "proxy-url in the kubeconfig or in HTTPS_PROXY, or list the server in NO_PROXY"
+            )
         self.tls: ssl.SSLContext | None = None
         self._take(configuration, _stamps(sources()))
         if self.base_url.startswith("https://") and not configuration.verify_ssl:

@@ -2,9 +2,10 @@
 
 Used by ``client`` for writes, because a gang of a thousand pods is a thousand POSTs at once, and a
 general HTTP client costs three times the CPU for each. It knows one host, no redirects, no cookies,
-no proxy, no pipelining: one request at a time on each connection, so that an answer can never be
-taken for another's. Whatever goes wrong ends in ``Unreachable``, once, and closes the connection;
-nothing is retried here, because only the caller knows whether a second try is safe.
+no pipelining, no proxy but one that makes tunnels: one request at a time on each connection, so
+that an answer can never be taken for another's. Whatever goes wrong ends in ``Unreachable``, once,
+and closes the connection; nothing is retried here, because only the caller knows whether a second
+try is safe.
 
 Times are those of the event loop, because its timers run on them.
 """
@@ -16,9 +17,11 @@ from collections import deque
 from collections.abc import Callable
 
 from aiohappyeyeballs import start_connection
+from yarl import URL
 
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.http1 import MalformedResponse, Response, ResponseParser
+from quorate.shell.kube.proxies import open_tunnel
 
 _SWEEP_INTERVAL_S = 0.5
 _CONNECT_TIMEOUT_S = 10.0
@@ -120,16 +123,18 @@ class ConnectionPool:
         *,
         tls: Callable[[], ssl.SSLContext] | None,
         server_hostname: str | None = None,
+        proxy: URL | None = None,
         connections_max: int = 64,
         timeout_s: float = 30.0,
     ) -> None:
-        """``tls`` gives the context of the day, None means plain http.
+        """``tls`` gives the context of the day, None means plain http; ``proxy`` is an http one.
 
         A connection of an older context answers what it was asked, and is not used again.
         """
         self.name = f"{host}:{port}"
         self._address = (host, port)
         self._tls = tls
+        self._proxy = proxy
         self._server_hostname = server_hostname
         self._connections_max = connections_max
         self._timeout_s = timeout_s
@@ -269,10 +274,20 @@ class ConnectionPool:
 
     async def _connected(self) -> socket.socket:
         """Return a socket that is connected to any of the host's addresses. Raises OSError."""
+        loop = asyncio.get_running_loop()
         host, port = self._address
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        if self._proxy is not None:
+            host, port = self._proxy.host or "", self._proxy.port or 80
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         # Not asyncio's own: cancelled amid a race, it forgets sockets that were just connected.
-        return await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_S)
+        connected = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_S)
+        if self._proxy is not None:
+            try:
+                await open_tunnel(connected, self._proxy, *self._address)
+            except BaseException:
+                connected.close()
+                raise
+        return connected
 
     def _sweep(self) -> None:
         """Time out what has waited too long: one timer for all, not one for each request."""
