@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import uvloop
 
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.client import KubeClient
@@ -164,16 +163,16 @@ def main(arguments: list[str]) -> int:
     kind, path = arguments
     data = Path(path).read_bytes()
     if kind == "create":
-        created: Any = uvloop.run(create(msgspec.json.decode(data, type=CreateJob)))
+        created: Any = asyncio.run(create(msgspec.json.decode(data, type=CreateJob)))
         _say(msgspec.json.encode(created).decode())
     elif kind == "delete":
-        uvloop.run(delete(msgspec.json.decode(data, type=DeleteJob)))
+        asyncio.run(delete(msgspec.json.decode(data, type=DeleteJob)))
         _say("done")
     elif kind == "churn":
-        uvloop.run(churn(msgspec.json.decode(data, type=ChurnJob)))
+        asyncio.run(churn(msgspec.json.decode(data, type=ChurnJob)))
     else:
         assert kind == "ceiling", f"no such job: {kind}"
-        uvloop.run(ceiling(msgspec.json.decode(data, type=CeilingJob)))
+        asyncio.run(ceiling(msgspec.json.decode(data, type=CeilingJob)))
     return 0
 
 

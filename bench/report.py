@@ -25,7 +25,7 @@ from bench.shapes import SHAPES
 from quorate import __version__
 from tools.controlplane import versions
 
-_PACKAGES = ("aiohttp", "uvloop", "msgspec", "numpy")
+_PACKAGES = ("aiohttp", "msgspec", "numpy")
 
 
 def print_tables(results: Sequence[Result], console: Console) -> None:

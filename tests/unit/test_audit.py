@@ -56,6 +56,12 @@ def test_our_own_lock_and_licences_pass():
     assert "pytest" not in found
 
 
+def test_nothing_that_replaces_asyncios_loop_is_installed():
+    """uvloop closed descriptors that belonged to other connections; see docs/adr/0001."""
+    versions = audit.locked((audit.ROOT / "requirements.lock").read_text())
+    assert not {"uvloop", "winloop", "rloop"} & set(versions)
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

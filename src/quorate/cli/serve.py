@@ -7,7 +7,6 @@ import signal
 from pathlib import Path
 
 import typer
-import uvloop
 
 from quorate.cli import output
 from quorate.shell import app, logs
@@ -23,7 +22,7 @@ def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) 
     try:
         config = load(config_file) if config_file else Config.default()
         logs.set_up(config.log_level, config.log_format)
-        uvloop.run(_serve(kubeconfig, context, config))
+        asyncio.run(_serve(kubeconfig, context, config))
     except (ConfigError, KubeConfigError, ServeError) as error:
         return output.error(str(error))
     except LeaseLostError as error:

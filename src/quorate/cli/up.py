@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import typer
-import uvloop
 import yaml
 
 from quorate.cli.manifests import render
@@ -70,7 +69,7 @@ def up(wishes: Wishes) -> int:
         return 0
     folder = wishes.data or Path(tempfile.mkdtemp(prefix="quorate-up-"))
     try:
-        uvloop.run(_serve(wishes, folder, started_s))
+        asyncio.run(_serve(wishes, folder, started_s))
     except (UpError, ListenError, DataError, ShapeError) as error:
         typer.echo(f"Error: {error}", err=True)
         return 2

@@ -5,7 +5,9 @@ newest come first, so that a new one is heard while somebody holds many.
 """
 
 import asyncio
+import errno
 import logging
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -13,6 +15,8 @@ from aiohttp import web
 
 _HEAD_LINE_BYTES_MAX: Final = 4096
 _HEAD_LINES_MAX: Final = 64
+_ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
+_NO_IPV6: Final = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
 _BODY_S_MAX: Final = 1.0  # how long a body that nobody asked for is read, and thrown away
 
 
@@ -73,6 +77,25 @@ class BoundedServer(web.Server):
 
     def _end_of(self, transport: asyncio.Transport) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(self._connection_s_max, transport.abort)
+
+
+def listening_everywhere(host: str, port: int) -> socket.socket | None:
+    """Return a socket that listens on all addresses of IPv4 and IPv6; None if ``host`` is one.
+
+    Each way to write all addresses means both families, as in Go: the kubelet's probes come by that
+    of the pod, which an address in a manifest for all clusters cannot know.
+
+    Raises OSError: the port cannot be used.
+    """
+    if host not in _ALL_ADDRESSES:
+        return None
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        except OSError as error:
+            if error.errno not in _NO_IPV6:
+                raise
+    return socket.create_server(("", port))  # a kernel without IPv6
 
 
 def text_answer(status: int, text: str) -> web.Response:

@@ -12,6 +12,7 @@ import asyncio
 import errno
 import ssl
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from aiohttp import web
 from quorate.core.changes import BindingAdmitted, Change
 from quorate.core.guard import Answer, Binding, Guard, Verdict
 from quorate.core.state.cluster import Cluster
-from quorate.shell.bounded_http import BoundedServer, ServeError, text_answer
+from quorate.shell.bounded_http import BoundedServer, ServeError, listening_everywhere, text_answer
 from quorate.shell.clock import Clock
 from quorate.shell.config import GuardConfig
 from quorate.shell.report.metrics import Metrics
@@ -139,9 +140,7 @@ class GuardServer:
             self._answer, connections_max=CONNECTIONS_MAX, connection_s_max=CONNECTION_S_MAX
         )
         try:
-            self._listening = await asyncio.get_running_loop().create_server(
-                self._http, host, port, ssl=context, ssl_handshake_timeout=HANDSHAKE_S_MAX
-            )
+            self._listening = await self._listen(self._http, context)
         except OSError as error:
             taken = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
             raise GuardError(
@@ -151,6 +150,17 @@ class GuardServer:
         self.port = self._listening.sockets[0].getsockname()[1]
         self._looking = asyncio.create_task(self._look())
         log.info("guarding bindings", port=self.port)
+
+    async def _listen(self, http: BoundedServer, context: ssl.SSLContext) -> asyncio.Server:
+        host, port = self._config.host, self._config.port
+        everywhere = listening_everywhere(host, port)
+        make = partial(
+            asyncio.get_running_loop().create_server,
+            http,
+            ssl=context,
+            ssl_handshake_timeout=HANDSHAKE_S_MAX,
+        )
+        return await (make(host, port) if everywhere is None else make(sock=everywhere))
 
     async def close(self) -> None:
         """Stop listening."""

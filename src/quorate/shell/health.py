@@ -14,7 +14,7 @@ from typing import Final
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from quorate.shell.bounded_http import BoundedServer, ServeError, text_answer
+from quorate.shell.bounded_http import BoundedServer, ServeError, listening_everywhere, text_answer
 
 _PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 CONNECTIONS_MAX: Final = 64
@@ -40,7 +40,9 @@ class HealthServer:
         stuck_s: Callable[[], float] = lambda: 0.0,
         connection_s_max: float = CONNECTION_S_MAX,
     ) -> None:
-        """``unready_reason`` returns None when we are ready; port 0 means any free one.
+        """``host`` may mean all addresses (``0.0.0.0``, ``::`` or empty): those of both families.
+
+        ``unready_reason`` returns None when we are ready; port 0 means any free one.
 
         ``note`` returns what else there is to know then, a second line of the page, or nothing.
         ``stuck_s`` returns for how long the core has not turned, 0 unless that is too long.
@@ -68,7 +70,11 @@ class HealthServer:
         runner = web.ServerRunner(server)
         await runner.setup()
         try:
-            await web.TCPSite(runner, self._host, self._port).start()
+            listening = listening_everywhere(self._host, self._port)
+            if listening is None:
+                await web.TCPSite(runner, self._host, self._port).start()
+            else:
+                await web.SockSite(runner, listening).start()
         except OSError as error:
             await runner.cleanup()
             raise HealthError(self._explain(error)) from error

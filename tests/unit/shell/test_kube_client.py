@@ -136,24 +136,3 @@ async def test_a_stream_that_is_cut_is_unreachable():
         async with client.stream("/x", None, silence_s_max=0.2) as body:
             with pytest.raises(errors.Unreachable):
                 await body.read()
-
-
-@pytest.mark.parametrize("how", ["read", "watch"])
-async def test_a_file_descriptor_that_uvloop_has_not_let_go_yet_is_a_failure_of_the_network(
-    how, monkeypatch
-):
-    """Many connections fail at once, as when an API server restarts."""
-
-    async def no_socket(*_, **__):
-        raise RuntimeError("File descriptor 18 is used by transport <TCPTransport closed=False>")
-
-    async def ask(client):
-        if how == "read":
-            await client.get("/api/v1/pods")
-        async with client.stream("/api/v1/pods", None, silence_s_max=1.0):
-            pass
-
-    monkeypatch.setattr("aiohttp.connector.TCPConnector._create_connection", no_socket)
-    async with KubeClient(credentials_for("http://127.0.0.1:1")) as client:
-        with pytest.raises(errors.Unreachable, match="is used by transport"):
-            await ask(client)

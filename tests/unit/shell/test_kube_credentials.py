@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import ssl
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from quorate.shell.kube.credentials import (
+    LOOK_INTERVAL_S,
     KubeConfigError,
     credentials_from_kubeconfig,
     credentials_in_cluster,
@@ -51,16 +53,62 @@ async def test_token(path, clock):
     assert await credentials.headers() is headers, "the same dict until something changes"
 
 
-async def test_a_token_in_a_file_is_read_again_after_a_minute(path, tmp_path, clock):
+async def test_a_token_in_a_file_is_read_again_when_the_file_changed(path, tmp_path, clock):
     token = tmp_path / "token"
     token.write_text("old\n")
     write_kubeconfig(path, {"tokenFile": str(token)})
     credentials = await credentials_from_kubeconfig(path, clock=clock)
+    assert await credentials.headers() == {"Authorization": "Bearer old"}
+    token.write_text("newer\n")
+    clock.time_s += LOOK_INTERVAL_S - 0.1  # not looked at for each request
+    assert await credentials.headers() == {"Authorization": "Bearer old"}
+    clock.time_s += 0.1
+    assert await credentials.headers() == {"Authorization": "Bearer newer"}
+
+
+async def test_a_token_whose_file_shows_no_change_is_read_again_after_a_minute(
+    path, tmp_path, clock
+):
+    token = tmp_path / "token"
+    token.write_text("old\n")
+    seen = token.stat()
+    write_kubeconfig(path, {"tokenFile": str(token)})
+    credentials = await credentials_from_kubeconfig(path, clock=clock)
     token.write_text("new\n")
+    os.utime(token, ns=(seen.st_atime_ns, seen.st_mtime_ns))
     clock.time_s += 59
     assert await credentials.headers() == {"Authorization": "Bearer old"}
     clock.time_s += 1
     assert await credentials.headers() == {"Authorization": "Bearer new"}
+
+
+async def test_a_kubeconfig_that_changed_is_read_again_but_for_its_current_context(path, clock):
+    write_kubeconfig(path, {"token": "old"})
+    credentials = await credentials_from_kubeconfig(path, clock=clock)
+    assert await credentials.headers() == {"Authorization": "Bearer old"}
+    config = yaml.safe_load(path.read_text())
+    config["users"] = [
+        {"name": "u", "user": {"token": "renewed"}},
+        {"name": "other", "user": {"token": "for-another-server"}},
+    ]
+    config["contexts"].append({"name": "other", "context": {"cluster": "c", "user": "other"}})
+    config["current-context"] = "other"
+    path.write_text(yaml.safe_dump(config))
+    clock.time_s += LOOK_INTERVAL_S
+    assert await credentials.headers() == {"Authorization": "Bearer renewed"}
+
+
+async def test_a_kubeconfig_that_names_another_server_does_not_give_it_our_requests(
+    path, clock, caplog
+):
+    write_kubeconfig(path, {"token": "old"})
+    credentials = await credentials_from_kubeconfig(path, clock=clock)
+    write_kubeconfig(path, {"token": "for-another"}, server="http://127.0.0.2:80")
+    for _ in range(5):
+        clock.time_s += LOOK_INTERVAL_S
+        assert await credentials.headers() == {"Authorization": "Bearer old"}
+    [record] = caplog.records  # said once
+    assert "http://127.0.0.2:80: not the server that it was" in record.getMessage()
 
 
 PLUGIN = """
@@ -193,14 +241,12 @@ async def test_in_cluster(tmp_path, clock):
     credentials = await credentials_in_cluster(clock=clock, directory=tmp_path, environ=environ)
     assert credentials.base_url == "https://[fd00::1]:443"
     assert credentials.tls is not None
-    (tmp_path / "token").write_text("two\n")
-    clock.time_s += 59
-    assert await credentials.headers() == {"Authorization": "Bearer one"}
-    clock.time_s += 1
-    assert await credentials.headers() == {"Authorization": "Bearer two"}
+    (tmp_path / "token").write_text("the second\n")
+    clock.time_s += LOOK_INTERVAL_S
+    assert await credentials.headers() == {"Authorization": "Bearer the second"}
     (tmp_path / "token").write_text("")  # a moment of the kubelet's rewrite
-    clock.time_s += 60
-    assert await credentials.headers() == {"Authorization": "Bearer two"}
+    clock.time_s += LOOK_INTERVAL_S
+    assert await credentials.headers() == {"Authorization": "Bearer the second"}
     (tmp_path / "token").write_text("three")
-    clock.time_s += 10
+    clock.time_s += LOOK_INTERVAL_S
     assert await credentials.headers() == {"Authorization": "Bearer three"}

@@ -1,4 +1,4 @@
-"""The pool of connections, against real sockets, on both event loops."""
+"""The pool of connections, against real sockets."""
 
 import asyncio
 import ssl
@@ -6,16 +6,10 @@ import subprocess
 import time
 
 import pytest
-import uvloop
 
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.fast import ConnectionPool
 from tests.servers import take_who_waits
-
-
-@pytest.fixture(params=[asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
-def run(request):
-    return request.param
 
 
 def ok(body=b"ok", head=b""):
@@ -58,7 +52,7 @@ class RawServer:
             writer.close()
 
 
-def scenario(run, reply, steps, **options):
+def scenario(reply, steps, **options):
     """Run ``steps(pool, server)`` against a server of one-line requests."""
 
     async def main():
@@ -70,7 +64,7 @@ def scenario(run, reply, steps, **options):
             finally:
                 await pool.close()
 
-    return run(main())
+    return asyncio.run(main())
 
 
 def ask(pool, path):
@@ -83,7 +77,7 @@ async def echo(path, writer):
     writer.write(ok(path.encode()))
 
 
-def test_each_gets_its_own_answer_on_few_connections(run):
+def test_each_gets_its_own_answer_on_few_connections():
     async def steps(pool, server):
         answers = await asyncio.gather(*[ask(pool, f"/{i}") for i in range(500)])
         assert [a.body for a in answers] == [f"/{i}".encode() for i in range(500)]
@@ -92,10 +86,10 @@ def test_each_gets_its_own_answer_on_few_connections(run):
             assert (await ask(pool, f"/{i}")).body == f"/{i}".encode()
         assert server.connections == 8
 
-    scenario(run, echo, steps, connections_max=8)
+    scenario(echo, steps, connections_max=8)
 
 
-def test_waiting_requests_are_sent_in_order(run):
+def test_waiting_requests_are_sent_in_order():
     seen = []
 
     async def reply(path, writer):
@@ -106,10 +100,10 @@ def test_waiting_requests_are_sent_in_order(run):
         await asyncio.gather(*[ask(pool, f"/{i}") for i in range(50)])
         assert seen == [f"/{i}" for i in range(50)]
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
-def test_what_may_not_be_sent_any_more_when_a_connection_is_free_is_not_sent(run):
+def test_what_may_not_be_sent_any_more_when_a_connection_is_free_is_not_sent():
     seen = []
     leads = True
 
@@ -129,11 +123,11 @@ def test_what_may_not_be_sent_any_more_when_a_connection_is_free_is_not_sent(run
         assert (await ask(pool, "/fine")).status == 200
         assert seen == ["/first", "/fine"]
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
-def test_a_connection_closed_before_the_answer_is_unreachable(run, sent):
+def test_a_connection_closed_before_the_answer_is_unreachable(sent):
     async def reply(path, writer):
         if path == "/cut":
             writer.write(sent)
@@ -149,10 +143,10 @@ def test_a_connection_closed_before_the_answer_is_unreachable(run, sent):
         assert caught.value.maybe_processed
         assert (await ask(pool, "/fine")).status == 200
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
-def test_those_who_wait_get_a_new_connection_when_the_only_one_is_cut(run):
+def test_those_who_wait_get_a_new_connection_when_the_only_one_is_cut():
     async def reply(path, writer):
         if path == "/cut":
             writer.transport.abort()
@@ -166,7 +160,7 @@ def test_those_who_wait_get_a_new_connection_when_the_only_one_is_cut(run):
         assert isinstance(answers[0], Unreachable)
         assert [a.body for a in answers[1:]] == [b"/a", b"/b"]
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +172,7 @@ def test_those_who_wait_get_a_new_connection_when_the_only_one_is_cut(run):
         ok(head=b"Content-Length: 1\r\n"),
     ],
 )
-def test_malformed_answers_are_unreachable_and_close_the_connection(run, sent):
+def test_malformed_answers_are_unreachable_and_close_the_connection(sent):
     async def reply(path, writer):
         writer.write(sent if path == "/bad" else ok())
 
@@ -188,10 +182,10 @@ def test_malformed_answers_are_unreachable_and_close_the_connection(run, sent):
         assert (await ask(pool, "/fine")).body == b"ok"
         assert server.connections == 2
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
-def test_bytes_after_an_answer_are_never_the_next_answer(run):
+def test_bytes_after_an_answer_are_never_the_next_answer():
     async def reply(path, writer):
         writer.write(ok(path.encode()))
         if path == "/first":
@@ -204,10 +198,10 @@ def test_bytes_after_an_answer_are_never_the_next_answer(run):
         assert (await ask(pool, "/second")).body == b"/second"
         assert server.connections == 2
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
-def test_connection_close_is_honoured(run):
+def test_connection_close_is_honoured():
     async def reply(path, writer):
         writer.write(ok(head=b"Connection: close\r\n"))
 
@@ -216,10 +210,10 @@ def test_connection_close_is_honoured(run):
             assert (await ask(pool, "/x")).body == b"ok"
         assert server.connections == 3
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
-def test_an_idle_connection_that_the_server_closed_is_replaced(run):
+def test_an_idle_connection_that_the_server_closed_is_replaced():
     async def steps(pool, server):
         await ask(pool, "/a")
         server.writers[0].close()
@@ -227,10 +221,10 @@ def test_an_idle_connection_that_the_server_closed_is_replaced(run):
         assert (await ask(pool, "/b")).body == b"/b"
         assert server.connections == 2
 
-    scenario(run, echo, steps, connections_max=1)
+    scenario(echo, steps, connections_max=1)
 
 
-def test_silence_times_out_and_so_do_those_who_wait(run):
+def test_silence_times_out_and_so_do_those_who_wait():
     async def reply(path, writer):
         await asyncio.sleep(30)
 
@@ -243,10 +237,10 @@ def test_silence_times_out_and_so_do_those_who_wait(run):
         assert "within 0.2 s" in str(answers[0])
         assert time.monotonic() - started_s < 5
 
-    scenario(run, reply, steps, connections_max=1, timeout_s=0.2)
+    scenario(reply, steps, connections_max=1, timeout_s=0.2)
 
 
-def test_a_cancelled_request_does_not_leave_its_answer_to_another(run):
+def test_a_cancelled_request_does_not_leave_its_answer_to_another():
     async def reply(path, writer):
         await asyncio.sleep(0.1 if path == "/slow" else 0)
         writer.write(ok(path.encode()))
@@ -262,10 +256,10 @@ def test_a_cancelled_request_does_not_leave_its_answer_to_another(run):
         assert waiting.cancelled()
         assert (await ask(pool, "/next")).body == b"/next"
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
-def test_nobody_listens(run):
+def test_nobody_listens():
     async def main():
         pool = ConnectionPool("127.0.0.1", 1, tls=None, connections_max=2)
         answers = await asyncio.gather(
@@ -275,10 +269,10 @@ def test_nobody_listens(run):
         assert "cannot connect to 127.0.0.1:1" in str(answers[0])
         await pool.close()
 
-    run(main())
+    asyncio.run(main())
 
 
-def test_close_fails_what_is_under_way(run):
+def test_close_fails_what_is_under_way():
     async def reply(path, writer):
         await asyncio.sleep(30)
 
@@ -291,7 +285,7 @@ def test_close_fails_what_is_under_way(run):
         with pytest.raises(Unreachable, match="closed"):
             await ask(pool, "/late")
 
-    scenario(run, reply, steps, connections_max=1)
+    scenario(reply, steps, connections_max=1)
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +305,7 @@ def certificate(tmp_path_factory):
     return key, cert
 
 
-def test_tls_is_verified(run, certificate):
+def test_tls_is_verified(certificate):
     key, cert = certificate
 
     class TlsServer(RawServer):
@@ -323,14 +317,16 @@ def test_tls_is_verified(run, certificate):
     async def main():
         trusting = ssl.create_default_context(cafile=cert)
         async with TlsServer(echo) as server, asyncio.timeout(20):
-            pool = ConnectionPool("127.0.0.1", server.port, tls=trusting, connections_max=4)
+            pool = ConnectionPool("127.0.0.1", server.port, tls=lambda: trusting, connections_max=4)
             answers = await asyncio.gather(*[ask(pool, f"/{i}") for i in range(40)])
             assert [a.body for a in answers] == [f"/{i}".encode() for i in range(40)]
             await pool.close()
             for stranger, name in ((ssl.create_default_context(), None), (trusting, "other.host")):
-                pool = ConnectionPool("127.0.0.1", server.port, tls=stranger, server_hostname=name)
+                pool = ConnectionPool(
+                    "127.0.0.1", server.port, tls=lambda one=stranger: one, server_hostname=name
+                )
                 with pytest.raises(Unreachable, match="certificate"):
                     await ask(pool, "/x")
                 await pool.close()
 
-    run(main())
+    asyncio.run(main())

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.shell.kube import http1
 from quorate.shell.kube.http1 import (
     BODY_BYTES_MAX,
     HEAD_BYTES_MAX,
@@ -122,8 +123,10 @@ def test_arbitrary_bytes_raise_nothing_but_malformed(data):
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFF\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"0" * 2000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"F" * 20 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"0" * HEAD_BYTES_MAX,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + b"a" * HEAD_BYTES_MAX,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: " + b"x" * HEAD_BYTES_MAX,
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nbad trailer\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nA: " + b"x" * HEAD_BYTES_MAX,
     ],
@@ -131,6 +134,26 @@ def test_arbitrary_bytes_raise_nothing_but_malformed(data):
 def test_doubtful_responses_are_malformed(bad):
     with pytest.raises(MalformedResponse):
         ResponseParser().feed(bad)
+
+
+def test_a_body_of_many_chunks_is_bounded_and_the_lines_between_them_are_no_head(monkeypatch):
+    monkeypatch.setattr(http1, "BODY_BYTES_MAX", 20 * HEAD_BYTES_MAX)
+    parser = ResponseParser()
+    parser.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    for _ in range(20):
+        assert parser.feed(chunk) == []
+    with pytest.raises(MalformedResponse, match="body of more than"):
+        parser.feed(chunk)
+
+
+def test_many_small_chunks_are_no_head():
+    parser = ResponseParser()
+    parser.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for _ in range(HEAD_BYTES_MAX):
+        assert parser.feed(b"1\r\nx\r\n") == []
+    [response] = parser.feed(b"0\r\n\r\n")
+    assert response.body == b"x" * HEAD_BYTES_MAX
 
 
 @pytest.mark.parametrize(

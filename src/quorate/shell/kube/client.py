@@ -43,9 +43,6 @@ READ_BYTES_MAX: Final = 256 * 1024 * 1024
 """The most that one answer may have; ``watching`` asks for smaller pages beyond it."""
 _STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
 _NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
-_FD_IN_USE: Final = "is used by transport"
-"""What uvloop says, as a RuntimeError, of a new connection whose file descriptor was that of one
-that is not quite closed yet. It happens when many connections fail at once, and passes."""
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -92,14 +89,16 @@ class KubeClient:
         self._identity_lines = b""
         self._reads = self._session(_READ_CONNECTIONS_MAX, None)
         self._streams = self._session(0, _large_buffer_socket)
-        # aiohttp knows how to go through a proxy and the pool does not.
+        # The pool knows the usual way through a proxy; aiohttp knows the others too.
         self._writes = None
-        if credentials.proxy_url is None:
+        proxy = URL(credentials.proxy_url) if credentials.proxy_url else None
+        if proxy is None or (proxy.scheme == "http" and credentials.tls is not None):
             self._writes = ConnectionPool(
                 url.host,
                 url.port,
-                tls=credentials.tls,
+                tls=self._tls if credentials.tls is not None else None,
                 server_hostname=credentials.tls_server_name,
+                proxy=proxy,
                 connections_max=write_connections_max,
                 timeout_s=timeout_s,
             )
@@ -119,7 +118,8 @@ class KubeClient:
     ) -> bytes:
         """Create; ``body`` is bytes of JSON, or anything that msgspec can encode.
 
-        ``may_send`` as in ``ConnectionPool.request``; through a proxy it is not asked.
+        ``may_send`` as in ``ConnectionPool.request``; where a proxy is spoken to by TLS, or the
+        server is plain http behind one, it is asked at the call only.
         """
         return await self._write("POST", path, params, body, _CONTENT_TYPE, may_send)
 
@@ -173,14 +173,13 @@ class KubeClient:
                 url,
                 headers=headers,
                 timeout=timeout,
+                ssl=self._credentials.tls or True,
                 allow_redirects=False,
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             )
-        except (*_NETWORK_ERRORS, RuntimeError) as error:
-            if not _is_of_network(error):
-                raise
-            raise _unreachable(self._name, error) from error
+        except _NETWORK_ERRORS as error:
+            raise self._unreachable(error) from error
         try:
             if response.status != 200:
                 raise self._refusal(response.status, await _body(response), response.headers)
@@ -221,6 +220,8 @@ class KubeClient:
             body = _ENCODER.encode(body)
         target = self._path_prefix + (with_params(path, params) if params else path)
         if self._writes is None:
+            if may_send is not None and not may_send():
+                raise Unreachable("who asked for it may write no more", maybe_processed=False)
             return await self._request_by_aiohttp(method, target, body, content_type)
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour
@@ -228,13 +229,18 @@ class KubeClient:
             self._identity_headers = headers
         if not _is_safe_target(target):
             raise ValueError(f"path {target!r} is not quoted; build it with shell.kube.paths")
-        response = await self._writes.request(
+        request = (
             f"{method} {target} HTTP/1.1\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(body)}\r\n".encode("ascii")
             + self._identity_lines
-            + body,
-            may_send,
+            + body
         )
+        try:
+            response = await self._writes.request(request, may_send)
+        except Unreachable as error:
+            if isinstance(error.__cause__, ssl.SSLError):
+                self._credentials.look_soon()
+            raise
         if 200 <= response.status < 300:
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
@@ -251,18 +257,26 @@ class KubeClient:
                 URL(self._origin + target, encoded=True),
                 data=body or None,
                 headers=headers,
+                ssl=self._credentials.tls or True,
                 allow_redirects=False,
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             ) as response:
                 answer = await _body(response)
-        except (*_NETWORK_ERRORS, RuntimeError) as error:
-            if not _is_of_network(error):
-                raise
-            raise _unreachable(self._name, error) from error
+        except _NETWORK_ERRORS as error:
+            raise self._unreachable(error) from error
         if 200 <= response.status < 300:
             return answer
         raise self._refusal(response.status, answer, response.headers)
+
+    def _tls(self) -> ssl.SSLContext:
+        assert self._credentials.tls is not None, "https stays https"
+        return self._credentials.tls
+
+    def _unreachable(self, error: BaseException) -> Unreachable:
+        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+            self._credentials.look_soon()  # an authority or certificate may have been renewed
+        return _unreachable(self._name, error)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
         return self._error(status, body, headers.get("Retry-After"))
@@ -291,7 +305,6 @@ class KubeClient:
         """Return a session that adds nothing of its own: no cookies, no proxy from the env."""
         connector = aiohttp.TCPConnector(
             limit=connections_max,
-            ssl=self._credentials.tls or True,
             keepalive_timeout=60,  # see fast._IDLE_S_MAX
             socket_factory=socket_factory,
         )
@@ -330,10 +343,6 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 def _is_safe_target(target: str) -> bool:
     """Tell whether it is one word of printable ASCII: nothing in it can end the request line."""
     return target.isascii() and target.isprintable() and " " not in target
-
-
-def _is_of_network(error: Exception) -> bool:
-    return not isinstance(error, RuntimeError) or _FD_IN_USE in str(error)
 
 
 def _unreachable(name: str, error: BaseException) -> Unreachable:

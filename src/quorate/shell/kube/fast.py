@@ -2,24 +2,31 @@
 
 Used by ``client`` for writes, because a gang of a thousand pods is a thousand POSTs at once, and a
 general HTTP client costs three times the CPU for each. It knows one host, no redirects, no cookies,
-no proxy, no pipelining: one request at a time on each connection, so that an answer can never be
-taken for another's. Whatever goes wrong ends in ``Unreachable``, once, and closes the connection;
-nothing is retried here, because only the caller knows whether a second try is safe.
+no pipelining, no proxy but one that makes tunnels: one request at a time on each connection, so
+that an answer can never be taken for another's. Whatever goes wrong ends in ``Unreachable``, once,
+and closes the connection; nothing is retried here, because only the caller knows whether a second
+try is safe.
 
 Times are those of the event loop, because its timers run on them.
 """
 
 import asyncio
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
-from typing import cast
+
+from aiohappyeyeballs import start_connection
+from yarl import URL
 
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.http1 import MalformedResponse, Response, ResponseParser
+from quorate.shell.kube.proxies import open_tunnel
 
 _SWEEP_INTERVAL_S = 0.5
 _CONNECT_TIMEOUT_S = 10.0
+_NEXT_ADDRESS_S = 0.25
+"""How long an address of several may be silent before the next is tried beside it (RFC 8305)."""
 # kube-apiserver closes idle connections after 90 s. Closing them first avoids the race in which a
 # request is written to a connection that the server has just closed.
 _IDLE_S_MAX = 60.0
@@ -53,16 +60,17 @@ class _Exchange:
 class _Connection(asyncio.Protocol):
     """One connection; ``exchange`` is what is under way on it."""
 
-    def __init__(self, pool: "ConnectionPool") -> None:
+    def __init__(self, pool: "ConnectionPool", tls: ssl.SSLContext | None) -> None:
         self.pool = pool
+        self.tls = tls
         self.parser = ResponseParser()
         self.exchange: _Exchange | None = None
         self.idle_since_s = 0.0
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not checked: uvloop's TLS transport has all of asyncio.Transport but is none.
-        self.transport = cast(asyncio.Transport, transport)
+        assert isinstance(transport, asyncio.Transport), "of a stream"
+        self.transport = transport
         self.pool.opened(self)
 
     def send(self, exchange: _Exchange, now_s: float) -> None:
@@ -113,14 +121,20 @@ class ConnectionPool:
         host: str,
         port: int,
         *,
-        tls: ssl.SSLContext | None,
+        tls: Callable[[], ssl.SSLContext] | None,
         server_hostname: str | None = None,
+        proxy: URL | None = None,
         connections_max: int = 64,
         timeout_s: float = 30.0,
     ) -> None:
+        """``tls`` gives the context of the day, None means plain http; ``proxy`` is an http one.
+
+        A connection of an older context answers what it was asked, and is not used again.
+        """
         self.name = f"{host}:{port}"
         self._address = (host, port)
         self._tls = tls
+        self._proxy = proxy
         self._server_hostname = server_hostname
         self._connections_max = connections_max
         self._timeout_s = timeout_s
@@ -191,6 +205,9 @@ class ConnectionPool:
     def reuse(self, connection: _Connection) -> None:
         """Give a free connection the next request in the queue, or let it rest."""
         now_s = self._last_answer_s = asyncio.get_running_loop().time()
+        if connection.tls is not self._context():
+            connection.drop("")
+            return
         while self._waiting:
             exchange = self._waiting.popleft()
             if exchange.answer.done():
@@ -213,9 +230,15 @@ class ConnectionPool:
     def _take_idle(self) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if not connection.transport.is_closing():
+            if connection.transport.is_closing():
+                continue
+            if connection.tls is self._context():
                 return connection
+            connection.drop("")
         return None
+
+    def _context(self) -> ssl.SSLContext | None:
+        return self._tls() if self._tls is not None else None
 
     def _open_as_needed(self) -> None:
         if self._closed:
@@ -230,17 +253,17 @@ class ConnectionPool:
             task.add_done_callback(self._opening.discard)
 
     async def _open_one(self) -> None:
-        host, port = self._address
+        host, _ = self._address
         task = asyncio.current_task()
         assert task is not None
+        tls = self._context()
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(self),
-                    host,
-                    port,
-                    ssl=self._tls,
-                    server_hostname=(self._server_hostname or host) if self._tls else None,
+                    lambda: _Connection(self, tls),
+                    sock=await self._connected(),
+                    ssl=tls,
+                    server_hostname=(self._server_hostname or host) if tls else None,
                 )
         except Exception as error:  # of sockets, TLS or name resolution: all mean the same here
             # Those that are open, or about to be, will serve the queue; the last to fail ends it.
@@ -248,6 +271,23 @@ class ConnectionPool:
             if not self._live and not self._opening:
                 text = str(error) or type(error).__name__
                 self._fail_waiting(f"cannot connect to {self.name}: {text}", error)
+
+    async def _connected(self) -> socket.socket:
+        """Return a socket that is connected to any of the host's addresses. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        host, port = self._address
+        if self._proxy is not None:
+            host, port = self._proxy.host or "", self._proxy.port or 80
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # Not asyncio's own: cancelled amid a race, it forgets sockets that were just connected.
+        connected = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_S)
+        if self._proxy is not None:
+            try:
+                await open_tunnel(connected, self._proxy, *self._address)
+            except BaseException:
+                connected.close()
+                raise
+        return connected
 
     def _sweep(self) -> None:
         """Time out what has waited too long: one timer for all, not one for each request."""
