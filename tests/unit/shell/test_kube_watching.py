@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.shell.clock import SystemClock
+from quorate.shell.kube import client as client_module
+from quorate.shell.kube import pages
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.watching import (
     Absent,
@@ -18,10 +20,12 @@ from quorate.shell.kube.watching import (
     Deleted,
     Garbled,
     LineSplitter,
+    ListBegins,
     Listed,
     Modified,
     Pace,
     Reflector,
+    SomeListed,
 )
 from tests.unit.shell.scripted_server import (
     ScriptedServer,
@@ -35,14 +39,13 @@ from tests.unit.shell.scripted_server import (
     stream,
 )
 
+WIDE = Pace(page_size=16, backoff_s_min=0.01, backoff_s_max=0.05)
 QUICK = Pace(page_size=2, backoff_s_min=0.01, backoff_s_max=0.05, absent_poll_s=0.05)
 
 
 def words(happening):
     """An event of the reflector as a short word."""
     match happening:
-        case Listed(items=items):
-            return "listed " + ",".join(json.loads(item)["metadata"]["name"] for item in items)
         case Absent():
             return "absent"
         case Garbled():
@@ -59,7 +62,19 @@ class Trace:
 
     @property
     def words(self):
-        return [words(happening) for happening in self.seen]
+        """What happened, a word for each; a list that did not end is none."""
+        said, listed = [], []
+        for happening in self.seen:
+            match happening:
+                case ListBegins():
+                    listed = []
+                case SomeListed(items=items):
+                    listed += [json.loads(item)["metadata"]["name"] for item in items]
+                case Listed():
+                    said.append("listed " + ",".join(listed))
+                case _:
+                    said.append(words(happening))
+        return said
 
     @property
     def watched_from(self):
@@ -103,7 +118,7 @@ async def test_pages_make_one_list_and_the_watch_starts_from_it():
         params={"labelSelector": "x=y,z"},
     ) as (trace, reflector):
         assert trace.words == ["listed a,b,c", "added d", "modified a", "deleted b"]
-        assert trace.seen[0].resource_version == "10"
+        assert Listed("10") in trace.seen
         assert trace.watched_from == ["10", "13"]
         assert (reflector.relists, reflector.reconnects, reflector.events) == (0, 1, 3)
         assert reflector.is_synced
@@ -162,14 +177,44 @@ async def test_410_lists_anew(expired):
     assert trace.watched_from[-1] == "30"
 
 
-async def test_410_between_pages_starts_the_list_again_in_one_piece():
+async def test_410_between_pages_starts_the_list_again_page_by_page():
     async with reflecting(
-        listing(["a", "b"], 10, token="more"), refusal(410, "Expired"), listing(["b", "c"], 20)
+        listing(["a", "b"], 10, token="more"),
+        refusal(410, "Expired"),
+        listing(["b", "c"], 20, token="other"),
+        listing(["d"], 20),
     ) as (trace, reflector):
-        assert trace.words == ["listed b,c"]
+        assert trace.words == ["listed b,c,d"]
         assert reflector.relists == 1
-        assert "limit" not in trace.server.requests[2].query
-        assert "continue" not in trace.server.requests[2].query
+        asked = [(r.query.get("limit"), r.query.get("continue")) for r in trace.server.requests]
+        assert asked[:4] == [("2", None), ("2", "more"), ("2", None), ("2", "other")]
+
+
+async def test_tokens_that_expire_again_and_again_do_not_make_pages_smaller():
+    expired = [listing(["a", "b"], 10, token="more"), refusal(410, "Expired")]
+    whole = [listing(["a", "b"], 20, token="more"), listing(["c"], 20)]
+    async with reflecting(*expired * 4, *whole) as (trace, reflector):
+        assert trace.words == ["listed a,b,c"]
+        assert {r.query.get("limit") for r in trace.server.requests[:10]} == {"2"}
+        assert reflector.relists == 4
+
+
+async def test_pages_become_larger_again_when_their_objects_are_small(monkeypatch):
+    monkeypatch.setattr(client_module, "READ_BYTES_MAX", 2000)
+    monkeypatch.setattr(pages, "_PAGE_BYTES", 500)
+    large, expired = [f"{i:0300}" for i in range(8)], refusal(410, "Expired")
+    lists = [listing(large, 1), listing(["x" * 400], 1), expired, listing([], 2), expired]
+    async with reflecting(*lists, listing([], 3), pace=WIDE) as (trace, _):
+        sizes = [r.query["limit"] for r in trace.server.requests if "limit" in r.query]
+        assert sizes[:3] == ["16", "2", "2"]  # the answer was still near to what is too much
+        assert int(sizes[3]) > 2
+
+
+async def test_a_page_is_handed_on_in_slices_between_which_the_loop_goes_on(monkeypatch):
+    monkeypatch.setattr(pages, "SLICE_OBJECTS", 3)
+    async with reflecting(listing([f"p{i}" for i in range(8)], 10), pace=WIDE) as (trace, _):
+        slices = [len(one.items) for one in trace.seen if isinstance(one, SomeListed)]
+        assert slices == [3, 3, 2]
 
 
 async def test_a_server_that_refuses_its_own_version_is_not_asked_in_a_tight_loop():
@@ -261,7 +306,7 @@ async def test_lines_of_many_megabytes():
         listing([], 10), stream(event("ADDED", "a", 11, data=big) + event("ADDED", "b", 12))
     ) as (trace, _reflector):
         assert trace.words == ["listed ", "added a", "added b"]
-        assert json.loads(trace.seen[1].raw)["data"] == big
+        assert json.loads(trace.seen[2].raw)["data"] == big
 
 
 async def test_ten_thousand_events_through_random_cuts_arrive_once_and_in_order():

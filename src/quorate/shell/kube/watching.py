@@ -22,18 +22,27 @@ from quorate.shell.kube.errors import (
     Unreachable,
     error_from_event,
 )
+from quorate.shell.kube.pages import UNREADABLE, Pages
 from quorate.shell.kube.reach import Reach
 
 LINE_BYTES_MAX: Final = 32 * 1024 * 1024
 """The longest event: ten times what kube-apiserver takes as the body of a request."""
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SHORT_WATCH_S: Final = 1.0
 
 
-class Listed(msgspec.Struct, frozen=True, gc=False):
-    """All objects there are; those known before and not among these have vanished meanwhile."""
+class ListBegins(msgspec.Struct, frozen=True, gc=False):
+    """A list of all objects begins; one that had begun before and did not end is void."""
+
+
+class SomeListed(msgspec.Struct, frozen=True, gc=False):
+    """Some objects of the list that has begun."""
 
     items: list[bytes]
+
+
+class Listed(msgspec.Struct, frozen=True, gc=False):
+    """The list is whole; what was known before and is not in it has vanished meanwhile."""
+
     resource_version: str
 
 
@@ -66,7 +75,7 @@ class Garbled(msgspec.Struct, frozen=True, gc=False):
     error: str
 
 
-WatchEvent = Listed | Added | Modified | Deleted | Absent | Garbled
+WatchEvent = ListBegins | SomeListed | Listed | Added | Modified | Deleted | Absent | Garbled
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -82,19 +91,8 @@ class _Versioned(msgspec.Struct, gc=False):
     metadata: _Meta
 
 
-class _ListMeta(msgspec.Struct, gc=False, rename={"token": "continue"}):
-    resourceVersion: str = ""  # noqa: N815
-    token: str = ""
-
-
-class _ListPage(msgspec.Struct):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None  # Go writes null for an empty list
-
-
 _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
 _VERSIONED: Final = msgspec.json.Decoder(_Versioned)
-_LIST_PAGE: Final = msgspec.json.Decoder(_ListPage)
 _EVENT_BY_TYPE: Final[dict[str, Callable[[bytes], WatchEvent]]] = {
     "ADDED": Added,
     "MODIFIED": Modified,
@@ -156,12 +154,13 @@ class LineSplitter:
 class Reflector:
     """Keeps a consumer's picture of one resource true.
 
-    The promise: ``on_event`` gets ``Listed`` (or ``Absent``) first; then each event after the
-    list's resource version, in the server's order, with none lost and none twice, however often
-    the connection is cut: a watch resumes after the last event that was handed on, and a line that
-    was cut is not handed on. When the server no longer has that version (410), a new ``Listed``
-    tells the whole truth again; what vanished in between is what it does not contain. The one
-    exception is announced: ``Garbled`` is an event that could not be read.
+    The promise: ``on_event`` gets a list first (``ListBegins``, ``SomeListed`` as often as it
+    takes, and ``Listed``), or ``Absent``; then each event after the list's resource version, in
+    the server's order, with none lost and none twice, however often the connection is cut: a watch
+    resumes after the last event that was handed on, and a line that was cut is not handed on. When
+    the server no longer has that version (410), a new list tells the whole truth again; what
+    vanished in between is what it does not contain. The one exception is announced: ``Garbled`` is
+    an event that could not be read.
 
     ``on_event`` must be quick (append to a queue): the API server drops watchers that read slowly.
     What it raises ends ``run``. The counters are plain attributes, for metrics.
@@ -192,7 +191,7 @@ class Reflector:
         self._params = dict(params or {})
         self._pace = pace
         self._reach = reach or Reach(clock, chance)
-        self._page_size = pace.page_size
+        self._pages = Pages(client, path, self._params, pace.page_size)
         self._resource_version = ""  # "": the next thing to do is to list
         self._is_resuming = False
         self._failures_in_a_row = 0
@@ -201,12 +200,16 @@ class Reflector:
         self.reconnects = 0  # how often a watch went on where an earlier one had ended
         self.events = 0
         self.bookmarks = 0
-        self.listed = 0  # objects of the latest list, also while it is under way
         self.garbled = 0
         self.failures = 0  # how often it had to wait before it could go on
         self.is_synced = False  # a list was delivered, and no later one is due
         self.is_absent = False
         self.last_error: ApiError | None = None  # None again as soon as the server answers
+
+    @property
+    def listed(self) -> int:
+        """How many objects the latest list has, also while it is under way."""
+        return self._pages.listed
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -228,40 +231,20 @@ class Reflector:
 
     async def _list(self) -> None:
         """Deliver one consistent list, however many pages it takes."""
-        items: list[bytes] = []
-        self.listed = 0
-        params: dict[str, str | int] = {**self._params, "limit": self._page_size}
         while True:
+            self._on_event(ListBegins())
+            size = self._pages.size
             try:
-                body = await self._client.get(self._path, params)
-            except Gone:
-                if "limit" not in params:
-                    raise
-                # The pages' snapshot is gone before the last page: ask for all at once, which
-                # cannot expire, rather than race the server's compaction again.
-                items, params = [], dict(self._params)
-                self.relists += 1
-                continue
+                version = await self._pages.read(lambda items: self._on_event(SomeListed(items)))
             except TooLarge:
-                # Its objects are large: few at a time, from now on and from the beginning, as the
-                # pages of one list have to be asked for alike.
-                if self._page_size == 1:
+                if self._pages.size == size:
                     raise
-                self._page_size = max(1, self._page_size // 8)
-                items, params = [], {**self._params, "limit": self._page_size}
-                continue
-            page = _decode_page(body)
-            items += [bytes(item) for item in page.items or ()]
-            self.listed = len(items)
-            if not page.metadata.token:
+            else:
                 break
-            params["continue"] = page.metadata.token
-        if not page.metadata.resourceVersion:
-            raise ServerError(200, "Invalid", f"the list of {self._path} has no resourceVersion")
-        self._resource_version = page.metadata.resourceVersion
+        self._resource_version = version
         self.is_synced, self.is_absent, self._is_resuming = True, False, False
         self._succeeded()
-        self._on_event(Listed(items, self._resource_version))
+        self._on_event(Listed(version))
 
     async def _watch(self) -> None:
         """Follow the resource until the stream ends, in whatever way."""
@@ -305,7 +288,7 @@ class Reflector:
             for line in lines:
                 try:
                     envelope = _ENVELOPE.decode(line)
-                except _UNREADABLE as error:
+                except UNREADABLE as error:
                     self._take_garbled(line, str(error))
                     continue
                 make = _EVENT_BY_TYPE.get(envelope.type)
@@ -332,7 +315,7 @@ class Reflector:
     def _remember_version(self, newest: bytes | msgspec.Raw) -> None:
         try:
             version = _VERSIONED.decode(newest).metadata.resourceVersion
-        except _UNREADABLE:
+        except UNREADABLE:
             version = ""
         if version:
             self._resource_version = version
@@ -378,10 +361,3 @@ class Reflector:
             await self._reach.wait(delay_s - asked_s)
         else:
             await asyncio.sleep(delay_s - asked_s)
-
-
-def _decode_page(body: bytes) -> _ListPage:
-    try:
-        return _LIST_PAGE.decode(body)
-    except _UNREADABLE as error:
-        raise ServerError(200, "Invalid", f"not a list: {error}") from error

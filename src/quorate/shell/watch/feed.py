@@ -31,8 +31,10 @@ from quorate.shell.kube.watching import (
     Absent,
     Deleted,
     Garbled,
+    ListBegins,
     Listed,
     Reflector,
+    SomeListed,
     WatchEvent,
 )
 from quorate.shell.watch.objects import PODS, WatchedKind, identity, watched_kinds
@@ -67,6 +69,7 @@ class Feed:
         """The dialects whose objects the API server serves."""
         self._known: dict[str, dict[str, _Who]] = {}
         self._unreadable: dict[str, set[str]] = {}
+        self._met: dict[str, _Met] = {}
         self.reflectors: dict[str, Reflector] = {}
         reach = Reach(clock, chance)
         for path, kind in watched_kinds(owned).items():
@@ -112,8 +115,13 @@ class Feed:
     def _handler(self, kind: WatchedKind) -> Callable[[WatchEvent], None]:
         def on_event(event: WatchEvent) -> None:
             match event:
+                case ListBegins():
+                    self._met[kind.path] = _Met(set(), set())
+                case SomeListed():
+                    for raw in event.items:
+                        self._changed(kind, raw)
                 case Listed():
-                    self._listed(kind, event.items)
+                    self._listed(kind)
                 case Absent():
                     self._absent(kind)
                 case Deleted():
@@ -125,20 +133,20 @@ class Feed:
 
         return on_event
 
-    def _listed(self, kind: WatchedKind, items: list[bytes]) -> None:
-        """Apply a whole list: what was known and is not in it has gone meanwhile."""
+    def _listed(self, kind: WatchedKind) -> None:
+        """Apply the end of a list: what was known and is not in it has gone meanwhile."""
         if kind.dialect and kind.dialect not in self.served:
             self.served.add(kind.dialect)
             self._on_change(DialectServed(kind.dialect, served=True))
-        before, unreadable = self._known[kind.path], self._unreadable[kind.path]
-        self._known[kind.path], self._unreadable[kind.path] = {}, set()
-        for raw in items:
-            self._changed(kind, raw)
-        for name in unreadable - self._unreadable[kind.path]:
+        met = self._met.pop(kind.path)
+        unreadable = self._unreadable[kind.path]
+        for name in unreadable - met.unreadable:
             self.quarantined.pop((kind.resource.kind, name), None)
-        now = self._known[kind.path]
-        for uid, who in before.items():
-            if uid not in now:
+        unreadable &= met.unreadable
+        known = self._known[kind.path]
+        for who in [who for uid, who in known.items() if uid not in met.known]:
+            del known[who.id]
+            if kind.resource is PODS or who.full_name not in met.unreadable:
                 self._gone(kind, who.as_object())
 
     def _absent(self, kind: WatchedKind) -> None:
@@ -161,6 +169,8 @@ class Feed:
             return
         who = _who(change)
         self._known[kind.path][who.id] = who
+        if kind.path in self._met:
+            self._met[kind.path].known.add(who.id)
         if self.quarantined:
             self._readable(kind, who.full_name)
         if isinstance(change, GangChanged):
@@ -198,9 +208,18 @@ class Feed:
             )
         self.quarantined[kind.resource.kind, name] = error.message
         self._unreadable[kind.path].add(name)
+        if kind.path in self._met:
+            self._met[kind.path].unreadable.add(name)
         change = kind.unreadable(error)
         if change is not None:
             self._on_change(change)
+
+
+class _Met(NamedTuple):
+    """Whom a list that is under way has named: ids, and names of those that cannot be read."""
+
+    known: set[str]
+    unreadable: set[str]
 
 
 class _Who(NamedTuple):
