@@ -15,6 +15,11 @@ def pod(name):
 
 def hearing(path=PATH):
     """Return what is told, and what tells it: the handler of a path's events."""
+    _, told, tell = feeding(path)
+    return told, tell
+
+
+def feeding(path):
     told = []
     feed = Feed(
         None,  # type: ignore[arg-type]  nothing is asked for
@@ -30,7 +35,7 @@ def hearing(path=PATH):
         for event in events:
             handle(event)
 
-    return told, tell
+    return feed, told, tell
 
 
 def test_what_a_new_list_does_not_have_is_gone():
@@ -60,3 +65,12 @@ def test_an_object_that_a_new_list_has_in_an_unreadable_version_keeps_its_defect
     [gone] = told
     assert gone.name == "c"
     assert "volumeName" in gone.defect
+
+
+def test_an_event_of_nobody_knows_which_object_makes_a_new_list_due_and_a_list_does_not():
+    feed, _, tell = feeding(PATH)
+    reflector = feed.reflectors[PATH]
+    tell(*whole_list(b'{"metadata":7}'))
+    assert reflector._relist_due_s is None
+    tell(Added(b'{"metadata":7}'))
+    assert reflector._relist_due_s is not None

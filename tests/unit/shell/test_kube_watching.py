@@ -14,12 +14,12 @@ from quorate.shell.clock import SystemClock
 from quorate.shell.kube import client as client_module
 from quorate.shell.kube import pages
 from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.lines import LineSplitter
 from quorate.shell.kube.watching import (
     Absent,
     Added,
     Deleted,
     Garbled,
-    LineSplitter,
     ListBegins,
     Listed,
     Modified,
@@ -28,6 +28,7 @@ from quorate.shell.kube.watching import (
     SomeListed,
 )
 from tests.unit.shell.scripted_server import (
+    ManualClock,
     ScriptedServer,
     answer,
     credentials_for,
@@ -265,21 +266,60 @@ async def test_a_resource_that_is_missing_appears_goes_and_comes_back():
         assert not reflector.is_absent
 
 
-async def test_lines_that_say_nothing_are_handed_on_and_survived():
+async def test_lines_that_say_nothing_are_handed_on_and_the_kind_is_listed_anew():
     async with reflecting(
         listing([], 10),
         stream(
-            event("ADDED", "a", 11),
-            b"rubbish\n\n",
-            b'{"type":"ADDED"}\n',
-            b'{"type":"\xff","object":{}}\n',
-            event("SURPRISE", "x", 12),
-            event("ADDED", "b", 13),
+            event("ADDED", "a", 11)
+            + b"rubbish\n\n"
+            + b'{"type":"ADDED"}\n'
+            + b'{"type":"\xff","object":{}}\n'
+            + event("SURPRISE", "x", 12)
+            + event("ADDED", "b", 13),
+            then="silent",
         ),
+        listing(["a", "b", "c"], 20),
     ) as (trace, reflector):
-        assert trace.words == ["listed ", "added a", *["garbled"] * 4, "added b"]
-        assert reflector.garbled == 4
-    assert trace.watched_from == ["10", "13"]
+        assert trace.words == ["listed ", "added a", *["garbled"] * 4, "added b", "listed a,b,c"]
+        assert (reflector.garbled, reflector.relists, reflector.failures) == (4, 1, 0)
+    assert trace.watched_from == ["10", "20"]
+
+
+async def test_a_kind_that_is_garbled_again_is_followed_for_a_while_before_it_is_listed_anew():
+    patient = Pace(page_size=2, backoff_s_min=0.01, garbled_relist_s=(3600.0, 3600.0))
+    async with reflecting(
+        listing([], 10),
+        stream(b"rubbish\n", then="silent"),
+        listing([], 20),
+        stream(b"rubbish\n", event("ADDED", "a", 21), then="cut"),
+        stream(event("ADDED", "b", 22)),
+        pace=patient,
+    ) as (trace, reflector):
+        assert trace.words == ["listed ", "garbled", "listed ", "garbled", "added a", "added b"]
+        assert (reflector.garbled, reflector.relists) == (2, 1)
+    assert trace.watched_from == ["10", "20", "21", "22"]
+
+
+def test_lists_due_to_garbled_events_come_ever_later_and_are_prompt_again_after_a_calm():
+    clock = ManualClock()
+    reflector = Reflector(
+        None,  # type: ignore[arg-type]  nothing is asked for
+        "/api/v1/pods",
+        on_event=lambda event: None,
+        clock=clock,
+        chance=lambda: 0.5,
+        pace=Pace(garbled_relist_s=(5.0, 60.0)),
+    )
+
+    def delay_s():
+        reflector.doubt()
+        due_s, reflector._relist_due_s = reflector._relist_due_s, None
+        waited_s, clock.time_s = due_s - clock.time_s, due_s + 1.0
+        return waited_s
+
+    assert [delay_s() for _ in range(7)] == [0.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0]
+    clock.time_s += 121.0
+    assert delay_s() == 0.0
 
 
 async def test_watches_that_end_as_they_begin_are_not_repeated_in_a_tight_loop():

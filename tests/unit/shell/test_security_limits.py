@@ -15,12 +15,12 @@ from quorate.dialects import DIALECTS, Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube import client as client_module
-from quorate.shell.kube import watching
+from quorate.shell.kube import lines
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import TooLarge, error_from_response
+from quorate.shell.kube.lines import LineSplitter
 from quorate.shell.kube.watching import (
     Garbled,
-    LineSplitter,
     ListBegins,
     Listed,
     Pace,
@@ -141,7 +141,7 @@ def test_an_object_nested_without_end_is_quarantined(levels):
 
 
 def test_a_line_without_end_is_dropped_and_counted_and_the_next_one_is_read(monkeypatch):
-    monkeypatch.setattr(watching, "LINE_BYTES_MAX", 1000)
+    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 1000)
     splitter = LineSplitter()
     assert splitter.split(b"a\nb") == [b"a"]
     for _ in range(10_000):
@@ -174,37 +174,31 @@ async def reflecting(*steps):
         await asyncio.gather(running, done, return_exceptions=True)
 
 
-async def test_an_enormous_event_is_counted_and_the_watch_goes_on(monkeypatch):
-    monkeypatch.setattr(watching, "LINE_BYTES_MAX", 2**20)
+async def test_an_enormous_event_is_counted_and_a_new_list_tells_what_it_was(monkeypatch):
+    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 2**20)
     large = event("ADDED", "large", 11, spec={"x": "x" * 2**22})
     async with reflecting(
-        listing([], 10), stream(event("ADDED", "a", 11), large, event("ADDED", "b", 12))
+        listing([], 10),
+        stream(event("ADDED", "a", 11), large, then="silent"),
+        listing(["a", "large"], 12),
     ) as (seen, reflector, _):
-        assert [type(one).__name__ for one in seen if not isinstance(one, ListBegins)] == [
-            "Listed",
-            "Added",
-            "Garbled",
-            "Added",
-        ]
+        told = [type(one).__name__ for one in seen if not isinstance(one, ListBegins)]
+        assert told == ["Listed", "Added", "Garbled", "SomeListed", "Listed"]
         [garbled] = [one for one in seen if isinstance(one, Garbled)]
         assert "more than" in garbled.error
-        assert reflector.garbled == 1
-        assert reflector.relists == reflector.failures == 0
+        assert (reflector.garbled, reflector.relists, reflector.failures) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("levels", [2000, 100_000])
-async def test_an_event_nested_without_end_is_counted_and_the_watch_goes_on(levels):
+async def test_an_event_nested_without_end_is_counted_and_a_new_list_tells_what_it_was(levels):
     deep = b'{"type":"ADDED","object":{"metadata":{"name":"x"},"spec":%s}}\n' % nested(levels)
-    async with reflecting(listing([], 10), stream(deep, event("ADDED", "b", 12))) as (
-        seen,
-        reflector,
-        _,
-    ):
-        assert [type(one).__name__ for one in seen if not isinstance(one, ListBegins)] == [
-            "Listed",
-            "Garbled",
-            "Added",
-        ]
+    async with reflecting(
+        listing([], 10),
+        stream(deep + event("ADDED", "b", 12), then="silent"),
+        listing(["b"], 12),
+    ) as (seen, reflector, _):
+        told = [type(one).__name__ for one in seen if not isinstance(one, ListBegins)]
+        assert told == ["Listed", "Garbled", "Added", "SomeListed", "Listed"]
         assert reflector.garbled == 1
 
 

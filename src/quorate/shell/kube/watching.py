@@ -22,11 +22,10 @@ from quorate.shell.kube.errors import (
     Unreachable,
     error_from_event,
 )
+from quorate.shell.kube.lines import LINE_BYTES_MAX, LineSplitter
 from quorate.shell.kube.pages import UNREADABLE, Pages
 from quorate.shell.kube.reach import Reach
 
-LINE_BYTES_MAX: Final = 32 * 1024 * 1024
-"""The longest event: ten times what kube-apiserver takes as the body of a request."""
 _SHORT_WATCH_S: Final = 1.0
 
 
@@ -108,47 +107,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     backoff_s_max: float = 10.0
     absent_poll_s: float = 5.0  # how often to look whether a missing CRD is there now
     watch_s: tuple[float, float] = (240.0, 480.0)  # how long one watch lasts, between these
+    garbled_relist_s: tuple[float, float] = (5.0, 300.0)
+    """How long a new list waits that is due to garbled events: the second in a row, and at most."""
     silence_s_max: float = 120.0  # bookmarks come once a minute: beyond that the line is dead
-
-
-class LineSplitter:
-    """Lines from chunks of bytes that were cut anywhere; the time is linear in the bytes."""
-
-    __slots__ = ("_parts", "_parts_bytes", "_skips", "skipped")
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []  # of a line that is not whole yet
-        self._parts_bytes = 0
-        self._skips = False  # to the end of this line: too much of it was there already
-        self.skipped = 0
-        """Lines of more than ``LINE_BYTES_MAX``, none of which was returned."""
-
-    def split(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that ``chunk`` completes, without their ends and without empty ones."""
-        whole, newline, rest = chunk.rpartition(b"\n")
-        if not newline:
-            self._keep(chunk)
-            return []
-        if self._skips:
-            self._skips = False
-            self._parts = []
-            _, _, whole = whole.partition(b"\n")
-        self._parts.append(whole)
-        lines = b"".join(self._parts).split(b"\n")
-        self._parts, self._parts_bytes = [], 0
-        self._keep(rest)
-        return [line for line in lines if line]
-
-    def _keep(self, part: bytes) -> None:
-        """Keep the beginning of a line, unless it is too long already."""
-        if self._skips:
-            return
-        self._parts.append(part)
-        self._parts_bytes += len(part)
-        if self._parts_bytes > LINE_BYTES_MAX:
-            self._parts, self._parts_bytes = [], 0
-            self._skips = True
-            self.skipped += 1
 
 
 class Reflector:
@@ -160,7 +121,7 @@ class Reflector:
     resumes after the last event that was handed on, and a line that was cut is not handed on. When
     the server no longer has that version (410), a new list tells the whole truth again; what
     vanished in between is what it does not contain. The one exception is announced: ``Garbled`` is
-    an event that could not be read.
+    an event that could not be read; what follows it is handed on, and a new list is due.
 
     ``on_event`` must be quick (append to a queue): the API server drops watchers that read slowly.
     What it raises ends ``run``. The counters are plain attributes, for metrics.
@@ -196,6 +157,9 @@ class Reflector:
         self._is_resuming = False
         self._failures_in_a_row = 0
         self._expiries_in_a_row = 0
+        self._doubts = 0  # lists anew in a row that were due to garbled events
+        self._doubted_at_s = 0.0
+        self._relist_due_s: float | None = None
         self.relists = 0  # how often all had to be read once more
         self.reconnects = 0  # how often a watch went on where an earlier one had ended
         self.events = 0
@@ -232,6 +196,7 @@ class Reflector:
     async def _list(self) -> None:
         """Deliver one consistent list, however many pages it takes."""
         while True:
+            self._relist_due_s = None
             self._on_event(ListBegins())
             size = self._pages.size
             try:
@@ -260,7 +225,23 @@ class Reflector:
         self._is_resuming = True
         started_s = self._clock.monotonic_s()
         seen_before = self.events + self.bookmarks
-        cut: Unreachable | None = None
+        try:
+            async with asyncio.timeout(self._doubt_lasts_s()) as until:
+                cut = await self._follow(params, until)
+        except TimeoutError:
+            self._list_anew()
+            return
+        lasted_s = self._clock.monotonic_s() - started_s
+        if self.events + self.bookmarks == seen_before and lasted_s < _SHORT_WATCH_S:
+            # Resumed at once, except from a server that accepts watches only to end them.
+            raise cut or Unreachable(f"the watch of {self._path} ended as soon as it began")
+        self._succeeded()
+
+    async def _follow(self, params: Params, until: asyncio.Timeout) -> Unreachable | None:
+        """Hand on one watch's events; return what cut it, if it was cut.
+
+        ``until`` is moved to the time when a new list is due, once that is so.
+        """
         async with self._client.stream(
             self._path, params, silence_s_max=self._pace.silence_s_max
         ) as stream:
@@ -273,13 +254,34 @@ class Reflector:
                     self._take(splitter.split(chunk))
                     if splitter.skipped > skipped:
                         self._take_garbled(b"", f"more than {LINE_BYTES_MAX // 2**20} MiB")
+                    rest_s = self._doubt_lasts_s()
+                    if rest_s is not None and not until.expired():
+                        until.reschedule(asyncio.get_running_loop().time() + rest_s)
             except Unreachable as error:
-                cut = error  # the stream was cut; what was whole has been delivered
-        lasted_s = self._clock.monotonic_s() - started_s
-        if self.events + self.bookmarks == seen_before and lasted_s < _SHORT_WATCH_S:
-            # Resumed at once, except from a server that accepts watches only to end them.
-            raise cut or Unreachable(f"the watch of {self._path} ended as soon as it began")
-        self._succeeded()
+                return error  # the stream was cut; what was whole has been delivered
+        return None
+
+    def doubt(self) -> None:
+        """Note that an event could not be understood: list anew, at once if that is rare.
+
+        Until then what is known is handed on as before: a kind that is garbled each time must not
+        hammer the API server, and most of what it says is true.
+        """
+        if self._relist_due_s is not None:
+            return
+        now_s = self._clock.monotonic_s()
+        first_s, longest_s = self._pace.garbled_relist_s
+        if now_s - self._doubted_at_s > 2 * longest_s:
+            self._doubts = 0
+        delay_s = min(longest_s, first_s * 2.0 ** (self._doubts - 1)) if self._doubts else 0.0
+        self._doubts = min(self._doubts + 1, 20)
+        self._relist_due_s = self._doubted_at_s = now_s + delay_s
+
+    def _doubt_lasts_s(self) -> float | None:
+        """Return how long it is until a new list is due, or None."""
+        if self._relist_due_s is None:
+            return None
+        return max(0.0, self._relist_due_s - self._clock.monotonic_s())
 
     def _take(self, lines: list[bytes]) -> None:
         """Hand on the events of some whole lines, and remember how far we are."""
@@ -310,6 +312,7 @@ class Reflector:
 
     def _take_garbled(self, line: bytes, error: str) -> None:
         self.garbled += 1
+        self.doubt()
         self._on_event(Garbled(line, error))
 
     def _remember_version(self, newest: bytes | msgspec.Raw) -> None:
@@ -324,15 +327,18 @@ class Reflector:
 
     async def _start_again(self, error: ApiError) -> None:
         """List anew: at once, but not in a tight loop if the server refuses its own versions."""
-        self.relists += 1
-        self._resource_version = ""
-        self.is_synced = False
+        self._list_anew()
         self._expiries_in_a_row += 1
         if self._expiries_in_a_row > 1:
             self._failures_in_a_row = self._expiries_in_a_row - 2
             await self._back_off(error)
         else:
             self.last_error = error
+
+    def _list_anew(self) -> None:
+        self.relists += 1
+        self._resource_version = ""
+        self.is_synced = False
 
     async def _absent(self, error: NotFound) -> None:
         self.last_error = error

@@ -213,6 +213,8 @@ class Feed:
         change = kind.unreadable(error)
         if change is not None:
             self._on_change(change)
+        elif kind.path not in self._met:
+            self.reflectors[kind.path].doubt()  # an event of nobody knows which object
 
 
 class _Met(NamedTuple):
