@@ -10,7 +10,12 @@ from aiohttp import web
 
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.credentials import Credentials
-from quorate.shell.kube.watching import ListBegins, Listed, SomeListed, WatchEvent
+from quorate.shell.kube.watch_events import (
+    ListBegins,
+    Listed,
+    SomeListed,
+    WatchEvent,
+)
 from tests.servers import take_who_waits
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

@@ -15,18 +15,19 @@ from quorate.shell.kube import client as client_module
 from quorate.shell.kube import pages
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.lines import LineSplitter
-from quorate.shell.kube.watching import (
+from quorate.shell.kube.watch_events import (
     Absent,
     Added,
     Deleted,
+    Failing,
     Garbled,
     ListBegins,
     Listed,
     Modified,
-    Pace,
-    Reflector,
+    Recovered,
     SomeListed,
 )
+from quorate.shell.kube.watching import Pace, Reflector
 from tests.unit.shell.scripted_server import (
     ManualClock,
     ScriptedServer,
@@ -73,6 +74,8 @@ class Trace:
                     listed += [json.loads(item)["metadata"]["name"] for item in items]
                 case Listed():
                     said.append("listed " + ",".join(listed))
+                case Failing() | Recovered():
+                    pass
                 case _:
                     said.append(words(happening))
         return said
@@ -371,3 +374,23 @@ def test_lines_do_not_depend_on_chunks(parts, cuts):
     for start, end in itertools.pairwise(edges):
         found += splitter.split(body[start:end])
     assert found == [line for line in body.split(b"\n") if line]
+
+
+async def test_each_failure_is_told_with_how_many_there_were_and_then_that_it_is_over():
+    async with reflecting(
+        refusal(403, "Forbidden"), refusal(500, "InternalError"), listing([], 10)
+    ) as (trace, _):
+        first, second = [one for one in trace.seen if isinstance(one, Failing)]
+        assert (first.tries, first.error.status, first.since_s) == (1, 403, 0.0)
+        assert (second.tries, second.error.status) == (2, 500)
+        assert second.since_s > 0.0
+        assert trace.seen[-2:] == [Recovered(), Listed("10")]
+
+
+async def test_a_resource_that_must_be_there_is_never_absent():
+    strict = Pace(page_size=2, backoff_s_min=0.01, absent_poll_s=None)
+    steps = [refusal(404, "NotFound"), listing(["a"], 10), refusal(404, "NotFound")]
+    async with reflecting(*steps, refusal(404, "NotFound"), pace=strict) as (trace, reflector):
+        assert trace.words == ["listed a"]
+        assert reflector.failures == 2
+        assert not reflector.is_synced

@@ -25,56 +25,21 @@ from quorate.shell.kube.errors import (
 from quorate.shell.kube.lines import LINE_BYTES_MAX, LineSplitter
 from quorate.shell.kube.pages import UNREADABLE, Pages
 from quorate.shell.kube.reach import Reach
+from quorate.shell.kube.watch_events import (
+    Absent,
+    Added,
+    Deleted,
+    Failing,
+    Garbled,
+    ListBegins,
+    Listed,
+    Modified,
+    Recovered,
+    SomeListed,
+    WatchEvent,
+)
 
 _SHORT_WATCH_S: Final = 1.0
-
-
-class ListBegins(msgspec.Struct, frozen=True, gc=False):
-    """A list of all objects begins; one that had begun before and did not end is void."""
-
-
-class SomeListed(msgspec.Struct, frozen=True, gc=False):
-    """Some objects of the list that has begun."""
-
-    items: list[bytes]
-
-
-class Listed(msgspec.Struct, frozen=True, gc=False):
-    """The list is whole; what was known before and is not in it has vanished meanwhile."""
-
-    resource_version: str
-
-
-class Added(msgspec.Struct, frozen=True, gc=False):
-    """An object appeared (or came to match the selectors)."""
-
-    raw: bytes
-
-
-class Modified(msgspec.Struct, frozen=True, gc=False):
-    """An object changed."""
-
-    raw: bytes
-
-
-class Deleted(msgspec.Struct, frozen=True, gc=False):
-    """An object is gone (or ceased to match the selectors); ``raw`` is its last state."""
-
-    raw: bytes
-
-
-class Absent(msgspec.Struct, frozen=True, gc=False):
-    """The resource itself does not exist (its CRD is not installed); nor do any objects."""
-
-
-class Garbled(msgspec.Struct, frozen=True, gc=False):
-    """A line of the stream that says nothing we know; whatever it reported is lost."""
-
-    raw: bytes
-    error: str
-
-
-WatchEvent = ListBegins | SomeListed | Listed | Added | Modified | Deleted | Absent | Garbled
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -105,7 +70,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     page_size: int = 500  # objects per page of a list
     backoff_s_min: float = 0.1  # after the first failure; doubles with each further one
     backoff_s_max: float = 10.0
-    absent_poll_s: float = 5.0  # how often to look whether a missing CRD is there now
+    absent_poll_s: float | None = 5.0
+    """How often to look whether a missing CRD is there now; None: that it is missing is a failure
+    like any other, and it is never ``Absent``."""
     watch_s: tuple[float, float] = (240.0, 480.0)  # how long one watch lasts, between these
     garbled_relist_s: tuple[float, float] = (5.0, 300.0)
     """How long a new list waits that is due to garbled events: the second in a row, and at most."""
@@ -152,6 +119,8 @@ class Reflector:
         self._params = dict(params or {})
         self._pace = pace
         self._reach = reach or Reach(clock, chance)
+        self._failing_since_s: float | None = None
+        self._tries_failed = 0
         self._pages = Pages(client, path, self._params, pace.page_size)
         self._resource_version = ""  # "": the next thing to do is to list
         self._is_resuming = False
@@ -188,8 +157,10 @@ class Reflector:
             except NotFound as error:
                 if self._resource_version:  # the list tells whether the resource is gone
                     await self._start_again(error)
+                elif self._pace.absent_poll_s is None:
+                    await self._back_off(error)
                 else:
-                    await self._absent(error)
+                    await self._absent(error, self._pace.absent_poll_s)
             except ApiError as error:
                 await self._back_off(error)
 
@@ -340,23 +311,38 @@ class Reflector:
         self._resource_version = ""
         self.is_synced = False
 
-    async def _absent(self, error: NotFound) -> None:
+    async def _absent(self, error: NotFound, poll_s: float) -> None:
         self.last_error = error
         self._failures_in_a_row = 0
+        self._fail_no_more()
         if not self.is_absent:
             self.is_absent, self.is_synced = True, True
             self._on_event(Absent())
-        await asyncio.sleep(self._pace.absent_poll_s)
+        await asyncio.sleep(poll_s)
 
     def _succeeded(self) -> None:
         self._reach.answered()
         self._failures_in_a_row = 0
         self.last_error = None
+        self._fail_no_more()
+
+    def _fail_no_more(self) -> None:
+        if self._failing_since_s is not None:
+            self._failing_since_s, self._tries_failed = None, 0
+            self._on_event(Recovered())
+
+    def _fail(self, error: ApiError) -> None:
+        now_s = self._clock.monotonic_s()
+        if self._failing_since_s is None:
+            self._failing_since_s = now_s
+        self._tries_failed += 1
+        self._on_event(Failing(error, self._tries_failed, now_s - self._failing_since_s))
 
     async def _back_off(self, error: ApiError) -> None:
         """Wait, twice as long after each failure in a row, and at least as the server asks."""
         self.failures += 1
         self.last_error = error
+        self._fail(error)
         doublings = min(self._failures_in_a_row, 20)
         self._failures_in_a_row += 1
         delay_s = min(self._pace.backoff_s_max, self._pace.backoff_s_min * 2**doublings)

@@ -18,6 +18,7 @@ from quorate.core.changes import (
     DialectServed,
     GangChanged,
     GangGone,
+    KindServed,
     NodeChanged,
     ObjectChanged,
     PodChanged,
@@ -27,19 +28,28 @@ from quorate.dialects.base import Malformed
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.reach import Reach
-from quorate.shell.kube.watching import (
+from quorate.shell.kube.watch_events import (
     Absent,
+    Added,
     Deleted,
+    Failing,
     Garbled,
     ListBegins,
     Listed,
-    Reflector,
+    Modified,
+    Recovered,
     SomeListed,
     WatchEvent,
 )
+from quorate.shell.kube.watching import Pace, Reflector
 from quorate.shell.watch.objects import PODS, WatchedKind, identity, watched_kinds
+from quorate.shell.watch.troubles import Trouble, is_lost, not_served, trouble_of
 
 log = structlog.get_logger(__name__)
+
+FAIR_TRY_S = 5.0
+"""How long a kind may fail at the start before all others go on without it."""
+_REQUIRED = Pace(absent_poll_s=None)
 
 
 class Feed:
@@ -58,7 +68,10 @@ class Feed:
         on_object: Callable[[GangKey], None],
         clock: Clock,
         chance: Callable[[], float],
+        fair_try_s: float = FAIR_TRY_S,
     ) -> None:
+        """Prepare to watch; ``fair_try_s`` of infinity means to go on without no kind."""
+        self._fair_try_s = fair_try_s
         self._on_change = on_change
         self._on_object = on_object
         self.objects: dict[GangKey, bytes] = {}
@@ -67,6 +80,12 @@ class Feed:
         """Why an object cannot be read, by kind and name."""
         self.served: set[str] = set()
         """The dialects whose objects the API server serves."""
+        self.lost: dict[str, Trouble] = {}
+        """Kinds without which the others go on, by path: why, and what to do."""
+        self._told: set[str] = set()
+        """Paths of kinds that were listed, or are known not to be served."""
+        self._required: list[str] = []
+        self._of_gangs: set[str] = set()
         self._known: dict[str, dict[str, _Who]] = {}
         self._unreadable: dict[str, set[str]] = {}
         self._met: dict[str, _Met] = {}
@@ -75,6 +94,10 @@ class Feed:
         for path, kind in watched_kinds(owned).items():
             self._known[path] = {}
             self._unreadable[path] = set()
+            if kind.required:
+                self._required.append(path)
+            if kind.dialect:
+                self._of_gangs.add(path)
             self.reflectors[path] = Reflector(
                 client,
                 path,
@@ -82,19 +105,33 @@ class Feed:
                 clock=clock,
                 chance=chance,
                 reach=reach,
+                pace=_REQUIRED if kind.required else Pace(),
             )
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything was listed: before that, nothing may be decided."""
-        return all(reflector.is_synced for reflector in self.reflectors.values())
+        """Whether all that can be listed was: before that, nothing may be decided.
+
+        Of pods and nodes no new list may be due. Another kind counts while it is listed anew, as
+        its watch would: what is known of it is a little old.
+        """
+        return all(self._is_known(path) for path in self.reflectors)
+
+    def _is_known(self, path: str) -> bool:
+        if path in self._required:
+            return self.reflectors[path].is_synced
+        return path in self._told or path in self.lost
 
     @property
     def is_fresh(self) -> bool:
-        """Whether everything was listed, and no watch is in trouble as far as we know."""
+        """Whether everything was listed, and no watch is in trouble as far as we know.
+
+        Gangs' objects that are not to be had do not count: they say nothing of nodes and pods.
+        """
         return all(
             reflector.is_synced and (reflector.is_absent or reflector.last_error is None)
-            for reflector in self.reflectors.values()
+            for path, reflector in self.reflectors.items()
+            if path not in self.lost or path not in self._of_gangs
         )
 
     def unready_reason(self) -> str | None:
@@ -102,7 +139,7 @@ class Feed:
         missing = [
             f"{path} ({reflector.last_error})" if reflector.last_error else path
             for path, reflector in self.reflectors.items()
-            if not reflector.is_synced
+            if not self._is_known(path)
         ]
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
@@ -122,22 +159,30 @@ class Feed:
                         self._changed(kind, raw)
                 case Listed():
                     self._listed(kind)
-                case Absent():
-                    self._absent(kind)
                 case Deleted():
                     self._gone(kind, event.raw)
-                case Garbled():
-                    log.warning("garbled watch event", kind=kind.resource.kind, error=event.error)
-                case _:
+                case Added() | Modified():
                     self._changed(kind, event.raw)
+                case _:
+                    self._hear_of_trouble(kind, event)
 
         return on_event
 
+    def _hear_of_trouble(
+        self, kind: WatchedKind, event: Absent | Garbled | Failing | Recovered
+    ) -> None:
+        match event:
+            case Garbled():
+                log.warning("garbled watch event", kind=kind.resource.kind, error=event.error)
+            case Failing():
+                self._failing(kind, event)
+            case Recovered() if not self.reflectors[kind.path].is_absent:
+                self._restored(kind)
+            case _:
+                self._absent(kind)
+
     def _listed(self, kind: WatchedKind) -> None:
         """Apply the end of a list: what was known and is not in it has gone meanwhile."""
-        if kind.dialect and kind.dialect not in self.served:
-            self.served.add(kind.dialect)
-            self._on_change(DialectServed(kind.dialect, served=True))
         met = self._met.pop(kind.path)
         unreadable = self._unreadable[kind.path]
         for name in unreadable - met.unreadable:
@@ -148,6 +193,46 @@ class Feed:
             del known[who.id]
             if kind.resource is PODS or who.full_name not in met.unreadable:
                 self._gone(kind, who.as_object())
+        self._told.add(kind.path)
+        self._restored(kind)
+        if kind.dialect and kind.dialect not in self.served:
+            self._tell_served(kind, None)
+
+    def _failing(self, kind: WatchedKind, event: Failing) -> None:
+        """Go on without a kind that had a fair try, and say so once for each cause."""
+        if kind.required:
+            return
+        required = [self.reflectors[path] for path in self._required]
+        if not is_lost(
+            event,
+            was_known=kind.path in self._told,
+            fair_try_s=self._fair_try_s,
+            is_server_well=all(one.is_synced and one.last_error is None for one in required),
+        ):
+            return
+        trouble = trouble_of(kind.resource, event.error)
+        before = self.lost.get(kind.path)
+        if before is None or before.status != trouble.status:
+            log.error("going on without a kind", problem=trouble.problem, remedy=trouble.remedy)
+            self._lose(kind, trouble)
+
+    def _lose(self, kind: WatchedKind, trouble: Trouble) -> None:
+        self.lost[kind.path] = trouble
+        self._tell_served(kind, trouble)
+
+    def _restored(self, kind: WatchedKind) -> None:
+        if self.lost.pop(kind.path, None) is not None:
+            log.info("a kind is to be had again", path=kind.path)
+            self._tell_served(kind, None)
+
+    def _tell_served(self, kind: WatchedKind, trouble: Trouble | None) -> None:
+        """Tell the core whether a kind is to be had, and if not, why."""
+        problem, remedy = (trouble.problem, trouble.remedy) if trouble else ("", "")
+        if not kind.dialect:
+            self._on_change(KindServed(kind.struct, problem, remedy))
+            return
+        (self.served.discard if trouble else self.served.add)(kind.dialect)
+        self._on_change(DialectServed(kind.dialect, trouble is None, problem, remedy))
 
     def _absent(self, kind: WatchedKind) -> None:
         for name in self._unreadable[kind.path]:
@@ -155,10 +240,15 @@ class Feed:
         self._unreadable[kind.path].clear()
         for who in list(self._known[kind.path].values()):
             self._gone(kind, who.as_object())
-        self.served.discard(kind.dialect)
+        self._told.add(kind.path)
         if kind.dialect:
+            self.lost.pop(kind.path, None)
+            self.served.discard(kind.dialect)
             self._on_change(DialectServed(kind.dialect, served=False))
-        elif not kind.optional:
+        elif kind.optional:
+            self._lose(kind, not_served(kind.resource))
+        else:
+            self._restored(kind)
             log.error("the API server does not serve what every cluster has", path=kind.path)
 
     def _changed(self, kind: WatchedKind, raw: bytes) -> None:

@@ -53,6 +53,10 @@ class WatchedKind(NamedTuple):
     dialect: str = ""
     optional: bool = False
     """Whether the API server need not serve it."""
+    required: bool = False
+    """Whether nothing can be decided without it."""
+    struct: str = ""
+    """The name of its struct in the core, of what rules look up."""
 
 
 class Identity(Struct, gc=False):
@@ -85,8 +89,15 @@ def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
     """
     kinds = [_lookup_kind(lookup) for lookup in LOOKUPS]
     kinds += [
-        WatchedKind(NODES, _path(NODES), decode_node, _node_gone, _node_unreadable),
-        WatchedKind(PODS, _path(PODS), PodDecoder(owned).decode, _pod_gone, _pod_unreadable),
+        WatchedKind(NODES, _path(NODES), decode_node, _node_gone, _node_unreadable, required=True),
+        WatchedKind(
+            PODS,
+            _path(PODS),
+            PodDecoder(owned).decode,
+            _pod_gone,
+            _pod_unreadable,
+            required=True,
+        ),
     ]
     kinds += [_gang_kind(dialect, dialect.RESOURCE) for dialect in DIALECTS if dialect.RESOURCE]
     return {kind.path: kind for kind in kinds}
@@ -125,7 +136,9 @@ def _lookup_kind(lookup: Lookup) -> WatchedKind:
         return ObjectGone(kind, error.namespace, error.name, defect=error.message)
 
     path = _path(lookup.resource)
-    return WatchedKind(lookup.resource, path, changed, gone, unreadable, optional=lookup.optional)
+    return WatchedKind(
+        lookup.resource, path, changed, gone, unreadable, optional=lookup.optional, struct=kind
+    )
 
 
 def _node_gone(raw: bytes) -> AnyChange:
