@@ -12,6 +12,7 @@ from quorate.shell.kube.watch_events import (
     Failing,
     ListBegins,
     Listed,
+    Modified,
     Recovered,
     SomeListed,
 )
@@ -87,6 +88,33 @@ def test_an_event_of_nobody_knows_which_object_makes_a_new_list_due_and_a_list_d
     assert reflector._relist_due_s is None
     tell(Added(b'{"metadata":7}'))
     assert reflector._relist_due_s is not None
+
+
+FINISHED = (
+    b'{"metadata":{"namespace":"n","name":"a","uid":"u","labels":{%s}},'
+    b'"spec":{%s"containers":[]},"status":{"phase":"Succeeded"}}'
+)
+OURS = b'"schedulerName":"quorate",'
+MEMBER = b'"scheduling.x-k8s.io/pod-group":"g"'
+
+
+def test_a_finished_pod_of_another_scheduler_is_left_out_and_one_that_finishes_is_gone():
+    told, tell = hearing()
+    tell(*whole_list(FINISHED % (b"", b"")))
+    assert not told
+    tell(Modified(FINISHED.replace(b"Succeeded", b"Running") % (b"", b"")))
+    assert [type(one) for one in told] == [PodChanged]
+    tell(Modified(FINISHED.replace(b"Succeeded", b"Failed") % (b"", b"")))
+    assert told[1:] == [PodGone("u")]
+    tell(*whole_list(FINISHED % (b"", b"")))
+    assert told[2:] == []
+
+
+@pytest.mark.parametrize(("labels", "spec"), [(MEMBER, b""), (b"", OURS)], ids=["gang", "ours"])
+def test_finished_members_of_gangs_and_pods_of_ours_are_told_of(labels, spec):
+    told, tell = hearing()
+    tell(*whole_list(FINISHED % (labels, spec)))
+    assert [type(one) for one in told] == [PodChanged]
 
 
 # Kinds that cannot be listed

@@ -22,6 +22,7 @@ from quorate.core.changes import (
     NodeChanged,
     ObjectChanged,
     PodChanged,
+    PodGone,
 )
 from quorate.core.model import GangKey
 from quorate.dialects.base import Malformed
@@ -257,6 +258,9 @@ class Feed:
         except Malformed as error:
             self._quarantine(kind, error)
             return
+        if isinstance(change, PodGone):
+            self._past(kind, raw, change)
+            return
         who = _who(change)
         self._known[kind.path][who.id] = who
         if kind.path in self._met:
@@ -267,6 +271,14 @@ class Feed:
             self.objects[change.spec.key] = raw
             self._on_object(change.spec.key)
         self._on_change(change)
+
+    def _past(self, kind: WatchedKind, raw: bytes, change: PodGone) -> None:
+        """Leave out a pod that is there and means nothing any more."""
+        if self.quarantined:
+            who = identity(raw)
+            self._readable(kind, f"{who.namespace}/{who.name}")
+        if self._known[kind.path].pop(change.uid, None) is not None:
+            self._on_change(change)
 
     def _gone(self, kind: WatchedKind, raw: bytes) -> None:
         try:

@@ -93,7 +93,7 @@ def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
         WatchedKind(
             PODS,
             _path(PODS),
-            PodDecoder(owned).decode,
+            PodDecoder(owned).news,
             _pod_gone,
             _pod_unreadable,
             required=True,
