@@ -1,5 +1,6 @@
 """The feed turns what watches say into changes: also what a new list no longer has."""
 
+import json
 import math
 
 import pytest
@@ -115,6 +116,26 @@ def test_finished_members_of_gangs_and_pods_of_ours_are_told_of(labels, spec):
     told, tell = hearing()
     tell(*whole_list(FINISHED % (labels, spec)))
     assert [type(one) for one in told] == [PodChanged]
+
+
+def test_of_gangs_objects_only_what_a_status_is_written_by_is_kept():
+    feed, _, tell = feeding(PODGROUPS)
+    group = {
+        "metadata": {
+            "namespace": "n",
+            "name": "g",
+            "uid": "u",
+            "resourceVersion": "7",
+            "generation": 3,
+            "annotations": {"large": "x" * 100_000},
+        },
+        "spec": {"minMember": 2},
+        "status": {"phase": "Pending", "conditions": []},
+    }
+    tell(Added(json.dumps(group).encode()))
+    [kept] = feed.objects.values()
+    del group["metadata"]["annotations"], group["spec"]
+    assert json.loads(kept) == group
 
 
 # Kinds that cannot be listed

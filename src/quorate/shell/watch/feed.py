@@ -43,7 +43,7 @@ from quorate.shell.kube.watch_events import (
     WatchEvent,
 )
 from quorate.shell.kube.watching import Pace, Reflector
-from quorate.shell.watch.objects import PODS, WatchedKind, identity, watched_kinds
+from quorate.shell.watch.objects import PODS, WatchedKind, for_status, identity, watched_kinds
 from quorate.shell.watch.troubles import Trouble, is_lost, not_served, trouble_of
 
 log = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ class Feed:
         self._on_change = on_change
         self._on_object = on_object
         self.objects: dict[GangKey, bytes] = {}
-        """The newest version of each gang's object, for its status."""
+        """Of the newest version of each gang's object what its status is written by."""
         self.quarantined: dict[tuple[str, str], str] = {}
         """Why an object cannot be read, by kind and name."""
         self.served: set[str] = set()
@@ -268,7 +268,7 @@ class Feed:
         if self.quarantined:
             self._readable(kind, who.full_name)
         if isinstance(change, GangChanged):
-            self.objects[change.spec.key] = raw
+            self.objects[change.spec.key] = for_status(raw)
             self._on_object(change.spec.key)
         self._on_change(change)
 

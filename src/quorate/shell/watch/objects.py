@@ -72,6 +72,15 @@ class _Named(Struct, gc=False):
 
 
 _NAMED = msgspec.json.Decoder(_Named)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OF_METADATA = (
+    "namespace",
+    "name",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+)
 
 
 def identity(raw: bytes) -> Identity:
@@ -80,6 +89,19 @@ def identity(raw: bytes) -> Identity:
         return _NAMED.decode(raw).metadata
     except UNREADABLE as error:
         raise Malformed(defect_text(error).replace("the pod", "the object")) from error
+
+
+def for_status(raw: bytes) -> bytes:
+    """Return what a dialect's status is made from: who the object is, its versions, its status.
+
+    The rest may be as large as users like, and would be kept for each gang. ``raw`` is an object
+    that its dialect could decode.
+    """
+    whole = _FIELDS.decode(raw)
+    metadata = _FIELDS.decode(whole["metadata"])
+    kept = {key: metadata[key] for key in _OF_METADATA if key in metadata}
+    status = {"status": whole["status"]} if "status" in whole else {}
+    return msgspec.json.encode({"metadata": kept, **status})
 
 
 def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
