@@ -239,7 +239,9 @@ def test_a_server_that_is_away_is_no_matter_of_one_kind():
     tell(CLAIMS, Failing(away, 100, 100.0))
     assert not told
     feed.reflectors[PATH].is_synced = True
-    tell(CLAIMS, Failing(away, 101, 101.0))
+    tell(CLAIMS, Failing(away, 101, 19.0))
+    assert not told
+    tell(CLAIMS, Failing(away, 101, 20.0))
     assert [one.kind for one in told] == ["Claim"]
 
 

@@ -214,7 +214,7 @@ class Feed:
         trouble = trouble_of(kind.resource, event.error)
         before = self.lost.get(kind.path)
         if before is None or before.status != trouble.status:
-            log.error("going on without a kind", problem=trouble.problem, remedy=trouble.remedy)
+            log.warning("going on without a kind", problem=trouble.problem, remedy=trouble.remedy)
             self._lose(kind, trouble)
 
     def _lose(self, kind: WatchedKind, trouble: Trouble) -> None:

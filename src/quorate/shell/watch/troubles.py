@@ -15,6 +15,9 @@ from quorate.shell.kube.watch_events import (
 )
 
 _TRIES_MIN = 3
+_BUSY_S = 20.0
+"""The same at the start, of errors that say that the server is away or busy: most are not of one
+kind, and the watches of pods and nodes may last a little longer than the server."""
 _STALE_S = 60.0
 """How long a kind that was known may fail before what is known of it counts as too old."""
 _CHARS_MAX = 200
@@ -41,7 +44,8 @@ def is_lost(event: Failing, *, was_known: bool, fair_try_s: float, is_server_wel
     is_servers = isinstance(error, TooManyRequests | Unreachable) or error.status == 503
     if is_servers and not is_server_well:
         return False
-    patience_s = max(fair_try_s, _STALE_S) if was_known else fair_try_s
+    at_least_s = _STALE_S if was_known else _BUSY_S if is_servers else 0.0
+    patience_s = max(fair_try_s, at_least_s)
     return event.tries >= _TRIES_MIN and event.since_s >= patience_s
 
 
