@@ -2,6 +2,9 @@
 
 Called by ``watching``. A page's bytes are dropped once its objects were handed on, and the loop
 has its turn after each slice, so that neither memory nor a pause grows with the list.
+
+Lists are consistent reads, without ``resourceVersion=0``: to that a server answers with all objects
+at once, whatever the limit, and perhaps older ones than were seen before.
 """
 
 import asyncio
