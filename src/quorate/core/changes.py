@@ -74,10 +74,26 @@ class GangGone(Change, frozen=True):
 
 
 class DialectServed(Change, frozen=True):
-    """Whether the API server serves a dialect's objects (its CRD is installed)."""
+    """Whether the API server serves a dialect's objects (its CRD is installed).
+
+    ``problem`` says that they are not to be had though they may exist, as in ``KindServed``.
+    """
 
     dialect: str
     served: bool
+    problem: str = ""
+    remedy: str = ""
+
+
+class KindServed(Change, frozen=True):
+    """Whether a kind of objects is to be had; ``kind`` is as in ``ObjectGone``.
+
+    ``problem`` says why it is not, "" that it is; ``remedy`` what a person can do.
+    """
+
+    kind: str
+    problem: str = ""
+    remedy: str = ""
 
 
 class OwnerChanged(Change, frozen=True):
@@ -194,6 +210,7 @@ AnyChange = (
     | GangChanged
     | GangGone
     | DialectServed
+    | KindServed
     | OwnerChanged
     | ObjectChanged
     | ObjectGone

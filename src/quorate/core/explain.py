@@ -40,6 +40,7 @@ from quorate.core.reasons import (
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry, PodEntry, Where
 from quorate.core.state.holds import Hold
+from quorate.core.state.unserved import lack_of
 
 
 class ApiWords(NamedTuple):
@@ -236,17 +237,10 @@ class Explainer:
                 return self._missing_words(gang.key)
             case Reason.GANG_OBJECT_IN_OTHER_API:
                 return self._other_api_words(gang.key)
-            case Reason.GANG_API_NOT_INSTALLED:
-                api = self._words(gang.key.dialect)
-                return (
-                    f"{api.kind} {gang.key.name} cannot exist: this cluster does not serve "
-                    f"{api.api_version}",
-                    "install its CRD: quorate manifests --only crds | kubectl apply -f -",
-                )
-            case Reason.GANG_OBJECT_INVALID:
-                api = self._words(gang.key.dialect)
-                defect = gang.spec.defect if gang.spec else ""
-                return f"{api.kind} {gang.key.name} cannot be used: {defect}", "mend that field"
+            case Reason.GANG_API_NOT_INSTALLED | Reason.GANG_OBJECT_INVALID:
+                return self._unusable_words(gang, reason)
+            case Reason.API_NOT_AVAILABLE:
+                return lack_of(gang, self._cluster) or ("", "")
             case Reason.MEMBERS_DISAGREE:
                 return disagreement(gang)
             case Reason.INTERNAL_ERROR:
@@ -307,6 +301,16 @@ class Explainer:
             f"{key.namespace}",
             f"create it, or remove {api.member_key} from the pods",
         )
+
+    def _unusable_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
+        api, name = self._words(gang.key.dialect), gang.key.name
+        if reason is Reason.GANG_API_NOT_INSTALLED:
+            return (
+                f"{api.kind} {name} cannot exist: this cluster does not serve {api.api_version}",
+                "install its CRD: quorate manifests --only crds | kubectl apply -f -",
+            )
+        defect = gang.spec.defect if gang.spec else ""
+        return f"{api.kind} {name} cannot be used: {defect}", "mend that field"
 
     def _other_api_words(self, key: GangKey) -> tuple[str, str]:
         other = namesake(key, self._cluster) or key

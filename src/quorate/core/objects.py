@@ -39,6 +39,7 @@ _IDS: dict[type[Change], Callable[[Any], ObjectId]] = {
     changes.ObjectChanged: lambda change: _id_of_object(change.object),
     changes.ObjectGone: lambda change: (change.kind, change.namespace, change.name),
     changes.DialectServed: lambda change: ("dialect", change.dialect),
+    changes.KindServed: lambda change: ("served", change.kind),
     changes.OwnerChanged: lambda change: ("owner", change.namespace, *change.owner),
     changes.JournalFound: lambda _: ("journal",),
     changes.PrepareFailed: lambda change: (OUTCOME, *change.key),

@@ -27,6 +27,8 @@ class Reason(StrEnum):
     GANG_OBJECT_MISSING = "PodGroupNotFound"
     GANG_OBJECT_IN_OTHER_API = "PodGroupInOtherApi"
     GANG_API_NOT_INSTALLED = "PodGroupApiNotInstalled"
+    API_NOT_AVAILABLE = "ApiNotAvailable"
+    """A kind of objects that it needs cannot be listed: a right is missing, or its API fails."""
     GANG_OBJECT_INVALID = "PodGroupInvalid"
     UNKNOWN_GANG_LABEL = "UnknownGangLabel"
     MEMBERS_DISAGREE = "MembersDisagree"
@@ -71,6 +73,7 @@ _MISCONFIGURATION = {
     Reason.GANG_OBJECT_MISSING,
     Reason.GANG_OBJECT_IN_OTHER_API,
     Reason.GANG_API_NOT_INSTALLED,
+    Reason.API_NOT_AVAILABLE,
     Reason.GANG_OBJECT_INVALID,
     Reason.UNKNOWN_GANG_LABEL,
     Reason.MEMBERS_DISAGREE,

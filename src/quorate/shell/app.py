@@ -366,6 +366,8 @@ class App:
                 self.metrics.relists.labels(path).set(reflector.relists)
                 self.metrics.reconnects.labels(path).set(reflector.reconnects)
                 self.metrics.unreadable_events.labels(path).set(reflector.garbled)
+                is_lost = path in self._feed.lost and not reflector.is_absent
+                self.metrics.lost_kinds.labels(path).set(is_lost)
                 trouble = "" if reflector.is_absent else str(reflector.last_error or "")
                 if trouble and troubles.get(path) != trouble:
                     log.warning("watch in trouble", path=path, problem=trouble)

@@ -8,6 +8,7 @@ running scheduler.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import ssl
@@ -23,7 +24,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import ApiError, Forbidden, Gone, NotFound, TooManyRequests
+from quorate.shell.kube.errors import ApiError, Forbidden, Gone, TooManyRequests
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.report.owners import pods_made_by
 from quorate.shell.watch.feed import Feed
@@ -78,6 +79,7 @@ async def survey(
         on_object=lambda _key: None,
         clock=clock,
         chance=random.Random(0).random,
+        fair_try_s=math.inf,  # what this user may not list, the scheduler may
     )
     watching = asyncio.create_task(feed.run())
     try:
@@ -132,14 +134,14 @@ def _raise_if_hopeless(feed: Feed) -> None:
     """Give up where waiting does not help: no permission, nobody there, no API server at all."""
     for path, reflector in feed.reflectors.items():
         error = reflector.last_error
-        if error is None or isinstance(error, NotFound | Gone | TooManyRequests):
+        if error is None or isinstance(error, Gone | TooManyRequests) or reflector.is_absent:
             continue
         if error.status == 0 and _tls_error(error) is not None:
             raise SurveyError(_words(path, error))
         if error.status == 0 and reflector.failures <= _UNREACHABLE_MAX:
             continue
-        # 200 stands for an answer that nobody understands.
-        is_ill = error.status == 200 or error.status >= 500
+        # 200 stands for an answer that nobody understands, 404 for pods or nodes that are missing.
+        is_ill = error.status in (200, 404) or error.status >= 500
         if is_ill and reflector.failures <= _SERVER_ERRORS_MAX:
             continue
         raise SurveyError(_words(path, error))

@@ -156,6 +156,15 @@ OBJECTS = {
         "PodGroup job cannot exist: this cluster does not serve scheduling.x-k8s.io/v1alpha1",
         "install its CRD: quorate manifests --only crds | kubectl apply -f -",
     ),
+    "API not readable": Case(
+        lambda w: (
+            w.observe(DialectServed("x-k8s", False, "no right to list podgroups", "grant it")),
+            w.pod("a", key("job")),
+        ),
+        Reason.API_NOT_AVAILABLE,
+        "no right to list podgroups",
+        "grant it",
+    ),
     "invalid": Case(
         lambda w: w.gang("job", 2, spec={"defect": "spec.minMember: 'two' is no number"}),
         Reason.GANG_OBJECT_INVALID,

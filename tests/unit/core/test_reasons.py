@@ -21,6 +21,7 @@ WOULD_NOT = {
     Reason.GANG_OBJECT_MISSING: "the PodGroup has to be created",
     Reason.GANG_OBJECT_IN_OTHER_API: "the label or the PodGroup has to be mended",
     Reason.GANG_API_NOT_INSTALLED: "a definition has to be installed",
+    Reason.API_NOT_AVAILABLE: "a right has to be granted, or an API mended",
     Reason.GANG_OBJECT_INVALID: "the PodGroup has to be mended",
     Reason.UNKNOWN_GANG_LABEL: "the label has to be mended",
     Reason.MEMBERS_DISAGREE: "the pods have to be mended",

@@ -10,6 +10,12 @@ from aiohttp import web
 
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.credentials import Credentials
+from quorate.shell.kube.watch_events import (
+    ListBegins,
+    Listed,
+    SomeListed,
+    WatchEvent,
+)
 from tests.servers import take_who_waits
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -107,6 +113,11 @@ def listing(names: list[str], version: int, token: str = "") -> Step:
     items = [{"metadata": {"name": name}} for name in names]
     metadata = {"resourceVersion": str(version), "continue": token}
     return answer(200, {"kind": "PodList", "metadata": metadata, "items": items})
+
+
+def whole_list(*items: bytes) -> list[WatchEvent]:
+    """What a reflector says of a list."""
+    return [ListBegins(), SomeListed(list(items)), Listed("1")]
 
 
 def event(kind: str, name: str, version: int, **more: object) -> bytes:

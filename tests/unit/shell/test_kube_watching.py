@@ -11,19 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.shell.clock import SystemClock
+from quorate.shell.kube import client as client_module
+from quorate.shell.kube import pages
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.watching import (
+from quorate.shell.kube.lines import LineSplitter
+from quorate.shell.kube.watch_events import (
     Absent,
     Added,
     Deleted,
+    Failing,
     Garbled,
-    LineSplitter,
+    ListBegins,
     Listed,
     Modified,
-    Pace,
-    Reflector,
+    Recovered,
+    SomeListed,
 )
+from quorate.shell.kube.watching import Pace, Reflector
 from tests.unit.shell.scripted_server import (
+    ManualClock,
     ScriptedServer,
     answer,
     credentials_for,
@@ -35,14 +41,13 @@ from tests.unit.shell.scripted_server import (
     stream,
 )
 
+WIDE = Pace(page_size=16, backoff_s_min=0.01, backoff_s_max=0.05)
 QUICK = Pace(page_size=2, backoff_s_min=0.01, backoff_s_max=0.05, absent_poll_s=0.05)
 
 
 def words(happening):
     """An event of the reflector as a short word."""
     match happening:
-        case Listed(items=items):
-            return "listed " + ",".join(json.loads(item)["metadata"]["name"] for item in items)
         case Absent():
             return "absent"
         case Garbled():
@@ -59,7 +64,21 @@ class Trace:
 
     @property
     def words(self):
-        return [words(happening) for happening in self.seen]
+        """What happened, a word for each; a list that did not end is none."""
+        said, listed = [], []
+        for happening in self.seen:
+            match happening:
+                case ListBegins():
+                    listed = []
+                case SomeListed(items=items):
+                    listed += [json.loads(item)["metadata"]["name"] for item in items]
+                case Listed():
+                    said.append("listed " + ",".join(listed))
+                case Failing() | Recovered():
+                    pass
+                case _:
+                    said.append(words(happening))
+        return said
 
     @property
     def watched_from(self):
@@ -103,7 +122,7 @@ async def test_pages_make_one_list_and_the_watch_starts_from_it():
         params={"labelSelector": "x=y,z"},
     ) as (trace, reflector):
         assert trace.words == ["listed a,b,c", "added d", "modified a", "deleted b"]
-        assert trace.seen[0].resource_version == "10"
+        assert Listed("10") in trace.seen
         assert trace.watched_from == ["10", "13"]
         assert (reflector.relists, reflector.reconnects, reflector.events) == (0, 1, 3)
         assert reflector.is_synced
@@ -162,14 +181,44 @@ async def test_410_lists_anew(expired):
     assert trace.watched_from[-1] == "30"
 
 
-async def test_410_between_pages_starts_the_list_again_in_one_piece():
+async def test_410_between_pages_starts_the_list_again_page_by_page():
     async with reflecting(
-        listing(["a", "b"], 10, token="more"), refusal(410, "Expired"), listing(["b", "c"], 20)
+        listing(["a", "b"], 10, token="more"),
+        refusal(410, "Expired"),
+        listing(["b", "c"], 20, token="other"),
+        listing(["d"], 20),
     ) as (trace, reflector):
-        assert trace.words == ["listed b,c"]
+        assert trace.words == ["listed b,c,d"]
         assert reflector.relists == 1
-        assert "limit" not in trace.server.requests[2].query
-        assert "continue" not in trace.server.requests[2].query
+        asked = [(r.query.get("limit"), r.query.get("continue")) for r in trace.server.requests]
+        assert asked[:4] == [("2", None), ("2", "more"), ("2", None), ("2", "other")]
+
+
+async def test_tokens_that_expire_again_and_again_do_not_make_pages_smaller():
+    expired = [listing(["a", "b"], 10, token="more"), refusal(410, "Expired")]
+    whole = [listing(["a", "b"], 20, token="more"), listing(["c"], 20)]
+    async with reflecting(*expired * 4, *whole) as (trace, reflector):
+        assert trace.words == ["listed a,b,c"]
+        assert {r.query.get("limit") for r in trace.server.requests[:10]} == {"2"}
+        assert reflector.relists == 4
+
+
+async def test_pages_become_larger_again_when_their_objects_are_small(monkeypatch):
+    monkeypatch.setattr(client_module, "READ_BYTES_MAX", 2000)
+    monkeypatch.setattr(pages, "_PAGE_BYTES", 500)
+    large, expired = [f"{i:0300}" for i in range(8)], refusal(410, "Expired")
+    lists = [listing(large, 1), listing(["x" * 400], 1), expired, listing([], 2), expired]
+    async with reflecting(*lists, listing([], 3), pace=WIDE) as (trace, _):
+        sizes = [r.query["limit"] for r in trace.server.requests if "limit" in r.query]
+        assert sizes[:3] == ["16", "2", "2"]  # the answer was still near to what is too much
+        assert int(sizes[3]) > 2
+
+
+async def test_a_page_is_handed_on_in_slices_between_which_the_loop_goes_on(monkeypatch):
+    monkeypatch.setattr(pages, "SLICE_OBJECTS", 3)
+    async with reflecting(listing([f"p{i}" for i in range(8)], 10), pace=WIDE) as (trace, _):
+        slices = [len(one.items) for one in trace.seen if isinstance(one, SomeListed)]
+        assert slices == [3, 3, 2]
 
 
 async def test_a_server_that_refuses_its_own_version_is_not_asked_in_a_tight_loop():
@@ -220,21 +269,60 @@ async def test_a_resource_that_is_missing_appears_goes_and_comes_back():
         assert not reflector.is_absent
 
 
-async def test_lines_that_say_nothing_are_handed_on_and_survived():
+async def test_lines_that_say_nothing_are_handed_on_and_the_kind_is_listed_anew():
     async with reflecting(
         listing([], 10),
         stream(
-            event("ADDED", "a", 11),
-            b"rubbish\n\n",
-            b'{"type":"ADDED"}\n',
-            b'{"type":"\xff","object":{}}\n',
-            event("SURPRISE", "x", 12),
-            event("ADDED", "b", 13),
+            event("ADDED", "a", 11)
+            + b"rubbish\n\n"
+            + b'{"type":"ADDED"}\n'
+            + b'{"type":"\xff","object":{}}\n'
+            + event("SURPRISE", "x", 12)
+            + event("ADDED", "b", 13),
+            then="silent",
         ),
+        listing(["a", "b", "c"], 20),
     ) as (trace, reflector):
-        assert trace.words == ["listed ", "added a", *["garbled"] * 4, "added b"]
-        assert reflector.garbled == 4
-    assert trace.watched_from == ["10", "13"]
+        assert trace.words == ["listed ", "added a", *["garbled"] * 4, "added b", "listed a,b,c"]
+        assert (reflector.garbled, reflector.relists, reflector.failures) == (4, 1, 0)
+    assert trace.watched_from == ["10", "20"]
+
+
+async def test_a_kind_that_is_garbled_again_is_followed_for_a_while_before_it_is_listed_anew():
+    patient = Pace(page_size=2, backoff_s_min=0.01, garbled_relist_s=(3600.0, 3600.0))
+    async with reflecting(
+        listing([], 10),
+        stream(b"rubbish\n", then="silent"),
+        listing([], 20),
+        stream(b"rubbish\n", event("ADDED", "a", 21), then="cut"),
+        stream(event("ADDED", "b", 22)),
+        pace=patient,
+    ) as (trace, reflector):
+        assert trace.words == ["listed ", "garbled", "listed ", "garbled", "added a", "added b"]
+        assert (reflector.garbled, reflector.relists) == (2, 1)
+    assert trace.watched_from == ["10", "20", "21", "22"]
+
+
+def test_lists_due_to_garbled_events_come_ever_later_and_are_prompt_again_after_a_calm():
+    clock = ManualClock()
+    reflector = Reflector(
+        None,  # type: ignore[arg-type]  nothing is asked for
+        "/api/v1/pods",
+        on_event=lambda event: None,
+        clock=clock,
+        chance=lambda: 0.5,
+        pace=Pace(garbled_relist_s=(5.0, 60.0)),
+    )
+
+    def delay_s():
+        reflector.doubt()
+        due_s, reflector._relist_due_s = reflector._relist_due_s, None
+        waited_s, clock.time_s = due_s - clock.time_s, due_s + 1.0
+        return waited_s
+
+    assert [delay_s() for _ in range(7)] == [0.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0]
+    clock.time_s += 121.0
+    assert delay_s() == 0.0
 
 
 async def test_watches_that_end_as_they_begin_are_not_repeated_in_a_tight_loop():
@@ -261,7 +349,7 @@ async def test_lines_of_many_megabytes():
         listing([], 10), stream(event("ADDED", "a", 11, data=big) + event("ADDED", "b", 12))
     ) as (trace, _reflector):
         assert trace.words == ["listed ", "added a", "added b"]
-        assert json.loads(trace.seen[1].raw)["data"] == big
+        assert json.loads(trace.seen[2].raw)["data"] == big
 
 
 async def test_ten_thousand_events_through_random_cuts_arrive_once_and_in_order():
@@ -286,3 +374,23 @@ def test_lines_do_not_depend_on_chunks(parts, cuts):
     for start, end in itertools.pairwise(edges):
         found += splitter.split(body[start:end])
     assert found == [line for line in body.split(b"\n") if line]
+
+
+async def test_each_failure_is_told_with_how_many_there_were_and_then_that_it_is_over():
+    async with reflecting(
+        refusal(403, "Forbidden"), refusal(500, "InternalError"), listing([], 10)
+    ) as (trace, _):
+        first, second = [one for one in trace.seen if isinstance(one, Failing)]
+        assert (first.tries, first.error.status, first.since_s) == (1, 403, 0.0)
+        assert (second.tries, second.error.status) == (2, 500)
+        assert second.since_s > 0.0
+        assert trace.seen[-2:] == [Recovered(), Listed("10")]
+
+
+async def test_a_resource_that_must_be_there_is_never_absent():
+    strict = Pace(page_size=2, backoff_s_min=0.01, absent_poll_s=None)
+    steps = [refusal(404, "NotFound"), listing(["a"], 10), refusal(404, "NotFound")]
+    async with reflecting(*steps, refusal(404, "NotFound"), pace=strict) as (trace, reflector):
+        assert trace.words == ["listed a"]
+        assert reflector.failures == 2
+        assert not reflector.is_synced

@@ -15,10 +15,18 @@ from quorate.dialects import DIALECTS, Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube import client as client_module
-from quorate.shell.kube import watching
+from quorate.shell.kube import lines
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import TooLarge, error_from_response
-from quorate.shell.kube.watching import Garbled, LineSplitter, Listed, Pace, Reflector
+from quorate.shell.kube.lines import LineSplitter
+from quorate.shell.kube.watch_events import (
+    Failing,
+    Garbled,
+    ListBegins,
+    Listed,
+    SomeListed,
+)
+from quorate.shell.kube.watching import Pace, Reflector
 from quorate.shell.report import bodies, owners
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.writes import Writes
@@ -34,6 +42,7 @@ from tests.unit.shell.scripted_server import (
     listing,
     serving,
     stream,
+    whole_list,
 )
 
 PODS = "/api/v1/pods"
@@ -132,7 +141,7 @@ def test_an_object_nested_without_end_is_quarantined(levels):
 
 
 def test_a_line_without_end_is_dropped_and_counted_and_the_next_one_is_read(monkeypatch):
-    monkeypatch.setattr(watching, "LINE_BYTES_MAX", 1000)
+    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 1000)
     splitter = LineSplitter()
     assert splitter.split(b"a\nb") == [b"a"]
     for _ in range(10_000):
@@ -165,35 +174,38 @@ async def reflecting(*steps):
         await asyncio.gather(running, done, return_exceptions=True)
 
 
-async def test_an_enormous_event_is_counted_and_the_watch_goes_on(monkeypatch):
-    monkeypatch.setattr(watching, "LINE_BYTES_MAX", 2**20)
+async def test_an_enormous_event_is_counted_and_a_new_list_tells_what_it_was(monkeypatch):
+    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 2**20)
     large = event("ADDED", "large", 11, spec={"x": "x" * 2**22})
     async with reflecting(
-        listing([], 10), stream(event("ADDED", "a", 11), large, event("ADDED", "b", 12))
+        listing([], 10),
+        stream(event("ADDED", "a", 11), large, then="silent"),
+        listing(["a", "large"], 12),
     ) as (seen, reflector, _):
-        assert [type(one).__name__ for one in seen] == ["Listed", "Added", "Garbled", "Added"]
-        assert b"large" not in seen[3].raw
-        assert "more than" in seen[2].error
-        assert reflector.garbled == 1
-        assert reflector.relists == reflector.failures == 0
+        told = [type(one).__name__ for one in seen if not isinstance(one, ListBegins)]
+        assert told == ["Listed", "Added", "Garbled", "SomeListed", "Listed"]
+        [garbled] = [one for one in seen if isinstance(one, Garbled)]
+        assert "more than" in garbled.error
+        assert (reflector.garbled, reflector.relists, reflector.failures) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("levels", [2000, 100_000])
-async def test_an_event_nested_without_end_is_counted_and_the_watch_goes_on(levels):
+async def test_an_event_nested_without_end_is_counted_and_a_new_list_tells_what_it_was(levels):
     deep = b'{"type":"ADDED","object":{"metadata":{"name":"x"},"spec":%s}}\n' % nested(levels)
-    async with reflecting(listing([], 10), stream(deep, event("ADDED", "b", 12))) as (
-        seen,
-        reflector,
-        _,
-    ):
-        assert [type(one).__name__ for one in seen] == ["Listed", "Garbled", "Added"]
+    async with reflecting(
+        listing([], 10),
+        stream(deep + event("ADDED", "b", 12), then="silent"),
+        listing(["b"], 12),
+    ) as (seen, reflector, _):
+        told = [type(one).__name__ for one in seen if not isinstance(one, ListBegins)]
+        assert told == ["Listed", "Garbled", "Added", "SomeListed", "Listed"]
         assert reflector.garbled == 1
 
 
 async def test_a_list_nested_without_end_is_a_visible_reason_and_tried_again():
     deep = b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % nested(100_000)
     async with reflecting(answer(200, deep), listing(["a"], 10)) as (seen, reflector, _):
-        assert isinstance(seen[0], Listed)
+        assert isinstance(seen[-1], Listed)
         assert reflector.failures == 1
 
 
@@ -206,7 +218,7 @@ async def test_pages_that_are_too_large_are_asked_for_in_smaller_ones(monkeypatc
         listing(["last"], 11),
         stream(event("ADDED", "b", 12)),
     ) as (seen, reflector, server):
-        assert len(seen[0].items) == 9
+        assert sum(len(one.items) for one in seen if isinstance(one, SomeListed)) == 9
         assert [r.query.get("limit") for r in server.requests[:4]] == ["64", "8", "8", None]
         assert reflector.relists == 0
 
@@ -215,7 +227,7 @@ async def test_an_object_that_is_too_large_by_itself_is_a_visible_reason(monkeyp
     monkeypatch.setattr(client_module, "READ_BYTES_MAX", 2000)
     large = listing(["x" * 5000], 10)
     async with reflecting(large, large, large, large) as (seen, reflector, server):
-        assert not seen
+        assert not [one for one in seen if not isinstance(one, ListBegins | Failing)]
         assert isinstance(reflector.last_error, TooLarge)
         assert [r.query["limit"] for r in server.requests] == ["64", "8", "1", "1", "1"]
 
@@ -312,7 +324,12 @@ def feed():
         clock=ManualClock(),
         chance=lambda: 0.5,
     )
-    return made, made.reflectors[PODS]._on_event
+
+    def tell(*listed):
+        for event_ in whole_list(*listed):
+            made.reflectors[PODS]._on_event(event_)
+
+    return made, tell
 
 
 BROKEN = b'{"metadata":{"namespace":"n","name":"%s","uid":""}}'
@@ -320,10 +337,10 @@ BROKEN = b'{"metadata":{"namespace":"n","name":"%s","uid":""}}'
 
 def test_what_was_quarantined_and_is_gone_after_a_new_list_is_counted_no_more():
     made, tell = feed()
-    tell(Listed([BROKEN % b"a", BROKEN % b"b"], "1"))
+    tell(BROKEN % b"a", BROKEN % b"b")
     assert set(made.quarantined) == {("Pod", "n/a"), ("Pod", "n/b")}
-    tell(Listed([BROKEN % b"b"], "2"))
+    tell(BROKEN % b"b")
     assert set(made.quarantined) == {("Pod", "n/b")}
-    tell(Garbled(b"", "more than 32 MiB"))
-    tell(Listed([], "3"))
+    made.reflectors[PODS]._on_event(Garbled(b"", "more than 32 MiB"))
+    tell()
     assert not made.quarantined

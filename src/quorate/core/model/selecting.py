@@ -109,6 +109,11 @@ class PodSelector(msgspec.Struct, frozen=True, omit_defaults=True):
     namespace_selector: LabelSelector | None = None
     also: tuple[PodSelector, ...] = ()
 
+    @property
+    def by_namespace_labels(self) -> bool:
+        """Whether labels of namespaces decide whom it means; an empty selector means all."""
+        return self.namespace_selector is not None and bool(self.namespace_selector.requirements)
+
 
 class PodTerm(msgspec.Struct, frozen=True):
     """Pods, and the node label whose equal values mean "together with them"."""

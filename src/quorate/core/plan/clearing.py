@@ -20,6 +20,7 @@ from quorate.core.plan.searches import Preemptor, Searches
 from quorate.core.state.encoding import PodClass
 from quorate.core.state.gangs import GangEntry, PodEntry
 from quorate.core.state.nominations import Nominations
+from quorate.core.state.unserved import BUDGETS
 from quorate.core.steps import GoesOnError
 
 
@@ -77,6 +78,9 @@ class Clearings:
         ``avoided`` are rows on which it must not go. Raises GoesOnError when the turn is over.
         """
         entry, promises = _only_member(gang), self.promises
+        budgets = promises.cluster.unserved.get(BUDGETS)
+        if budgets is not None:
+            return Cleared(said=f"preemption waits: {budgets.problem}; {budgets.remedy}")
         nominated = promises.nominated.node_of(entry.pod.uid)
         known = (pod_class, entry.pod.priority)
         said, until = self._failed.get(known, ("", -1))

@@ -10,6 +10,7 @@ from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import EXISTING, GangEntry, Where
 from quorate.core.state.tasks import lacking
+from quorate.core.state.unserved import lack_of
 
 _WITHOUT_OBJECT = ("labels", "pod")
 
@@ -17,10 +18,13 @@ _WITHOUT_OBJECT = ("labels", "pod")
 def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     """Return why the gang may not be placed now, or ``Reason.NONE``.
 
-    Costs O(1), and O(members) where a gang has minima by task and members enough for min.
+    Costs O(1), and O(members) where a gang has minima by task and members enough for min, or while
+    a kind of objects is not to be had.
     """
     if gang.memory.aside.lasts(now_s):
         return Reason.INTERNAL_ERROR
+    if cluster.unserved and lack_of(gang, cluster) is not None:
+        return Reason.API_NOT_AVAILABLE
     if gang.spec is None and gang.key.dialect not in _WITHOUT_OBJECT:
         return _object_missing(gang.key, cluster)
     if gang.spec is not None and gang.spec.defect:

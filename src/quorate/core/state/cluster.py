@@ -18,7 +18,7 @@ from quorate.core.changes import Change
 from quorate.core.journal import Journal, entry_of
 from quorate.core.model import GangKey, Pod
 from quorate.core.profile import GANGS, Profile
-from quorate.core.state import gang_objects, looked_up, outcomes
+from quorate.core.state import gang_objects, looked_up, outcomes, unserved
 from quorate.core.state.columns import recount
 from quorate.core.state.device_asks import Asks
 from quorate.core.state.device_views import DeviceViews
@@ -62,6 +62,7 @@ class Cluster:
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners = Owners()
         self.served: dict[str, bool] = {}
+        self.unserved: dict[str, unserved.Lack] = {}
         self.holds = Holds(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
         self.found: Journal | None = None
@@ -392,4 +393,5 @@ _HANDLERS: dict[type[Change], Callable[..., None]] = {
     **gang_objects.HANDLERS,
     **outcomes.HANDLERS,
     **looked_up.HANDLERS,
+    **unserved.HANDLERS,
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from quorate.core import changes
 from quorate.core.model import GangKey
+from quorate.core.state import unserved
 
 if TYPE_CHECKING:
     from quorate.core.state.cluster import Cluster
@@ -45,7 +46,8 @@ def _touch_namesakes(cluster: Cluster, key: GangKey) -> None:
 
 
 def dialect_served(cluster: Cluster, change: changes.DialectServed) -> None:
-    """Note whether the API server serves the objects of a dialect."""
+    """Note whether the API server serves the objects of a dialect, and lets us list them."""
+    unserved.note(cluster, change.dialect, change.problem, change.remedy)
     if cluster.served.get(change.dialect) == change.served:
         return
     cluster.served[change.dialect] = change.served

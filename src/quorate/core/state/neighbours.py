@@ -70,6 +70,8 @@ class Neighbours:
         self._matching = Matching()
         self._shapes: dict[PodShape, _User] = {}
         """Shapes of living pods that use selectors."""
+        self.repelling_by_namespace_labels: Counter[PodSelector] = Counter()
+        """What required anti-affinity of living shapes means by labels of namespaces."""
         self._views: Views = Recent()
         self._pods: Columns[int] = Columns(rows, self._views)
         """Pods that a selector matches, by its number."""
@@ -109,6 +111,7 @@ class Neighbours:
                 for selector in user.selectors:
                     self.use(selector)
                 user.terms = self._make_terms(shape)
+                self.repelling_by_namespace_labels.update(_repelling(shape))
             user.pods += 1
         return found
 
@@ -120,6 +123,10 @@ class Neighbours:
             user.pods -= 1
             if not user.pods:
                 del self._shapes[shape]
+                for selector in _repelling(shape):
+                    self.repelling_by_namespace_labels[selector] -= 1
+                    if not self.repelling_by_namespace_labels[selector]:
+                        del self.repelling_by_namespace_labels[selector]
                 for selector in user.selectors:
                     self.disuse(selector)
 
@@ -321,6 +328,12 @@ def _sum(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
 def uses_selectors(shape: PodShape) -> bool:
     """Whether pods of this shape look at other pods' labels."""
     return bool(shape.affinity or shape.anti_affinity or shape.preferred_affinity or shape.spread)
+
+
+def _repelling(shape: PodShape) -> list[PodSelector]:
+    """Return the selectors of required anti-affinity that mean namespaces by their labels."""
+    terms = shape.anti_affinity
+    return [term.selector for term in terms if term.selector.by_namespace_labels]
 
 
 def _selectors_of(shape: PodShape) -> list[PodSelector]:

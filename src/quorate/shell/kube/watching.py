@@ -22,51 +22,24 @@ from quorate.shell.kube.errors import (
     Unreachable,
     error_from_event,
 )
+from quorate.shell.kube.lines import LINE_BYTES_MAX, LineSplitter
+from quorate.shell.kube.pages import UNREADABLE, Pages
 from quorate.shell.kube.reach import Reach
+from quorate.shell.kube.watch_events import (
+    Absent,
+    Added,
+    Deleted,
+    Failing,
+    Garbled,
+    ListBegins,
+    Listed,
+    Modified,
+    Recovered,
+    SomeListed,
+    WatchEvent,
+)
 
-LINE_BYTES_MAX: Final = 32 * 1024 * 1024
-"""The longest event: ten times what kube-apiserver takes as the body of a request."""
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SHORT_WATCH_S: Final = 1.0
-
-
-class Listed(msgspec.Struct, frozen=True, gc=False):
-    """All objects there are; those known before and not among these have vanished meanwhile."""
-
-    items: list[bytes]
-    resource_version: str
-
-
-class Added(msgspec.Struct, frozen=True, gc=False):
-    """An object appeared (or came to match the selectors)."""
-
-    raw: bytes
-
-
-class Modified(msgspec.Struct, frozen=True, gc=False):
-    """An object changed."""
-
-    raw: bytes
-
-
-class Deleted(msgspec.Struct, frozen=True, gc=False):
-    """An object is gone (or ceased to match the selectors); ``raw`` is its last state."""
-
-    raw: bytes
-
-
-class Absent(msgspec.Struct, frozen=True, gc=False):
-    """The resource itself does not exist (its CRD is not installed); nor do any objects."""
-
-
-class Garbled(msgspec.Struct, frozen=True, gc=False):
-    """A line of the stream that says nothing we know; whatever it reported is lost."""
-
-    raw: bytes
-    error: str
-
-
-WatchEvent = Listed | Added | Modified | Deleted | Absent | Garbled
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -82,19 +55,8 @@ class _Versioned(msgspec.Struct, gc=False):
     metadata: _Meta
 
 
-class _ListMeta(msgspec.Struct, gc=False, rename={"token": "continue"}):
-    resourceVersion: str = ""  # noqa: N815
-    token: str = ""
-
-
-class _ListPage(msgspec.Struct):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None  # Go writes null for an empty list
-
-
 _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
 _VERSIONED: Final = msgspec.json.Decoder(_Versioned)
-_LIST_PAGE: Final = msgspec.json.Decoder(_ListPage)
 _EVENT_BY_TYPE: Final[dict[str, Callable[[bytes], WatchEvent]]] = {
     "ADDED": Added,
     "MODIFIED": Modified,
@@ -108,60 +70,25 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     page_size: int = 500  # objects per page of a list
     backoff_s_min: float = 0.1  # after the first failure; doubles with each further one
     backoff_s_max: float = 10.0
-    absent_poll_s: float = 5.0  # how often to look whether a missing CRD is there now
+    absent_poll_s: float | None = 5.0
+    """How often to look whether a missing CRD is there now; None: that it is missing is a failure
+    like any other, and it is never ``Absent``."""
     watch_s: tuple[float, float] = (240.0, 480.0)  # how long one watch lasts, between these
+    garbled_relist_s: tuple[float, float] = (5.0, 300.0)
+    """How long a new list waits that is due to garbled events: the second in a row, and at most."""
     silence_s_max: float = 120.0  # bookmarks come once a minute: beyond that the line is dead
-
-
-class LineSplitter:
-    """Lines from chunks of bytes that were cut anywhere; the time is linear in the bytes."""
-
-    __slots__ = ("_parts", "_parts_bytes", "_skips", "skipped")
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []  # of a line that is not whole yet
-        self._parts_bytes = 0
-        self._skips = False  # to the end of this line: too much of it was there already
-        self.skipped = 0
-        """Lines of more than ``LINE_BYTES_MAX``, none of which was returned."""
-
-    def split(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that ``chunk`` completes, without their ends and without empty ones."""
-        whole, newline, rest = chunk.rpartition(b"\n")
-        if not newline:
-            self._keep(chunk)
-            return []
-        if self._skips:
-            self._skips = False
-            self._parts = []
-            _, _, whole = whole.partition(b"\n")
-        self._parts.append(whole)
-        lines = b"".join(self._parts).split(b"\n")
-        self._parts, self._parts_bytes = [], 0
-        self._keep(rest)
-        return [line for line in lines if line]
-
-    def _keep(self, part: bytes) -> None:
-        """Keep the beginning of a line, unless it is too long already."""
-        if self._skips:
-            return
-        self._parts.append(part)
-        self._parts_bytes += len(part)
-        if self._parts_bytes > LINE_BYTES_MAX:
-            self._parts, self._parts_bytes = [], 0
-            self._skips = True
-            self.skipped += 1
 
 
 class Reflector:
     """Keeps a consumer's picture of one resource true.
 
-    The promise: ``on_event`` gets ``Listed`` (or ``Absent``) first; then each event after the
-    list's resource version, in the server's order, with none lost and none twice, however often
-    the connection is cut: a watch resumes after the last event that was handed on, and a line that
-    was cut is not handed on. When the server no longer has that version (410), a new ``Listed``
-    tells the whole truth again; what vanished in between is what it does not contain. The one
-    exception is announced: ``Garbled`` is an event that could not be read.
+    The promise: ``on_event`` gets a list first (``ListBegins``, ``SomeListed`` as often as it
+    takes, and ``Listed``), or ``Absent``; then each event after the list's resource version, in
+    the server's order, with none lost and none twice, however often the connection is cut: a watch
+    resumes after the last event that was handed on, and a line that was cut is not handed on. When
+    the server no longer has that version (410), a new list tells the whole truth again; what
+    vanished in between is what it does not contain. The one exception is announced: ``Garbled`` is
+    an event that could not be read; what follows it is handed on, and a new list is due.
 
     ``on_event`` must be quick (append to a queue): the API server drops watchers that read slowly.
     What it raises ends ``run``. The counters are plain attributes, for metrics.
@@ -192,21 +119,30 @@ class Reflector:
         self._params = dict(params or {})
         self._pace = pace
         self._reach = reach or Reach(clock, chance)
-        self._page_size = pace.page_size
+        self._failing_since_s: float | None = None
+        self._tries_failed = 0
+        self._pages = Pages(client, path, self._params, pace.page_size)
         self._resource_version = ""  # "": the next thing to do is to list
         self._is_resuming = False
         self._failures_in_a_row = 0
         self._expiries_in_a_row = 0
+        self._doubts = 0  # lists anew in a row that were due to garbled events
+        self._doubted_at_s = 0.0
+        self._relist_due_s: float | None = None
         self.relists = 0  # how often all had to be read once more
         self.reconnects = 0  # how often a watch went on where an earlier one had ended
         self.events = 0
         self.bookmarks = 0
-        self.listed = 0  # objects of the latest list, also while it is under way
         self.garbled = 0
         self.failures = 0  # how often it had to wait before it could go on
         self.is_synced = False  # a list was delivered, and no later one is due
         self.is_absent = False
         self.last_error: ApiError | None = None  # None again as soon as the server answers
+
+    @property
+    def listed(self) -> int:
+        """How many objects the latest list has, also while it is under way."""
+        return self._pages.listed
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -221,47 +157,30 @@ class Reflector:
             except NotFound as error:
                 if self._resource_version:  # the list tells whether the resource is gone
                     await self._start_again(error)
+                elif self._pace.absent_poll_s is None:
+                    await self._back_off(error)
                 else:
-                    await self._absent(error)
+                    await self._absent(error, self._pace.absent_poll_s)
             except ApiError as error:
                 await self._back_off(error)
 
     async def _list(self) -> None:
         """Deliver one consistent list, however many pages it takes."""
-        items: list[bytes] = []
-        self.listed = 0
-        params: dict[str, str | int] = {**self._params, "limit": self._page_size}
         while True:
+            self._relist_due_s = None
+            self._on_event(ListBegins())
+            size = self._pages.size
             try:
-                body = await self._client.get(self._path, params)
-            except Gone:
-                if "limit" not in params:
-                    raise
-                # The pages' snapshot is gone before the last page: ask for all at once, which
-                # cannot expire, rather than race the server's compaction again.
-                items, params = [], dict(self._params)
-                self.relists += 1
-                continue
+                version = await self._pages.read(lambda items: self._on_event(SomeListed(items)))
             except TooLarge:
-                # Its objects are large: few at a time, from now on and from the beginning, as the
-                # pages of one list have to be asked for alike.
-                if self._page_size == 1:
+                if self._pages.size == size:
                     raise
-                self._page_size = max(1, self._page_size // 8)
-                items, params = [], {**self._params, "limit": self._page_size}
-                continue
-            page = _decode_page(body)
-            items += [bytes(item) for item in page.items or ()]
-            self.listed = len(items)
-            if not page.metadata.token:
+            else:
                 break
-            params["continue"] = page.metadata.token
-        if not page.metadata.resourceVersion:
-            raise ServerError(200, "Invalid", f"the list of {self._path} has no resourceVersion")
-        self._resource_version = page.metadata.resourceVersion
+        self._resource_version = version
         self.is_synced, self.is_absent, self._is_resuming = True, False, False
         self._succeeded()
-        self._on_event(Listed(items, self._resource_version))
+        self._on_event(Listed(version))
 
     async def _watch(self) -> None:
         """Follow the resource until the stream ends, in whatever way."""
@@ -277,7 +196,23 @@ class Reflector:
         self._is_resuming = True
         started_s = self._clock.monotonic_s()
         seen_before = self.events + self.bookmarks
-        cut: Unreachable | None = None
+        try:
+            async with asyncio.timeout(self._doubt_lasts_s()) as until:
+                cut = await self._follow(params, until)
+        except TimeoutError:
+            self._list_anew()
+            return
+        lasted_s = self._clock.monotonic_s() - started_s
+        if self.events + self.bookmarks == seen_before and lasted_s < _SHORT_WATCH_S:
+            # Resumed at once, except from a server that accepts watches only to end them.
+            raise cut or Unreachable(f"the watch of {self._path} ended as soon as it began")
+        self._succeeded()
+
+    async def _follow(self, params: Params, until: asyncio.Timeout) -> Unreachable | None:
+        """Hand on one watch's events; return what cut it, if it was cut.
+
+        ``until`` is moved to the time when a new list is due, once that is so.
+        """
         async with self._client.stream(
             self._path, params, silence_s_max=self._pace.silence_s_max
         ) as stream:
@@ -290,13 +225,34 @@ class Reflector:
                     self._take(splitter.split(chunk))
                     if splitter.skipped > skipped:
                         self._take_garbled(b"", f"more than {LINE_BYTES_MAX // 2**20} MiB")
+                    rest_s = self._doubt_lasts_s()
+                    if rest_s is not None and not until.expired():
+                        until.reschedule(asyncio.get_running_loop().time() + rest_s)
             except Unreachable as error:
-                cut = error  # the stream was cut; what was whole has been delivered
-        lasted_s = self._clock.monotonic_s() - started_s
-        if self.events + self.bookmarks == seen_before and lasted_s < _SHORT_WATCH_S:
-            # Resumed at once, except from a server that accepts watches only to end them.
-            raise cut or Unreachable(f"the watch of {self._path} ended as soon as it began")
-        self._succeeded()
+                return error  # the stream was cut; what was whole has been delivered
+        return None
+
+    def doubt(self) -> None:
+        """Note that an event could not be understood: list anew, at once if that is rare.
+
+        Until then what is known is handed on as before: a kind that is garbled each time must not
+        hammer the API server, and most of what it says is true.
+        """
+        if self._relist_due_s is not None:
+            return
+        now_s = self._clock.monotonic_s()
+        first_s, longest_s = self._pace.garbled_relist_s
+        if now_s - self._doubted_at_s > 2 * longest_s:
+            self._doubts = 0
+        delay_s = min(longest_s, first_s * 2.0 ** (self._doubts - 1)) if self._doubts else 0.0
+        self._doubts = min(self._doubts + 1, 20)
+        self._relist_due_s = self._doubted_at_s = now_s + delay_s
+
+    def _doubt_lasts_s(self) -> float | None:
+        """Return how long it is until a new list is due, or None."""
+        if self._relist_due_s is None:
+            return None
+        return max(0.0, self._relist_due_s - self._clock.monotonic_s())
 
     def _take(self, lines: list[bytes]) -> None:
         """Hand on the events of some whole lines, and remember how far we are."""
@@ -305,7 +261,7 @@ class Reflector:
             for line in lines:
                 try:
                     envelope = _ENVELOPE.decode(line)
-                except _UNREADABLE as error:
+                except UNREADABLE as error:
                     self._take_garbled(line, str(error))
                     continue
                 make = _EVENT_BY_TYPE.get(envelope.type)
@@ -327,12 +283,13 @@ class Reflector:
 
     def _take_garbled(self, line: bytes, error: str) -> None:
         self.garbled += 1
+        self.doubt()
         self._on_event(Garbled(line, error))
 
     def _remember_version(self, newest: bytes | msgspec.Raw) -> None:
         try:
             version = _VERSIONED.decode(newest).metadata.resourceVersion
-        except _UNREADABLE:
+        except UNREADABLE:
             version = ""
         if version:
             self._resource_version = version
@@ -341,9 +298,7 @@ class Reflector:
 
     async def _start_again(self, error: ApiError) -> None:
         """List anew: at once, but not in a tight loop if the server refuses its own versions."""
-        self.relists += 1
-        self._resource_version = ""
-        self.is_synced = False
+        self._list_anew()
         self._expiries_in_a_row += 1
         if self._expiries_in_a_row > 1:
             self._failures_in_a_row = self._expiries_in_a_row - 2
@@ -351,23 +306,43 @@ class Reflector:
         else:
             self.last_error = error
 
-    async def _absent(self, error: NotFound) -> None:
+    def _list_anew(self) -> None:
+        self.relists += 1
+        self._resource_version = ""
+        self.is_synced = False
+
+    async def _absent(self, error: NotFound, poll_s: float) -> None:
         self.last_error = error
         self._failures_in_a_row = 0
+        self._fail_no_more()
         if not self.is_absent:
             self.is_absent, self.is_synced = True, True
             self._on_event(Absent())
-        await asyncio.sleep(self._pace.absent_poll_s)
+        await asyncio.sleep(poll_s)
 
     def _succeeded(self) -> None:
         self._reach.answered()
         self._failures_in_a_row = 0
         self.last_error = None
+        self._fail_no_more()
+
+    def _fail_no_more(self) -> None:
+        if self._failing_since_s is not None:
+            self._failing_since_s, self._tries_failed = None, 0
+            self._on_event(Recovered())
+
+    def _fail(self, error: ApiError) -> None:
+        now_s = self._clock.monotonic_s()
+        if self._failing_since_s is None:
+            self._failing_since_s = now_s
+        self._tries_failed += 1
+        self._on_event(Failing(error, self._tries_failed, now_s - self._failing_since_s))
 
     async def _back_off(self, error: ApiError) -> None:
         """Wait, twice as long after each failure in a row, and at least as the server asks."""
         self.failures += 1
         self.last_error = error
+        self._fail(error)
         doublings = min(self._failures_in_a_row, 20)
         self._failures_in_a_row += 1
         delay_s = min(self._pace.backoff_s_max, self._pace.backoff_s_min * 2**doublings)
@@ -378,10 +353,3 @@ class Reflector:
             await self._reach.wait(delay_s - asked_s)
         else:
             await asyncio.sleep(delay_s - asked_s)
-
-
-def _decode_page(body: bytes) -> _ListPage:
-    try:
-        return _LIST_PAGE.decode(body)
-    except _UNREADABLE as error:
-        raise ServerError(200, "Invalid", f"not a list: {error}") from error

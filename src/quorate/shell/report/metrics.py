@@ -63,6 +63,7 @@ class Metrics:
         self.unreadable_events = self._gauge(
             "watch_unreadable_events", "Events of watches that could not be read.", ["resource"]
         )
+        self.lost_kinds = self._gauge("watch_lost", "1: others go on without it.", ["resource"])
         self.decide_s = Histogram(
             "quorate_decide_seconds",
             "Duration of one decision.",

@@ -18,26 +18,39 @@ from quorate.core.changes import (
     DialectServed,
     GangChanged,
     GangGone,
+    KindServed,
     NodeChanged,
     ObjectChanged,
     PodChanged,
+    PodGone,
 )
 from quorate.core.model import GangKey
 from quorate.dialects.base import Malformed
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.reach import Reach
-from quorate.shell.kube.watching import (
+from quorate.shell.kube.watch_events import (
     Absent,
+    Added,
     Deleted,
+    Failing,
     Garbled,
+    ListBegins,
     Listed,
-    Reflector,
+    Modified,
+    Recovered,
+    SomeListed,
     WatchEvent,
 )
-from quorate.shell.watch.objects import PODS, WatchedKind, identity, watched_kinds
+from quorate.shell.kube.watching import Pace, Reflector
+from quorate.shell.watch.objects import PODS, WatchedKind, for_status, identity, watched_kinds
+from quorate.shell.watch.troubles import Trouble, is_lost, not_served, trouble_of
 
 log = structlog.get_logger(__name__)
+
+FAIR_TRY_S = 5.0
+"""How long a kind may fail at the start before all others go on without it."""
+_REQUIRED = Pace(absent_poll_s=None)
 
 
 class Feed:
@@ -56,22 +69,36 @@ class Feed:
         on_object: Callable[[GangKey], None],
         clock: Clock,
         chance: Callable[[], float],
+        fair_try_s: float = FAIR_TRY_S,
     ) -> None:
+        """Prepare to watch; ``fair_try_s`` of infinity means to go on without no kind."""
+        self._fair_try_s = fair_try_s
         self._on_change = on_change
         self._on_object = on_object
         self.objects: dict[GangKey, bytes] = {}
-        """The newest version of each gang's object, for its status."""
+        """Of the newest version of each gang's object what its status is written by."""
         self.quarantined: dict[tuple[str, str], str] = {}
         """Why an object cannot be read, by kind and name."""
         self.served: set[str] = set()
         """The dialects whose objects the API server serves."""
+        self.lost: dict[str, Trouble] = {}
+        """Kinds without which the others go on, by path: why, and what to do."""
+        self._told: set[str] = set()
+        """Paths of kinds that were listed, or are known not to be served."""
+        self._required: list[str] = []
+        self._of_gangs: set[str] = set()
         self._known: dict[str, dict[str, _Who]] = {}
         self._unreadable: dict[str, set[str]] = {}
+        self._met: dict[str, _Met] = {}
         self.reflectors: dict[str, Reflector] = {}
         reach = Reach(clock, chance)
         for path, kind in watched_kinds(owned).items():
             self._known[path] = {}
             self._unreadable[path] = set()
+            if kind.required:
+                self._required.append(path)
+            if kind.dialect:
+                self._of_gangs.add(path)
             self.reflectors[path] = Reflector(
                 client,
                 path,
@@ -79,19 +106,33 @@ class Feed:
                 clock=clock,
                 chance=chance,
                 reach=reach,
+                pace=_REQUIRED if kind.required else Pace(),
             )
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything was listed: before that, nothing may be decided."""
-        return all(reflector.is_synced for reflector in self.reflectors.values())
+        """Whether all that can be listed was: before that, nothing may be decided.
+
+        Of pods and nodes no new list may be due. Another kind counts while it is listed anew, as
+        its watch would: what is known of it is a little old.
+        """
+        return all(self._is_known(path) for path in self.reflectors)
+
+    def _is_known(self, path: str) -> bool:
+        if path in self._required:
+            return self.reflectors[path].is_synced
+        return path in self._told or path in self.lost
 
     @property
     def is_fresh(self) -> bool:
-        """Whether everything was listed, and no watch is in trouble as far as we know."""
+        """Whether everything was listed, and no watch is in trouble as far as we know.
+
+        Gangs' objects that are not to be had do not count: they say nothing of nodes and pods.
+        """
         return all(
             reflector.is_synced and (reflector.is_absent or reflector.last_error is None)
-            for reflector in self.reflectors.values()
+            for path, reflector in self.reflectors.items()
+            if path not in self.lost or path not in self._of_gangs
         )
 
     def unready_reason(self) -> str | None:
@@ -99,7 +140,7 @@ class Feed:
         missing = [
             f"{path} ({reflector.last_error})" if reflector.last_error else path
             for path, reflector in self.reflectors.items()
-            if not reflector.is_synced
+            if not self._is_known(path)
         ]
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
@@ -112,34 +153,87 @@ class Feed:
     def _handler(self, kind: WatchedKind) -> Callable[[WatchEvent], None]:
         def on_event(event: WatchEvent) -> None:
             match event:
+                case ListBegins():
+                    self._met[kind.path] = _Met(set(), set())
+                case SomeListed():
+                    for raw in event.items:
+                        self._changed(kind, raw)
                 case Listed():
-                    self._listed(kind, event.items)
-                case Absent():
-                    self._absent(kind)
+                    self._listed(kind)
                 case Deleted():
                     self._gone(kind, event.raw)
-                case Garbled():
-                    log.warning("garbled watch event", kind=kind.resource.kind, error=event.error)
-                case _:
+                case Added() | Modified():
                     self._changed(kind, event.raw)
+                case _:
+                    self._hear_of_trouble(kind, event)
 
         return on_event
 
-    def _listed(self, kind: WatchedKind, items: list[bytes]) -> None:
-        """Apply a whole list: what was known and is not in it has gone meanwhile."""
-        if kind.dialect and kind.dialect not in self.served:
-            self.served.add(kind.dialect)
-            self._on_change(DialectServed(kind.dialect, served=True))
-        before, unreadable = self._known[kind.path], self._unreadable[kind.path]
-        self._known[kind.path], self._unreadable[kind.path] = {}, set()
-        for raw in items:
-            self._changed(kind, raw)
-        for name in unreadable - self._unreadable[kind.path]:
+    def _hear_of_trouble(
+        self, kind: WatchedKind, event: Absent | Garbled | Failing | Recovered
+    ) -> None:
+        match event:
+            case Garbled():
+                log.warning("garbled watch event", kind=kind.resource.kind, error=event.error)
+            case Failing():
+                self._failing(kind, event)
+            case Recovered() if not self.reflectors[kind.path].is_absent:
+                self._restored(kind)
+            case _:
+                self._absent(kind)
+
+    def _listed(self, kind: WatchedKind) -> None:
+        """Apply the end of a list: what was known and is not in it has gone meanwhile."""
+        met = self._met.pop(kind.path)
+        unreadable = self._unreadable[kind.path]
+        for name in unreadable - met.unreadable:
             self.quarantined.pop((kind.resource.kind, name), None)
-        now = self._known[kind.path]
-        for uid, who in before.items():
-            if uid not in now:
+        unreadable &= met.unreadable
+        known = self._known[kind.path]
+        for who in [who for uid, who in known.items() if uid not in met.known]:
+            del known[who.id]
+            if kind.resource is PODS or who.full_name not in met.unreadable:
                 self._gone(kind, who.as_object())
+        self._told.add(kind.path)
+        self._restored(kind)
+        if kind.dialect and kind.dialect not in self.served:
+            self._tell_served(kind, None)
+
+    def _failing(self, kind: WatchedKind, event: Failing) -> None:
+        """Go on without a kind that had a fair try, and say so once for each cause."""
+        if kind.required:
+            return
+        required = [self.reflectors[path] for path in self._required]
+        if not is_lost(
+            event,
+            was_known=kind.path in self._told,
+            fair_try_s=self._fair_try_s,
+            is_server_well=all(one.is_synced and one.last_error is None for one in required),
+        ):
+            return
+        trouble = trouble_of(kind.resource, event.error)
+        before = self.lost.get(kind.path)
+        if before is None or before.status != trouble.status:
+            log.warning("going on without a kind", problem=trouble.problem, remedy=trouble.remedy)
+            self._lose(kind, trouble)
+
+    def _lose(self, kind: WatchedKind, trouble: Trouble) -> None:
+        self.lost[kind.path] = trouble
+        self._tell_served(kind, trouble)
+
+    def _restored(self, kind: WatchedKind) -> None:
+        if self.lost.pop(kind.path, None) is not None:
+            log.info("a kind is to be had again", path=kind.path)
+            self._tell_served(kind, None)
+
+    def _tell_served(self, kind: WatchedKind, trouble: Trouble | None) -> None:
+        """Tell the core whether a kind is to be had, and if not, why."""
+        problem, remedy = (trouble.problem, trouble.remedy) if trouble else ("", "")
+        if not kind.dialect:
+            self._on_change(KindServed(kind.struct, problem, remedy))
+            return
+        (self.served.discard if trouble else self.served.add)(kind.dialect)
+        self._on_change(DialectServed(kind.dialect, trouble is None, problem, remedy))
 
     def _absent(self, kind: WatchedKind) -> None:
         for name in self._unreadable[kind.path]:
@@ -147,10 +241,15 @@ class Feed:
         self._unreadable[kind.path].clear()
         for who in list(self._known[kind.path].values()):
             self._gone(kind, who.as_object())
-        self.served.discard(kind.dialect)
+        self._told.add(kind.path)
         if kind.dialect:
+            self.lost.pop(kind.path, None)
+            self.served.discard(kind.dialect)
             self._on_change(DialectServed(kind.dialect, served=False))
-        elif not kind.optional:
+        elif kind.optional:
+            self._lose(kind, not_served(kind.resource))
+        else:
+            self._restored(kind)
             log.error("the API server does not serve what every cluster has", path=kind.path)
 
     def _changed(self, kind: WatchedKind, raw: bytes) -> None:
@@ -159,14 +258,27 @@ class Feed:
         except Malformed as error:
             self._quarantine(kind, error)
             return
+        if isinstance(change, PodGone):
+            self._past(kind, raw, change)
+            return
         who = _who(change)
         self._known[kind.path][who.id] = who
+        if kind.path in self._met:
+            self._met[kind.path].known.add(who.id)
         if self.quarantined:
             self._readable(kind, who.full_name)
         if isinstance(change, GangChanged):
-            self.objects[change.spec.key] = raw
+            self.objects[change.spec.key] = for_status(raw)
             self._on_object(change.spec.key)
         self._on_change(change)
+
+    def _past(self, kind: WatchedKind, raw: bytes, change: PodGone) -> None:
+        """Leave out a pod that is there and means nothing any more."""
+        if self.quarantined:
+            who = identity(raw)
+            self._readable(kind, f"{who.namespace}/{who.name}")
+        if self._known[kind.path].pop(change.uid, None) is not None:
+            self._on_change(change)
 
     def _gone(self, kind: WatchedKind, raw: bytes) -> None:
         try:
@@ -198,9 +310,20 @@ class Feed:
             )
         self.quarantined[kind.resource.kind, name] = error.message
         self._unreadable[kind.path].add(name)
+        if kind.path in self._met:
+            self._met[kind.path].unreadable.add(name)
         change = kind.unreadable(error)
         if change is not None:
             self._on_change(change)
+        elif kind.path not in self._met:
+            self.reflectors[kind.path].doubt()  # an event of nobody knows which object
+
+
+class _Met(NamedTuple):
+    """Whom a list that is under way has named: ids, and names of those that cannot be read."""
+
+    known: set[str]
+    unreadable: set[str]
 
 
 class _Who(NamedTuple):

@@ -53,6 +53,10 @@ class WatchedKind(NamedTuple):
     dialect: str = ""
     optional: bool = False
     """Whether the API server need not serve it."""
+    required: bool = False
+    """Whether nothing can be decided without it."""
+    struct: str = ""
+    """The name of its struct in the core, of what rules look up."""
 
 
 class Identity(Struct, gc=False):
@@ -68,6 +72,15 @@ class _Named(Struct, gc=False):
 
 
 _NAMED = msgspec.json.Decoder(_Named)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OF_METADATA = (
+    "namespace",
+    "name",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+)
 
 
 def identity(raw: bytes) -> Identity:
@@ -78,6 +91,19 @@ def identity(raw: bytes) -> Identity:
         raise Malformed(defect_text(error).replace("the pod", "the object")) from error
 
 
+def for_status(raw: bytes) -> bytes:
+    """Return what a dialect's status is made from: who the object is, its versions, its status.
+
+    The rest may be as large as users like, and would be kept for each gang. ``raw`` is an object
+    that its dialect could decode.
+    """
+    whole = _FIELDS.decode(raw)
+    metadata = _FIELDS.decode(whole["metadata"])
+    kept = {key: metadata[key] for key in _OF_METADATA if key in metadata}
+    status = {"status": whole["status"]} if "status" in whole else {}
+    return msgspec.json.encode({"metadata": kept, **status})
+
+
 def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
     """Return all that is watched, by path, nodes before pods: these are counted on known nodes.
 
@@ -85,8 +111,15 @@ def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
     """
     kinds = [_lookup_kind(lookup) for lookup in LOOKUPS]
     kinds += [
-        WatchedKind(NODES, _path(NODES), decode_node, _node_gone, _node_unreadable),
-        WatchedKind(PODS, _path(PODS), PodDecoder(owned).decode, _pod_gone, _pod_unreadable),
+        WatchedKind(NODES, _path(NODES), decode_node, _node_gone, _node_unreadable, required=True),
+        WatchedKind(
+            PODS,
+            _path(PODS),
+            PodDecoder(owned).news,
+            _pod_gone,
+            _pod_unreadable,
+            required=True,
+        ),
     ]
     kinds += [_gang_kind(dialect, dialect.RESOURCE) for dialect in DIALECTS if dialect.RESOURCE]
     return {kind.path: kind for kind in kinds}
@@ -125,7 +158,9 @@ def _lookup_kind(lookup: Lookup) -> WatchedKind:
         return ObjectGone(kind, error.namespace, error.name, defect=error.message)
 
     path = _path(lookup.resource)
-    return WatchedKind(lookup.resource, path, changed, gone, unreadable, optional=lookup.optional)
+    return WatchedKind(
+        lookup.resource, path, changed, gone, unreadable, optional=lookup.optional, struct=kind
+    )
 
 
 def _node_gone(raw: bytes) -> AnyChange:

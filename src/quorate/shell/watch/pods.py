@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from quorate.core import policy
-from quorate.core.changes import PodChanged
+from quorate.core.changes import PodChanged, PodGone
 from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodShape
 from quorate.core.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
@@ -90,6 +90,23 @@ class PodDecoder:
         except UNREADABLE as error:
             defect = defect_text(error)
         return PodChanged(self._defective(raw, defect))
+
+    def news(self, raw: bytes) -> PodChanged | PodGone:
+        """Return what a pod means to the core: one that is past counts as gone.
+
+        Raises ``Malformed`` as ``decode`` does.
+        """
+        change = self.decode(raw)
+        return PodGone(change.pod.uid) if self._is_past(change.pod) else change
+
+    def _is_past(self, pod: Pod) -> bool:
+        """Whether it has finished and is neither ours nor any gang's: nothing looks at it again.
+
+        It holds no room, no labels of it count, and a phase never leaves Succeeded and Failed. Of
+        a gang it counts while others of its life are alive, and ours may have outcomes to come.
+        """
+        is_anybodys = pod.membership is not None or pod.bound_for or pod.scheduler in self._owned
+        return pod.finished and not is_anybodys
 
     def _pod(self, wire: WirePod) -> Pod:
         meta, spec, status = wire.metadata, wire.spec, wire.status
