@@ -2,9 +2,12 @@
 
 import pytest
 
+from quorate.core.changes import BindFailure
 from quorate.core.model import HostPort
+from quorate.core.plan.members import members_of
 from quorate.core.reasons import Reason
-from tests.unit.core.world import GPU, World, pairs
+from tests.unit.core.terms import apart, pods
+from tests.unit.core.world import GPU, World, binds_of, fail, pairs
 
 A = {"node_selector": pairs({"zone": "a"})}
 PORTS = {
@@ -118,6 +121,38 @@ def test_the_search_chooses_among_the_members_when_not_all_are_needed():
     pods = [{"cpu": 4}, {"cpu": 2, "shape": A}, {"cpu": 2, "shape": A}, {"cpu": 3}]
     w, _ = world(nodes, pods, need=3)
     assert len(w.cycle()) == 3
+
+
+def test_members_that_no_node_takes_use_up_none_of_the_choices():
+    """m, y0 and y1 fit; a-x would take their room, and 16 others have nowhere to go."""
+    rack = {"labels": {"rack": "r"}}
+    alone = apart(pods(app="a"), by="rack")
+    w = World()
+    w.node("n0", cpu=3, **rack)
+    gang = w.object("job", 3)
+    w.pod("a-x", gang, cpu=2)
+    for number in range(8):
+        for twin in "01":
+            shape = {"node_selector": pairs({"zone": f"z{number}"})}
+            w.pod(f"c{number}-{twin}", gang, cpu=1, shape=shape)
+    w.pod("m", gang, cpu=1, labels={"app": "a"}, shape=alone)
+    w.pod("y0", gang, cpu=1)
+    w.pod("y1", gang, cpu=1)
+    assert set(w.cycle()) == {"m", "y0", "y1"}
+
+
+def test_the_order_of_classes_is_that_of_names_whatever_happened_to_their_members():
+    w, gang = world(cpu(10), cpu(1, 2, 3), need=3)
+
+    def names():
+        members = members_of(w.cluster.gangs[gang], w.cluster)
+        return [entry.pod.name for entries in members.values() for entry in entries]
+
+    assert names() == ["p0", "p1", "p2"]
+    binds = {bind.name: bind for bind in binds_of(w.decide())}
+    for name in ("p2", "p0", "p1"):
+        w.observe(fail(BindFailure.NOT_SENT)(binds[name]))
+    assert names() == ["p0", "p1", "p2"]
 
 
 def test_a_bound_ends_the_search_and_the_reason_says_so():

@@ -18,7 +18,8 @@ Members = dict[PodClass, list[PodEntry]]
 def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = frozenset()) -> Members:
     """Return the gang's waiting members by class: by shape, labels, claims of both kinds, task.
 
-    Those that are ``placed`` (uids) are left out.
+    Those that are ``placed`` (uids) are left out. Classes come in the order of their first names:
+    a bounded search then looks at the same orders, whatever has happened to the members before.
     """
     neighbours, storage = cluster.neighbours, cluster.storage
     members: Members = {}
@@ -46,7 +47,14 @@ def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = froze
             pod_class = cluster.classes.matching(base, matched, defaults, wants, ask, task)
             members.setdefault(pod_class, []).append(entry)
     _add_with_problems(members, with_problems, cluster)
-    return members
+    return members if len(members) == 1 else _by_name(members)
+
+
+def _by_name(members: Members) -> Members:
+    def first(alike: tuple[PodClass, list[PodEntry]]) -> str:
+        return min(entry.pod.name for entry in alike[1])
+
+    return dict(sorted(members.items(), key=first))
 
 
 def _add_with_problems(

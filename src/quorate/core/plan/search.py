@@ -101,10 +101,13 @@ class JointSearch:
         ]
         self._demand = [tuple(one.get(column, 0) for column in columns) for one in checked]
         slots = np.stack([fixed_slots(one, room, self._classes) for one in self._classes], axis=1)
-        numbers = [count for _, count in by_size]
+        most = slots.sum(axis=0).tolist()
+        numbers = [min(count, some) for (_, count), some in zip(by_size, most, strict=True)]
         demand = np.array(self._demand)
         units = np.maximum(np.gcd.reduce(demand, axis=0), 1)
         self._ties = Ties(self._classes, room, np.array(numbers) @ demand, units, slots)
+        self._numbers = numbers
+        """By class: how many of its pods may be chosen. More of them never have a slot."""
         self._state = State(self._ties, numbers, self._demand)
         self._fresh: State | None = None
         """The state before the first pod, for orders to be tried on."""
@@ -166,11 +169,10 @@ class JointSearch:
         """Search. Yields between pieces of a few milliseconds at most."""
         if not self._state.cells:
             return Found(None)
-        counts = {pod_class.id: count for pod_class, count in self.counts}
         small_first = sorted(
             range(len(self._classes)), key=lambda i: sum(a for _, a in self._classes[i].demands)
         )
-        numbers = [counts[self._classes[i].id] for i in small_first]
+        numbers = [self._numbers[i] for i in small_first]
         considered = islice(ways(numbers, self.need), policy.SEARCH_CHOSEN_MAX**2)
         enough = (taken for taken in considered if self._has_tasks(small_first, taken))
         for number, taken in enumerate(enough):
