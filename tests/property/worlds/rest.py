@@ -143,6 +143,8 @@ def check_liveness(world):
     fresh.observe(world.server.changes())
     for after_s in (0.0, world.setting.policy.recovery_s, 100.0):
         plan = fresh.decide(world.now_s + after_s)
+        while fresh.advance.is_behind:
+            plan = fresh.decide(world.now_s + after_s)
         _, problems = fresh.verified(plan)
         world.check_defects(fresh)
         if problems:
