@@ -192,8 +192,6 @@ class Reflector:
             "resourceVersion": self._resource_version,
             "timeoutSeconds": int(shortest_s + (longest_s - shortest_s) * self._chance()),
         }
-        self.reconnects += self._is_resuming
-        self._is_resuming = True
         started_s = self._clock.monotonic_s()
         seen_before = self.events + self.bookmarks
         try:
@@ -218,6 +216,8 @@ class Reflector:
         ) as stream:
             self._reach.answered()
             self.last_error = None
+            self.reconnects += self._is_resuming
+            self._is_resuming = True
             splitter = LineSplitter()
             try:
                 while chunk := await stream.read():
