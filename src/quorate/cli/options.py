@@ -88,7 +88,8 @@ WriteKubeconfig = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write the administrator's kubeconfig here too, as long as the cluster runs.",
+        help="Have a context of the cluster in this kubeconfig, as the current one, as long as it "
+        "runs; what else the file holds stays.",
         show_default=False,
     ),
 ]
