@@ -350,14 +350,22 @@ def _bad_call(error: typer.TyperException) -> int:
     message = " ".join(error.format_message().split()).replace("Value error, ", "")
     if message:  # else it was a call without a command, and the help has been printed
         ending = "" if message.endswith(("?", ".", ")")) else "."
-        typer.echo(f"Error: {message}{ending} See: {command} --help", err=True)
-        return 2
+        from quorate.cli.output import error as complain
+
+        return complain(f"{message}{ending} See: {command} --help")
     return 0
 
 
 def main() -> None:
     """Entry point of the command ``quorate``."""
-    sys.exit(call())
+    try:
+        code = call()
+    except Exception as error:  # a defect of ours: its words may be a stranger's
+        from quorate.cli import output
+
+        output.defect(error)
+        code = 1
+    sys.exit(code)
 
 
 if __name__ == "__main__":

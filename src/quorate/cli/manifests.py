@@ -16,6 +16,7 @@ from pathlib import Path
 from string import Template
 
 from quorate import __version__
+from quorate.cli import output as out
 
 PARTS = ("crds", "rbac", "flowschema", "deployment")
 """In the order in which they have to be applied: the namespace comes with ``rbac``."""
@@ -114,8 +115,7 @@ def manifests(
         ca = _guard_ca(guard_ca) if guard_ca else b""
         text = render(namespace, image, replicas, only, ca, preemption=preemption)
     except ManifestsError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 2
+        return out.error(str(error))
     sys.stdout.write(text if output == "yaml" else _as_json(text))
     return 0
 

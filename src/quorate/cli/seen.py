@@ -40,8 +40,8 @@ def explanations(scheduler: Scheduler, keys: list[GangKey], now_s: float) -> lis
 def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:
     """Return an explanation as builtins, for JSON and YAML."""
     facts: dict[str, Any] = msgspec.to_builtins(explanation)
-    namespace, dialect, name = explanation.key
-    facts["key"] = {"namespace": namespace, "dialect": dialect, "name": name.partition("@")[0]}
+    key = explanation.key
+    facts["key"] = {"namespace": key.namespace, "dialect": key.dialect, "name": key.bare_name}
     leads = seen.leader
     facts["schedulerLeads"] = None if leads.holder is None else bool(leads.holder)
     return facts

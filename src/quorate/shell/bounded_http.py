@@ -13,8 +13,11 @@ from typing import Final
 
 from aiohttp import web
 
+from quorate.core.plain_text import plain_lines
+
 _HEAD_LINE_BYTES_MAX: Final = 4096
 _HEAD_LINES_MAX: Final = 64
+_PAGE_CHARS_MAX: Final = 4096
 _ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
 _NO_IPV6: Final = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
 _BODY_S_MAX: Final = 1.0  # how long a body that nobody asked for is read, and thrown away
@@ -99,9 +102,10 @@ def listening_everywhere(host: str, port: int) -> socket.socket | None:
 
 
 def text_answer(status: int, text: str) -> web.Response:
-    """Return a page of plain text."""
+    """Return a page of plain text; its lines are ours, and what is in them may be a stranger's."""
     content_type = "text/plain; charset=utf-8"
-    return web.Response(status=status, body=text.encode(), headers={"Content-Type": content_type})
+    body = plain_lines(text, _PAGE_CHARS_MAX).encode()
+    return web.Response(status=status, body=body, headers={"Content-Type": content_type})
 
 
 def _silent() -> logging.Logger:
