@@ -26,6 +26,9 @@ def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) 
     except LeaseLostError as error:
         output.error(str(error))
         return 1
+    except Exception as error:  # a defect of ours: one line, with its traceback as a field
+        logs.uncaught(error)
+        return 1
     return 0
 
 

@@ -135,7 +135,8 @@ class App:
         )
         told, may_write = self._reporter.preempted, self._may_write
         self._preemptor = Preemptor(self._reads, told, self._loop.put, may_write, clock=steady)
-        self._queues = VolcanoQueues(self._reads)
+        owns_volcano = "volcano" in config.policy.scheduler_names
+        self._queues = VolcanoQueues(self._reads, is_ours=owns_volcano)
         self._committer = self._make_committer()
         self._numbers = self._make_numbers()
 
@@ -198,7 +199,11 @@ class App:
             stuck_s=self._heartbeat.stuck_s,
         )
         health = HealthThread(pages)
-        await health.start()
+        try:
+            await health.start()
+        except ServeError:
+            await self._close_clients()
+            raise
         lag = asyncio.create_task(LoopLag(self._clock, self.metrics).run())
         log.info("started", identity=self._identity, health_port=pages.port)
         try:
@@ -210,6 +215,7 @@ class App:
             lag.cancel()
             await self._guard.close()
             await health.close()
+            await self._close_clients()
         log.info("stopped")
 
     async def schedule(self, stop: asyncio.Event) -> None:
@@ -245,6 +251,9 @@ class App:
         await self._evictor.close()
         await self._preemptor.close()
         await self._lookup.close()
+        await self._close_clients()
+
+    async def _close_clients(self) -> None:
         for client in (self._binds, self._reads):
             await client.close()
 
