@@ -142,6 +142,26 @@ Preemption = Annotated[
     ),
 ]
 
+NetworkPolicy = Annotated[
+    bool,
+    typer.Option(
+        "--network-policy",
+        help="Close quorate's ports to all but the kubelets, the guard's API server, and "
+        "namespaces labelled quorate.dev/scrapes=true (docs/security.md).",
+        rich_help_panel=SELECTION,
+    ),
+]
+ControlPlane = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CIDR",
+        help="With --network-policy: a network from which the API server asks the guard; "
+        "repeat it for more. Else all.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+
 # Of ``quorate record`` and ``quorate replay``
 
 ProcessId = Annotated[
