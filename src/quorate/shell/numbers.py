@@ -44,6 +44,7 @@ class Numbers:
         while True:
             await asyncio.sleep(_EVERY_S)
             self._show_watches()
+            self._show_core()
             self._metrics.recorder_bytes.set(self._recorder.size_bytes)
             since_s: list[float] = []
             if self._may_write():
@@ -57,6 +58,8 @@ class Numbers:
         for path, reflector in feed.reflectors.items():
             metrics.relists.labels(path).set(reflector.relists)
             metrics.reconnects.labels(path).set(reflector.reconnects)
+            age_s = self._clock.monotonic_s() - reflector.heard_at_s
+            metrics.watch_age_s.labels(path).set(age_s)
             metrics.unreadable_events.labels(path).set(reflector.garbled)
             metrics.lost_kinds.labels(path).set(path in feed.lost and not reflector.is_absent)
             if reflector.last_error is not None and not reflector.is_absent:
@@ -65,3 +68,14 @@ class Numbers:
         kinds = [kind for kind, _ in feed.quarantined]
         for kind in {"Pod", "Node", "PodGroup", *kinds}:
             metrics.quarantined.labels(kind).set(kinds.count(kind))
+
+    def _show_core(self) -> None:
+        cluster, size = self._scheduler.cluster, self._metrics.core_size
+        size.labels("nodes").set(len(cluster.nodes.rows))
+        size.labels("pods").set(len(cluster.pods))
+        size.labels("gangs").set(len(cluster.gangs))
+        size.labels("pod_classes").set(len(cluster.classes.by_id))
+        size.labels("resource_columns").set(len(cluster.resources.names))
+        size.labels("label_columns").set(len(cluster.nodes.labels))
+        size.labels("label_sets").set(len(cluster.neighbours.label_sets))
+        size.labels("selectors").set(cluster.neighbours.selectors_in_use)

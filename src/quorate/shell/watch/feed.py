@@ -108,7 +108,7 @@ class Feed:
                 clock=clock,
                 chance=chance,
                 reach=reach,
-                pace=_REQUIRED if kind.required else Pace(),
+                pace=_REQUIRED if kind.required else Pace(tells_versions=kind.optional),
             )
 
     @property
@@ -184,6 +184,8 @@ class Feed:
                 self._failing(kind, event)
             case Recovered() if not self.reflectors[kind.path].is_absent:
                 self._restored(kind)
+            case Absent():
+                self._absent(kind, event.versions)
             case _:
                 self._absent(kind)
 
@@ -240,7 +242,7 @@ class Feed:
         (self.served.discard if trouble else self.served.add)(kind.dialect)
         self._on_change(DialectServed(kind.dialect, trouble is None, problem, remedy))
 
-    def _absent(self, kind: WatchedKind) -> None:
+    def _absent(self, kind: WatchedKind, versions: tuple[str, ...] = ()) -> None:
         for name in self._unreadable[kind.path]:
             self.quarantined.pop((kind.resource.kind, name), None)
         self._unreadable[kind.path].clear()
@@ -252,7 +254,7 @@ class Feed:
             self.served.discard(kind.dialect)
             self._on_change(DialectServed(kind.dialect, served=False))
         elif kind.optional:
-            self._lose(kind, not_served(kind.resource))
+            self._lose(kind, not_served(kind.resource, versions))
         else:
             self._restored(kind)
             log.error("the API server does not serve what every cluster has", path=kind.path)

@@ -77,11 +77,15 @@ def trouble_of(resource: Resource, error: ApiError) -> Trouble:
     )
 
 
-def not_served(resource: Resource) -> Trouble:
-    """Return the words for an API that is not there."""
+def not_served(resource: Resource, versions: tuple[str, ...] = ()) -> Trouble:
+    """Return the words for an API that is not there; ``versions`` are others that are."""
     api = f"{resource.group}/{resource.version}" if resource.group else resource.version
+    problem = f"this cluster does not serve {resource.plural} of {api}"
+    if not versions:
+        return Trouble(problem, f"install or enable {api}", 404)
+    has = ", ".join(versions)
     return Trouble(
-        f"this cluster does not serve {resource.plural} of {api}",
-        f"install or enable {api}",
+        f"{problem}, only {has}, which quorate does not read",
+        f"enable {api}, or upgrade the cluster to a release that has it",
         404,
     )
