@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import msgspec
@@ -49,6 +50,8 @@ def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:
 
 def age(seconds: float) -> str:
     """Return a time span as kubectl shows ages, in one unit."""
+    if not math.isfinite(seconds):
+        return "?"  # of an object without a time, and without pods
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= 2 * size:
             return f"{int(seconds // size)}{unit}"
