@@ -40,7 +40,7 @@ def test_pages_of_a_running_scheduler(world):
 
 
 def test_an_api_that_is_installed_later_is_picked_up(apart, beside):
-    scheduler = beside({"schedulerNames": [apart.scheduler, "volcano-later"]})
+    scheduler = beside({"schedulerNames": [apart.scheduler, "volcano-later", "volcano"]})
     apart.nodes(1)
     shape = SHAPES["volcano"]._replace(scheduler="volcano-later")
     apart.create_pods(shape.pods("job", 2))

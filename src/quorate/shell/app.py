@@ -42,6 +42,7 @@ from quorate.shell.loop import Loop
 from quorate.shell.loop_lag import LoopLag
 from quorate.shell.memory import freeze_memory
 from quorate.shell.numbers import Numbers
+from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.outcomes import tell
@@ -84,6 +85,9 @@ class App:
         self._waiting_before = 0
         self._has_synced = False
         self.metrics = Metrics()
+        self._times = BindTimes(self.metrics, steady)
+        for client in (self._binds, self._reads):
+            client.on_error = self._count_error
         attempts_by = identity.rpartition("_")[2]
         self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
@@ -135,7 +139,8 @@ class App:
         )
         told, may_write = self._reporter.preempted, self._may_write
         self._preemptor = Preemptor(self._reads, told, self._loop.put, may_write, clock=steady)
-        self._queues = VolcanoQueues(self._reads)
+        owns_volcano = "volcano" in config.policy.scheduler_names
+        self._queues = VolcanoQueues(self._reads, is_ours=owns_volcano)
         self._committer = self._make_committer()
         self._numbers = self._make_numbers()
 
@@ -198,7 +203,11 @@ class App:
             stuck_s=self._heartbeat.stuck_s,
         )
         health = HealthThread(pages)
-        await health.start()
+        try:
+            await health.start()
+        except ServeError:
+            await self._close_clients()
+            raise
         lag = asyncio.create_task(LoopLag(self._clock, self.metrics).run())
         log.info("started", identity=self._identity, health_port=pages.port)
         try:
@@ -210,6 +219,7 @@ class App:
             lag.cancel()
             await self._guard.close()
             await health.close()
+            await self._close_clients()
         log.info("stopped")
 
     async def schedule(self, stop: asyncio.Event) -> None:
@@ -245,6 +255,9 @@ class App:
         await self._evictor.close()
         await self._preemptor.close()
         await self._lookup.close()
+        await self._close_clients()
+
+    async def _close_clients(self) -> None:
         for client in (self._binds, self._reads):
             await client.close()
 
@@ -253,6 +266,9 @@ class App:
     async def _as_leader(self) -> None:
         self._loop.put_all(self._handover.found())
         await self._reporter.run()
+
+    def _count_error(self, status: str) -> None:
+        self.metrics.api_errors.labels(status).inc()
 
     def _may_write(self) -> bool:
         return self._leadership.may_write()
@@ -283,7 +299,7 @@ class App:
             self._loop.wake()
 
     def _tell(self, changes: Sequence[AnyChange]) -> None:
-        tell(changes, self.scheduler.cluster.pods, self.metrics, self._reporter)
+        tell(changes, self.scheduler.cluster.pods, self.metrics, self._reporter, self._times)
 
     def _may_decide(self) -> bool:
         return self._feed.is_synced and self._may_write()
@@ -303,6 +319,7 @@ class App:
         self._waiting_before = cluster.waiting
 
     def _commit(self, plan: Plan) -> None:
+        self._times.planned(plan)
         self._committer.carry_out(plan)
 
     def _after(self, touched: Iterable[GangKey]) -> None:

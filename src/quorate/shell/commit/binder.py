@@ -169,7 +169,7 @@ class Binder:
         if not self._workers and not self._jobs:
             self.idle.set()
             busy_s = round(self._clock.monotonic_s() - self._busy_since_s, 3)
-            log.info("binds settled", seconds=busy_s, retries=self.retries)
+            log.debug("binds settled", seconds=busy_s, retries=self.retries)
         if not worker.cancelled() and worker.exception() is not None:
             log.error("a bind worker failed", exc_info=worker.exception())
 

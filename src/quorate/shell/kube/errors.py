@@ -11,6 +11,17 @@ _RETRY_AFTER_S_MAX = 60.0
 """Bounds of what a server, or an admission webhook behind it, makes us keep and wait."""
 
 
+STATUSES = ("401", "403", "404", "409", "410", "429", "4xx", "5xx", "other", "unreachable")
+"""What errors are counted by: never a number that a server made up."""
+
+
+def status_class(status: int) -> str:
+    """Return the one of ``STATUSES`` for an HTTP status; 0 means that no answer came."""
+    if str(status) in STATUSES:
+        return str(status)
+    return {0: "unreachable", 4: "4xx", 5: "5xx"}.get(status // 100, "other")
+
+
 class ApiError(Exception):
     """The API server refused, or could not be reached (status 0).
 

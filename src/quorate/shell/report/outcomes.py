@@ -8,6 +8,7 @@ import structlog
 
 from quorate.core.changes import AnyChange, BindFailed, PodBound, PodChanged, PodGone
 from quorate.core.state.gangs import PodEntry
+from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.reporter import Reporter
 
@@ -19,6 +20,7 @@ def tell(
     pods: Mapping[str, PodEntry],
     metrics: Metrics,
     reporter: Reporter,
+    times: BindTimes,
 ) -> None:
     """Tell of outcomes, before the core observes them and forgets what it knew of the pods."""
     for change in changes:
@@ -26,11 +28,13 @@ def tell(
             continue
         if isinstance(change, PodBound):
             metrics.binds.labels("bound").inc()
+            times.bound(change.uid)
             entry = pods.get(change.uid)
             if entry is not None:
                 reporter.bound(entry.pod, change.node)
         elif isinstance(change, BindFailed):
             metrics.binds.labels(str(change.failure)).inc()
+            times.over(change.uid)
             log.warning(
                 "bind failed",
                 pod=pods[change.uid].pod.name if change.uid in pods else change.uid,
@@ -40,3 +44,4 @@ def tell(
             )
         elif isinstance(change, PodGone):
             reporter.gone(change.uid)
+            times.over(change.uid)
