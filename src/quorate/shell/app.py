@@ -12,11 +12,10 @@ import os
 import random
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import structlog
 
-from quorate.core.changes import AnyChange
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
@@ -45,7 +44,7 @@ from quorate.shell.numbers import Numbers
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
-from quorate.shell.report.outcomes import tell
+from quorate.shell.report.outcomes import Outcomes
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.record_file import written_when_asked
 from quorate.shell.report.recorder import Recorder
@@ -96,14 +95,7 @@ class App:
         self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._loop = self._make_loop()
-        self._feed = Feed(
-            self._reads,
-            frozenset(config.policy.scheduler_names),
-            on_change=self._loop.put,
-            on_object=self._on_object,
-            clock=clock,
-            chance=chance,
-        )
+        self._feed = self._make_feed(chance)
         self._leadership = self._make_leadership(connect)
         self._binder = Binder(
             self._binds,
@@ -141,8 +133,19 @@ class App:
         self._preemptor = Preemptor(self._reads, told, self._loop.put, may_write, clock=steady)
         owns_volcano = "volcano" in config.policy.scheduler_names
         self._queues = VolcanoQueues(self._reads, is_ours=owns_volcano)
+        self._outcomes = Outcomes(self.scheduler, self.metrics, self._reporter, self._times, steady)
         self._committer = self._make_committer()
         self._numbers = self._make_numbers()
+
+    def _make_feed(self, chance: Callable[[], float]) -> Feed:
+        return Feed(
+            self._reads,
+            frozenset(self._config.policy.scheduler_names),
+            on_change=self._loop.put,
+            on_object=self._on_object,
+            clock=self._clock,
+            chance=chance,
+        )
 
     def _make_loop(self) -> Loop:
         return Loop(
@@ -281,7 +284,12 @@ class App:
 
     async def _turn(self) -> None:
         await self._loop.run(
-            before=(self._tell, self._guard.observe, self._self_check.news, self.recorder.observed),
+            before=(
+                self._outcomes.hear,
+                self._guard.observe,
+                self._self_check.news,
+                self.recorder.observed,
+            ),
             leads=lambda: self._leadership.leads,
             may_decide=self._may_decide,
             ready=self._ready,
@@ -297,9 +305,6 @@ class App:
             self._reporter.touch((key,))
         if key.dialect == "volcano":
             self._loop.wake()
-
-    def _tell(self, changes: Sequence[AnyChange]) -> None:
-        tell(changes, self.scheduler.cluster.pods, self.metrics, self._reporter, self._times)
 
     def _may_decide(self) -> bool:
         return self._feed.is_synced and self._may_write()
