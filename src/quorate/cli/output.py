@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -23,7 +21,7 @@ def print_data(value: object, form: str) -> None:
     import msgspec  # noqa: PLC0415 - not for those who only ask for the version
 
     if form == "json":
-        typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+        sys.stdout.write(f"{msgspec.json.format(msgspec.json.encode(value), indent=2).decode()}\n")
         return
     import yaml  # noqa: PLC0415
 
@@ -45,5 +43,5 @@ def console() -> Console:
 
 def error(message: str) -> int:
     """Print one line that begins with Error, and return the exit code of a call at fault."""
-    typer.echo(f"Error: {' '.join(message.split())}", err=True)
+    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
     return 2
