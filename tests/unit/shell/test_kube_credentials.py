@@ -203,6 +203,24 @@ def exec_user(tmp_path, status):
     }
 
 
+async def test_the_lease_runs_a_plugin_in_its_own_thread_and_leaves_the_cores_token(
+    path, tmp_path, clock
+):
+    write_kubeconfig(path, exec_user(tmp_path, {}))
+    credentials = await credentials_from_kubeconfig(path, clock=clock)
+    copied = credentials.copy()
+    clock.time_s += 10
+    copied.invalidate()
+
+    def in_a_thread():
+        return asyncio.run(copied.headers())
+
+    assert await asyncio.to_thread(in_a_thread) == {"Authorization": "Bearer t2"}
+    assert await credentials.headers() == {"Authorization": "Bearer t1"}
+    credentials.invalidate()
+    assert await credentials.headers() == {"Authorization": "Bearer t3"}
+
+
 async def test_a_plugin_without_expiry_runs_again_only_after_a_refusal(path, tmp_path, clock):
     write_kubeconfig(path, exec_user(tmp_path, {}))
     credentials = await credentials_from_kubeconfig(path, clock=clock)
