@@ -16,8 +16,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from quorate.core.plain_text import plain, plain_lines
 
 if TYPE_CHECKING:
@@ -36,7 +34,9 @@ _CI_COMMAND = re.compile(r":(?=:[A-Za-z][A-Za-z-]{2,30}(?: |::))|#(?=#[\w.-]{0,3
 
 def say(line: str, *, err: bool = False) -> None:
     """Print one line, whatever is in it."""
-    typer.echo(shown(line), err=err)
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{shown(line)}\n")
+    stream.flush()
 
 
 def error(message: str) -> int:
@@ -63,7 +63,7 @@ def print_data(value: object, form: str) -> None:
 
     if form == "json":
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-        typer.echo(_escaped_json(text))
+        sys.stdout.write(f"{_escaped_json(text)}\n")
         return
     import yaml  # noqa: PLC0415
 

@@ -20,6 +20,7 @@ from typing import Final, Literal, Self
 import aiohttp
 import msgspec
 from aiohttp.connector import AddrInfoType, SocketFactoryType
+from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from quorate import __version__
@@ -93,7 +94,7 @@ class KubeClient:
         self._path_prefix = url.raw_path.rstrip("/")  # some proxies put each cluster under a path
         self._host_header = url.raw_authority
         self._timeout_s = timeout_s
-        self._identity_headers: dict[str, str] | None = None
+        self._identity_headers: CIMultiDictProxy[str] | None = None
         self._identity_lines = b""
         self._reads = self._session(_READ_CONNECTIONS_MAX, None)
         self._streams = self._session(0, _large_buffer_socket)
@@ -259,7 +260,7 @@ class KubeClient:
     ) -> bytes:
         headers = await self._credentials.headers()
         if content_type is not None:
-            headers = {**headers, "Content-Type": content_type}
+            headers = CIMultiDictProxy(CIMultiDict(headers, **{"Content-Type": content_type}))
         try:
             async with self._reads.request(
                 method,
@@ -286,6 +287,10 @@ class KubeClient:
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             self._credentials.look_soon()  # an authority or certificate may have been renewed
         self.on_error(status_class(0))
+        if isinstance(error, TimeoutError) and not getattr(error, "errno", None):
+            never_sent = isinstance(error, aiohttp.ConnectionTimeoutError)
+            said = f"no answer from {self._name} within {self._timeout_s:g} s"
+            return Unreachable(said, maybe_processed=not never_sent)
         return _unreachable(self._name, error)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
@@ -297,18 +302,18 @@ class KubeClient:
         self.on_error(status_class(status))
         return error_from_response(status, self._credentials.redacted(body), retry_after)
 
-    def _common_header_lines(self, headers: Mapping[str, str]) -> bytes:
+    def _common_header_lines(self, headers: CIMultiDictProxy[str]) -> bytes:
         """Return the header lines that all writes share, and the empty line after them."""
-        lines = {
-            "Host": self._host_header,
-            "User-Agent": USER_AGENT,
-            "Accept": _CONTENT_TYPE,
-            **headers,
-        }
-        for name, value in lines.items():
+        lines = [
+            ("Host", self._host_header),
+            ("User-Agent", USER_AGENT),
+            ("Accept", _CONTENT_TYPE),
+            *headers.items(),
+        ]
+        for name, value in lines:
             if not value.isprintable() or not value.isascii():
                 raise ValueError(f"header {name} holds characters that HTTP forbids")
-        return "".join(f"{n}: {v}\r\n" for n, v in lines.items()).encode("ascii") + b"\r\n"
+        return "".join(f"{n}: {v}\r\n" for n, v in lines).encode("ascii") + b"\r\n"
 
     def _session(
         self, connections_max: int, socket_factory: SocketFactoryType | None
