@@ -9,10 +9,13 @@ import pytest
 
 from tests.e2e.conftest import install_volcano
 from tests.e2e.fixtures import cluster
-from tests.e2e.running import Quorate
+from tests.e2e.running import Quorate, Replicas
+from tests.e2e.world import wait_for
 from tests.hostile import figures
 from tests.hostile.attacker import Attacker
+from tests.hostile.behind import Behind
 from tests.hostile.devices import make_devices
+from tests.hostile.faulty import Faulty
 from tests.hostile.neighbour import Neighbour
 from tests.hostile.target import SHIPPED_LEASE, Target
 
@@ -71,3 +74,21 @@ def attackers(furnished) -> Iterator[Callable[[], Attacker]]:
             return made
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def behind(furnished, tmp_path_factory) -> Iterator[Behind]:
+    """A scheduler of its own behind a proxy, with the lease of the shipped manifests."""
+    name = "behind"
+    with (
+        Faulty(furnished.server, str(furnished.ca)) as proxy,
+        Replicas(furnished, tmp_path_factory.mktemp(name), name) as replicas,
+    ):
+        running = replicas({"leaderElection": SHIPPED_LEASE}, through=proxy.url)
+        wait_for(running.leads, "it leads", 40)
+        plain = Neighbour(furnished, "plain-behind", name, objects=False)
+        neighbour = Neighbour(furnished, "neighbour-behind", name)
+        yield Behind(proxy, Target(furnished, running, name), plain, neighbour)
+        proxy.heal()
+        plain.remove()
+        neighbour.remove()

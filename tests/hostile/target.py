@@ -77,21 +77,23 @@ class Target:
         assert peak, status
         return int(peak[1]) * 1024
 
-    def said_since(self) -> list[str]:
-        """Return the lines of its log that are errors, since the last call."""
+    def said_since(self, *, errors: bool = True) -> list[str]:
+        """Return the lines of its log since the last call that tell of defects, or of errors."""
         with self.running.log_file.open("rb") as log:
             log.seek(self._log_read)
             text = log.read()
             self._log_read = log.tell()
-        defects = (b'"level": "error"', b'"level":"error"', b"Traceback", b"never awaited")
+        defects = [b"Traceback", b"never awaited", b"never retrieved", b"Unclosed"]
+        defects += [b'"level": "error"', b'"level":"error"'] if errors else []
         return [
             line.decode(errors="replace")[:2000]
             for line in text.splitlines()
             if any(defect in line for defect in defects)
         ]
 
-    def check(self, before: State) -> None:
-        """Fail if it lost anything since ``before``."""
+    def check(self, before: State, *, errors: bool = True) -> None:
+        """Fail if it lost anything since ``before`` or met a defect; with ``errors`` any error."""
         assert self.state() == before
         assert self.peak_since_bytes() < self._limit_bytes
-        assert not self.said_since()
+        said = self.said_since(errors=errors)
+        assert not said, said

@@ -107,6 +107,7 @@ class Feed:
                 chance=chance,
                 reach=reach,
                 pace=_REQUIRED if kind.required else Pace(),
+                kind=kind.resource.kind,
             )
 
     @property
