@@ -91,7 +91,7 @@ class Trace:
 
 
 @asynccontextmanager
-async def reflecting(*steps, pace=QUICK, params=None):
+async def reflecting(*steps, pace=QUICK, params=None, kind=""):
     """Run a reflector until the script is done."""
     server = ScriptedServer(*steps)
     trace = Trace(server)
@@ -104,6 +104,7 @@ async def reflecting(*steps, pace=QUICK, params=None):
             chance=lambda: 0.5,
             params=params,
             pace=pace,
+            kind=kind,
         )
         running = asyncio.create_task(reflector.run())
         done = asyncio.create_task(server.script_done.wait())

@@ -30,6 +30,7 @@ class _ListMeta(msgspec.Struct, gc=False, rename={"token": "continue"}):
 
 class _ListPage(msgspec.Struct):
     metadata: _ListMeta
+    kind: str = ""
     items: list[msgspec.Raw] | None = None  # Go writes null for an empty list
 
 
@@ -40,13 +41,17 @@ class Pages:
     """The lists of one path, one after another. ``size`` is how many objects a page has at most.
 
     A page that is too large makes the following lists ask for fewer objects; each whole list tells
-    by the bytes that it took how many may be asked for again.
+    by the bytes that it took how many may be asked for again. ``kind`` is what every object is, or
+    "" for any: who believed a list of something else would take all that is known to be gone.
     """
 
-    def __init__(self, client: KubeClient, path: str, params: Params, size_max: int) -> None:
+    def __init__(
+        self, client: KubeClient, path: str, params: Params, size_max: int, kind: str = ""
+    ) -> None:
         self._client = client
         self._path = path
         self._params = dict(params)
+        self._kind = kind
         self._size_max = size_max
         self.size = size_max
         self.listed = 0  # objects of the latest list, also while it is under way
@@ -68,6 +73,9 @@ class Pages:
                 raise
             largest_bytes = max(largest_bytes, len(body))
             page = _decode_page(body)
+            if self._kind and page.kind not in ("", f"{self._kind}List"):
+                problem = f"the list of {self._path} is a {page.kind[:80]!r}"
+                raise ServerError(200, "Invalid", problem)
             del body  # its objects keep it until they are handed on, and not longer
             await self._hand_on(page.items or [], on_items)
             if not page.metadata.token:

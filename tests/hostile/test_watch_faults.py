@@ -1,0 +1,90 @@
+"""Each kind's lists and watches are spoilt in each way: who needs nothing of that kind goes on."""
+
+import os
+import random
+import time
+
+from aiohttp import web
+
+from quorate.shell.watch.objects import watched_kinds
+from tests.e2e.world import wait_for
+from tests.hostile.behind import Behind
+from tests.hostile.conftest import LONG
+from tests.hostile.faulty import FAULTS, Spoilt
+from tests.property.seeds import SEED, number
+
+BUDGET_S = number("QUORATE_HOSTILE_FAULTS_S", 100_000 if LONG else 60)
+"""So long cases are drawn one after the other."""
+KINDS = watched_kinds(frozenset({"quorate"}))
+NEEDED = {path for path, kind in KINDS.items() if kind.required}
+LASTS_S = 1.5
+
+
+def is_watch(request: web.BaseRequest) -> bool:
+    return request.query.get("watch") == "true"
+
+
+def spoilt(path: str, verb: str, fault: str) -> Spoilt:
+    """Spoil a kind's lists, of which its watches then have need, or its watches."""
+    if verb == "watch":
+        return Spoilt(lambda request: request.path == path and is_watch(request), fault)
+    return Spoilt(
+        lambda request: request.path == path and not is_watch(request),
+        fault,
+        expires=lambda request: request.path == path and is_watch(request),
+    )
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """Return path, verb and fault of all cases, in an order of this run's seed.
+
+    ``QUORATE_HOSTILE_CASE`` is a part of the words for those that are wanted.
+    """
+    wanted = os.environ.get("QUORATE_HOSTILE_CASE", "")
+    every = [
+        (path, verb, fault)
+        for path in KINDS
+        for verb in ("list", "watch")
+        for fault in FAULTS
+        if wanted in f"{verb} of {path}, {fault}."
+    ]
+    random.Random(SEED).shuffle(every)
+    return every
+
+
+def test_a_kind_whose_answers_are_spoilt_does_not_stop_the_others(behind: Behind):
+    print(f"QUORATE_SEED={SEED}")
+    before = behind.target.state()
+    behind.target.forget_peak()
+    ends_s = time.monotonic() + BUDGET_S
+    done = 0
+    for path, verb, fault in cases():
+        if time.monotonic() > ends_s:
+            break
+        try:
+            one_case(behind, path, verb, fault)
+            behind.target.check(before, errors=False)
+        except AssertionError as error:
+            raise AssertionError(f"{verb} of {path}, {fault}. {error}") from error
+        done += 1
+    print(f"{done} of {len(cases())} cases")
+
+
+def one_case(behind: Behind, path: str, verb: str, fault: str) -> None:
+    proxy, tenant = behind.proxy, behind.plain
+    proxy.spoil(spoilt(path, verb, fault))
+    proxy.cut(path)
+    wait_for(lambda: proxy.spoilt, "the fault is met", 30)
+    gang = tenant.create_gang()
+    if path not in NEEDED:
+        tenant.wait_started(gang)
+    else:
+        time.sleep(LASTS_S)
+    passed = proxy.passed[path]
+    behind.heal(f"{verb} {fault}")
+    if verb == "watch":
+        proxy.cut(path)
+    wait_for(lambda: proxy.passed[path] > passed, "it asks again", 40)
+    behind.wait_ready()
+    tenant.wait_started(gang)
+    tenant.remove_gang(gang)

@@ -1,0 +1,32 @@
+"""The reflector against answers that are well formed and make no sense."""
+
+from tests.unit.shell.scripted_server import answer, error_event, listing, stream
+from tests.unit.shell.test_kube_watching import Pace, reflecting
+
+QUICK = Pace(backoff_s_min=0.01, backoff_s_max=0.05, garbled_relist_s=(3600.0, 3600.0))
+SECRETS = {"kind": "SecretList", "metadata": {"resourceVersion": "9"}, "items": []}
+
+
+async def test_a_list_of_another_kind_is_not_taken_for_one_of_its_own_that_is_empty():
+    async with reflecting(
+        listing(["a"], 10),
+        stream(error_event(410, "Expired")),
+        answer(200, SECRETS),
+        listing(["a"], 20),
+        pace=QUICK,
+        kind="Pod",
+    ) as (trace, reflector):
+        assert trace.words == ["listed a", "listed a"]
+        assert reflector.failures == 1
+    assert trace.watched_from[:2] == ["10", "20"]
+
+
+async def test_watches_that_say_things_and_lead_nowhere_are_not_repeated_in_a_tight_loop():
+    nothing = (
+        b'{"type":"ADDED","object":{"metadata":{"name":"b"}}}\n{"type":"BOOKMARK","object":{}}\n'
+    )
+    async with reflecting(
+        listing(["a"], 10), *[stream(nothing)] * 4, stream(then="silent"), pace=QUICK
+    ) as (trace, reflector):
+        assert reflector.failures == 4
+    assert trace.watched_from[:4] == ["10"] * 4
