@@ -55,6 +55,7 @@ class Cluster(Access):
         self._credentials = credentials.prepare(self.data_dir)
         self._etcd_port, self._etcd_peer_port = free_port(), free_port()
         self._port = free_port()
+        self.etcd = f"http://127.0.0.1:{self._etcd_port}"  #: URL of etcd
         self.server = f"https://127.0.0.1:{self._port}"  #: URL of the API server
         self.ca = self._credentials.ca  #: PEM file that verifies the API server
         self.admin_token = self._credentials.tokens["admin"]  #: bearer token in system:masters
