@@ -23,12 +23,14 @@ from quorate.cli.options import (
     AllNamespaces,
     ConfigFile,
     Context,
+    ControlPlane,
     DataFolder,
     DataOutput,
     Form,
     GuardCa,
     Kubeconfig,
     Namespace,
+    NetworkPolicy,
     NoAgents,
     NoControllers,
     Nodes,
@@ -271,9 +273,10 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
         "quorate manifests --guard-ca guard.crt | kubectl apply -f -",
         "quorate manifests --preemption | kubectl apply -f -",
+        "quorate manifests --network-policy | kubectl apply -f -",
     ),
 )
-def print_manifests(
+def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
     namespace: Annotated[
         str,
         typer.Option(
@@ -297,6 +300,8 @@ def print_manifests(
     ] = None,
     guard_ca: GuardCa = None,
     preemption: Preemption = False,
+    network_policy: NetworkPolicy = False,
+    control_plane: ControlPlane = None,
     output: DataOutput = "yaml",
 ) -> None:
     """Print all that a cluster needs to run quorate, for kubectl apply."""
@@ -308,6 +313,8 @@ def print_manifests(
             only=only or (),
             guard_ca=guard_ca,
             preemption=preemption,
+            network_policy=network_policy,
+            control_plane=control_plane or (),
             output=output,
         )
     )
@@ -350,14 +357,22 @@ def _bad_call(error: typer.TyperException) -> int:
     message = " ".join(error.format_message().split()).replace("Value error, ", "")
     if message:  # else it was a call without a command, and the help has been printed
         ending = "" if message.endswith(("?", ".", ")")) else "."
-        typer.echo(f"Error: {message}{ending} See: {command} --help", err=True)
-        return 2
+        from quorate.cli.output import error as complain
+
+        return complain(f"{message}{ending} See: {command} --help")
     return 0
 
 
 def main() -> None:
     """Entry point of the command ``quorate``."""
-    sys.exit(call())
+    try:
+        code = call()
+    except Exception as error:  # a defect of ours: its words may be a stranger's
+        from quorate.cli import output
+
+        output.defect(error)
+        code = 1
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,8 @@ WriteKubeconfig = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write the administrator's kubeconfig here too, as long as the cluster runs.",
+        help="Have a context of the cluster in this kubeconfig, as the current one, as long as it "
+        "runs; what else the file holds stays.",
         show_default=False,
     ),
 ]
@@ -137,6 +138,26 @@ Preemption = Annotated[
     typer.Option(
         "--preemption",
         help="Let quorate delete pods of lower priority (docs/default-scheduler.md).",
+        rich_help_panel=SELECTION,
+    ),
+]
+
+NetworkPolicy = Annotated[
+    bool,
+    typer.Option(
+        "--network-policy",
+        help="Close quorate's ports to all but the kubelets, the guard's API server, and "
+        "namespaces labelled quorate.dev/scrapes=true (docs/security.md).",
+        rich_help_panel=SELECTION,
+    ),
+]
+ControlPlane = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CIDR",
+        help="With --network-policy: a network from which the API server asks the guard; "
+        "repeat it for more. Else all.",
+        show_default=False,
         rich_help_panel=SELECTION,
     ),
 ]

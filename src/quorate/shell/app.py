@@ -12,11 +12,10 @@ import os
 import random
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import structlog
 
-from quorate.core.changes import AnyChange
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
@@ -42,9 +41,10 @@ from quorate.shell.loop import Loop
 from quorate.shell.loop_lag import LoopLag
 from quorate.shell.memory import freeze_memory, prepare_memory
 from quorate.shell.numbers import Numbers
+from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
-from quorate.shell.report.outcomes import tell
+from quorate.shell.report.outcomes import Outcomes
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.record_file import written_when_asked
 from quorate.shell.report.recorder import Recorder
@@ -84,6 +84,9 @@ class App:
         self._waiting_before = 0
         self._has_synced = False
         self.metrics = Metrics()
+        self._times = BindTimes(self.metrics, steady)
+        for client in (self._binds, self._reads):
+            client.on_error = self._count_error
         attempts_by = identity.rpartition("_")[2]
         self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
@@ -92,14 +95,7 @@ class App:
         self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._loop = self._make_loop()
-        self._feed = Feed(
-            self._reads,
-            frozenset(config.policy.scheduler_names),
-            on_change=self._loop.put,
-            on_object=self._on_object,
-            clock=clock,
-            chance=chance,
-        )
+        self._feed = self._make_feed(chance)
         self._leadership = self._make_leadership(connect)
         self._binder = Binder(
             self._binds,
@@ -135,9 +131,21 @@ class App:
         )
         told, may_write = self._reporter.preempted, self._may_write
         self._preemptor = Preemptor(self._reads, told, self._loop.put, may_write, clock=steady)
-        self._queues = VolcanoQueues(self._reads)
+        owns_volcano = "volcano" in config.policy.scheduler_names
+        self._queues = VolcanoQueues(self._reads, is_ours=owns_volcano)
+        self._outcomes = Outcomes(self.scheduler, self.metrics, self._reporter, self._times, steady)
         self._committer = self._make_committer()
         self._numbers = self._make_numbers()
+
+    def _make_feed(self, chance: Callable[[], float]) -> Feed:
+        return Feed(
+            self._reads,
+            frozenset(self._config.policy.scheduler_names),
+            on_change=self._loop.put,
+            on_object=self._on_object,
+            clock=self._clock,
+            chance=chance,
+        )
 
     def _make_loop(self) -> Loop:
         return Loop(
@@ -199,7 +207,11 @@ class App:
             stuck_s=self._heartbeat.stuck_s,
         )
         health = HealthThread(pages)
-        await health.start()
+        try:
+            await health.start()
+        except ServeError:
+            await self._close_clients()
+            raise
         lag = asyncio.create_task(LoopLag(self._clock, self.metrics).run())
         log.info("started", identity=self._identity, health_port=pages.port)
         try:
@@ -211,6 +223,7 @@ class App:
             lag.cancel()
             await self._guard.close()
             await health.close()
+            await self._close_clients()
         log.info("stopped")
 
     async def schedule(self, stop: asyncio.Event) -> None:
@@ -246,6 +259,9 @@ class App:
         await self._evictor.close()
         await self._preemptor.close()
         await self._lookup.close()
+        await self._close_clients()
+
+    async def _close_clients(self) -> None:
         for client in (self._binds, self._reads):
             await client.close()
 
@@ -254,6 +270,9 @@ class App:
     async def _as_leader(self) -> None:
         self._loop.put_all(self._handover.found())
         await self._reporter.run()
+
+    def _count_error(self, status: str) -> None:
+        self.metrics.api_errors.labels(status).inc()
 
     def _may_write(self) -> bool:
         return self._leadership.may_write()
@@ -266,7 +285,12 @@ class App:
 
     async def _turn(self) -> None:
         await self._loop.run(
-            before=(self._tell, self._guard.observe, self._self_check.news, self.recorder.observed),
+            before=(
+                self._outcomes.hear,
+                self._guard.observe,
+                self._self_check.news,
+                self.recorder.observed,
+            ),
             leads=lambda: self._leadership.leads,
             may_decide=self._may_decide,
             ready=self._ready,
@@ -282,9 +306,6 @@ class App:
             self._reporter.touch((key,))
         if key.dialect == "volcano":
             self._loop.wake()
-
-    def _tell(self, changes: Sequence[AnyChange]) -> None:
-        tell(changes, self.scheduler.cluster.pods, self.metrics, self._reporter)
 
     def _may_decide(self) -> bool:
         return self._feed.is_synced and self._may_write()
@@ -304,6 +325,7 @@ class App:
         self._waiting_before = cluster.waiting
 
     def _commit(self, plan: Plan) -> None:
+        self._times.planned(plan)
         self._committer.carry_out(plan)
 
     def _after(self, touched: Iterable[GangKey]) -> None:

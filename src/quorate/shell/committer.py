@@ -44,7 +44,8 @@ class Committer:
         for gang in plan.gangs:
             self._metrics.gangs_planned.inc()
             self._claims.submit(gang)
-            log.info("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
+            say = log.debug if len(gang.binds) == 1 else log.info  # not a line for each pod
+            say("binding", gang=str(gang.key), pods=len(gang.binds), attempt=gang.attempt)
         self._claims.take_back(plan.take_backs)
         self._preemptor.submit(plan.preemptions)
         self._evictor.submit(plan.evictions)

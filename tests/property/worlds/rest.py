@@ -16,7 +16,8 @@ from tests.property.worlds import claims, preparing
 from tests.property.worlds.accounts import key_of
 from tests.property.worlds.findings import FindingError, expect, without_names
 
-_ROUNDS_MAX = 400
+_ROUNDS_MAX = 4000
+"""Where a turn has one step, and a search some hundred, it comes to rest after a thousand."""
 _EXPLAINED_MAX = 3
 _CORDON = "node.kubernetes.io/unschedulable"
 

@@ -24,7 +24,13 @@ from yarl import URL
 
 from quorate import __version__
 from quorate.shell.kube.credentials import Credentials
-from quorate.shell.kube.errors import ApiError, TooLarge, Unreachable, error_from_response
+from quorate.shell.kube.errors import (
+    ApiError,
+    TooLarge,
+    Unreachable,
+    error_from_response,
+    status_class,
+)
 from quorate.shell.kube.fast import ConnectionPool
 from quorate.shell.kube.paths import with_params
 
@@ -76,6 +82,8 @@ class KubeClient:
         write_connections_max: int = 64,
         timeout_s: float = 30.0,
     ) -> None:
+        self.on_error: Callable[[str], object] = lambda status: None
+        """Gets one of ``errors.STATUSES`` for each request that fails."""
         self._credentials = credentials
         url = URL(credentials.base_url)
         if url.host is None or url.port is None:
@@ -240,6 +248,7 @@ class KubeClient:
         except Unreachable as error:
             if isinstance(error.__cause__, ssl.SSLError):
                 self._credentials.look_soon()
+            self.on_error(status_class(0))
             raise
         if 200 <= response.status < 300:
             return response.body
@@ -276,6 +285,7 @@ class KubeClient:
     def _unreachable(self, error: BaseException) -> Unreachable:
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             self._credentials.look_soon()  # an authority or certificate may have been renewed
+        self.on_error(status_class(0))
         return _unreachable(self._name, error)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
@@ -284,6 +294,7 @@ class KubeClient:
     def _error(self, status: int, body: bytes, retry_after: str | bytes | None) -> ApiError:
         if status == 401:
             self._credentials.invalidate()
+        self.on_error(status_class(status))
         return error_from_response(status, self._credentials.redacted(body), retry_after)
 
     def _common_header_lines(self, headers: Mapping[str, str]) -> bytes:
