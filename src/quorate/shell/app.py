@@ -39,7 +39,7 @@ from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leadership import Leadership, LeaseLostError
 from quorate.shell.loop import Loop
 from quorate.shell.loop_lag import LoopLag
-from quorate.shell.memory import freeze_memory
+from quorate.shell.memory import freeze_memory, prepare_memory
 from quorate.shell.numbers import Numbers
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.incidents import Incidents
@@ -200,6 +200,7 @@ class App:
 
         Raises ServeError: an address cannot be used. Raises LeaseLostError.
         """
+        prepare_memory()
         pages = HealthServer(
             self._config.health_host,
             self._config.health_port,

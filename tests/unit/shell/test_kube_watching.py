@@ -208,9 +208,9 @@ async def test_tokens_that_expire_again_and_again_do_not_make_pages_smaller():
 
 async def test_pages_become_larger_again_when_their_objects_are_small(monkeypatch):
     monkeypatch.setattr(client_module, "READ_BYTES_MAX", 2000)
-    monkeypatch.setattr(pages, "_PAGE_BYTES", 500)
+    monkeypatch.setattr(pages, "PAGE_BYTES", 500)
     large, expired = [f"{i:0300}" for i in range(8)], refusal(410, "Expired")
-    lists = [listing(large, 1), listing(["x" * 400], 1), expired, listing([], 2), expired]
+    lists = [listing(large, 1), listing(["x" * 350], 1), expired, listing([], 2), expired]
     async with reflecting(*lists, listing([], 3), pace=WIDE) as (trace, _):
         sizes = [r.query["limit"] for r in trace.server.requests if "limit" in r.query]
         assert sizes[:3] == ["16", "2", "2"]  # the answer was still near to what is too much

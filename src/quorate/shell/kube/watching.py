@@ -41,6 +41,8 @@ from quorate.shell.kube.watch_events import (
 )
 
 _SHORT_WATCH_S: Final = 1.0
+SLICE_EVENTS: Final = 200
+"""Events between two turns of the loop: after a pause thousands come at once."""
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -109,7 +111,7 @@ class Reflector:
     What it raises ends ``run``. The counters are plain attributes, for metrics.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts and rules of one watch
         self,
         client: KubeClient,
         path: str,
@@ -242,7 +244,7 @@ class Reflector:
             try:
                 while chunk := await stream.read():
                     skipped = splitter.skipped
-                    self._take(splitter.split(chunk))
+                    await self._take_slices(splitter.split(chunk))
                     if splitter.skipped > skipped:
                         self._take_garbled(b"", f"more than {LINE_BYTES_MAX // 2**20} MiB")
                     rest_s = self._doubt_lasts_s()
@@ -273,6 +275,13 @@ class Reflector:
         if self._relist_due_s is None:
             return None
         return max(0.0, self._relist_due_s - self._clock.monotonic_s())
+
+    async def _take_slices(self, lines: list[bytes]) -> None:
+        """Hand on the events of some whole lines; now and then others have their turn."""
+        for start in range(0, len(lines), SLICE_EVENTS):
+            if start:
+                await asyncio.sleep(0)
+            self._take(lines[start : start + SLICE_EVENTS])
 
     def _take(self, lines: list[bytes]) -> None:
         """Hand on the events of some whole lines, and remember how far we are."""
