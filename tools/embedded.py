@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from quorate.embedded.private_files import write_private
 from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient
 from tools.controlplane.process import ComponentError
@@ -154,8 +155,7 @@ class Embedded(Access):
         config = json.loads(self.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": token}
         path = self.data_dir / f"kubeconfig-{name}"
-        path.touch(mode=0o600)
-        path.write_text(json.dumps(config))
+        write_private(path, json.dumps(config))
         return path
 
     def _wait(self) -> None:

@@ -277,7 +277,7 @@ def test_a_scheduler_without_a_cluster_says_so_in_readyz_and_stops_when_told(
     wait_for(lambda: lonely.page("/readyz").startswith("not listed yet: "), "unready")
     wait_for(lambda: "/api/v1/nodes (" in lonely.page("/readyz"), "it says why")
     assert lonely.page("/healthz") == "ok"
-    wait_for(lambda: "watch in trouble" in lonely.log(), "the log says so")
+    wait_for(lambda: "watches in trouble" in lonely.log(), "the log says so")
     assert lonely.stop() == 0
     assert not lonely.complaints()
     assert all(json.loads(line) for line in lonely.log().splitlines())

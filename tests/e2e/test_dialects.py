@@ -238,3 +238,20 @@ def test_an_old_sigs_crd_without_status_subresource_gets_its_status_all_the_same
 def served_resources(world) -> set[str]:
     listed = world.cluster.api("GET", f"/apis/{SIGS}")["resources"]
     return {resource["name"].partition("/")[2] for resource in listed}
+
+
+def test_volcanos_queues_are_left_to_those_who_own_its_pods(volcano, apart, beside):
+    """Those of the suite's own scheduler, which owns them, are removed first: it made them once."""
+    del volcano
+    path = f"/apis/{VOLCANO}/queues"
+    for name in ("root", "default"):
+        apart.cluster.api("DELETE", f"{path}/{name}")
+    stranger = beside({"schedulerNames": [apart.scheduler]})
+    apart.nodes(1)
+    apart.create_pods([pod("single", scheduler=apart.scheduler)])
+    apart.wait_bound(1)  # it knows all that is served, and decides
+    assert "podgroups.scheduling.volcano.sh" not in stranger.page("/readyz")
+    assert apart.cluster.api("GET", path)["items"] == []
+    stranger.stop()
+    beside({"schedulerNames": [apart.scheduler, "volcano"]})
+    wait_for(lambda: len(apart.cluster.api("GET", path)["items"]) == 2, "their owner makes them")

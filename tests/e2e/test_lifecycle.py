@@ -40,7 +40,7 @@ def test_pages_of_a_running_scheduler(world):
 
 
 def test_an_api_that_is_installed_later_is_picked_up(apart, beside):
-    scheduler = beside({"schedulerNames": [apart.scheduler, "volcano-later"]})
+    scheduler = beside({"schedulerNames": [apart.scheduler, "volcano-later", "volcano"]})
     apart.nodes(1)
     shape = SHAPES["volcano"]._replace(scheduler="volcano-later")
     apart.create_pods(shape.pods("job", 2))
@@ -171,7 +171,8 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
     wait_for(lambda: first.leads() or second.leads(), "one leads")
     leader, other = (first, second) if first.leads() else (second, first)
     assert leader.metric("quorate_leader") + other.metric("quorate_leader") == 1.0
-    assert other.page("/readyz").startswith("ok\nstanding by: ")
+    standing_by = "ok\nstanding by: "
+    wait_for(lambda: other.page("/readyz").startswith(standing_by), "the other one stands by")
     assert leader.identity() in other.page("/readyz"), "it says who leads"
     assert leader.page("/readyz") == "ok"
     assert leases(apart, apart.scheduler)

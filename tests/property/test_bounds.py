@@ -40,6 +40,8 @@ TESTED = {
     "ASIDE_S_MAX": HERE + "test_what_is_set_aside_waits_ever_longer_up_to_a_bound",
     "INCIDENTS_KEPT_MAX": HERE + "test_so_many_incidents_are_kept_to_be_told_of",
     "TURN_STEPS_MAX": IN_WORLDS,
+    "TOUCHED_PER_TURN_MAX": CORE + "test_much_news.py::"
+    "test_nothing_is_planned_before_all_news_is_taken_in",
     "TASKS_PER_GANG_MAX": "tests/unit/dialects/test_volcano_fields.py::"
     "test_tasks_with_a_minimum_are_bounded",
     "RESOURCES_PER_POD_MAX": PODS,

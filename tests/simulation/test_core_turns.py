@@ -45,7 +45,7 @@ def test_a_core_that_is_blocked_is_stuck_unless_it_reads_a_long_list():
         replica, stop, task = await one_that_leads(loop)
         loop.now_s += 31.0  # nothing runs meanwhile
         assert replica._heartbeat.stuck_s() > 30.0
-        replica._on_change(PodGone("uid"))
+        replica._loop.put(PodGone("uid"))
         assert replica._heartbeat.stuck_s() == 0.0
         stop.set()
         await asyncio.gather(task, return_exceptions=True)

@@ -1,15 +1,16 @@
 """``quorate up`` as a user meets it: starting, stopping, keeping, and what can be wrong."""
 
-import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.e2e.world import wait_for
 from tools.embedded import Embedded
@@ -23,9 +24,12 @@ def up(*args: str, timeout: float = 30) -> subprocess.CompletedProcess:
     )
 
 
-def started(tmp_path: Path, *args: str) -> tuple[subprocess.Popen, Path]:
+def started(
+    tmp_path: Path, *args: str, kubeconfig: Path | None = None
+) -> tuple[subprocess.Popen, Path]:
     """Start a cluster whose temporary files are in ``tmp_path``; give it and its kubeconfig."""
-    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig = kubeconfig or tmp_path / "kubeconfig"
+    before = kubeconfig.read_bytes() if kubeconfig.exists() else None
     command = [*UP, "--write-kubeconfig", str(kubeconfig), *args]
     process = subprocess.Popen(
         command,
@@ -34,14 +38,19 @@ def started(tmp_path: Path, *args: str) -> tuple[subprocess.Popen, Path]:
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
-    wait_for(lambda: kubeconfig.exists() or process.poll() is not None, "it is up")
+
+    def is_up() -> bool:
+        written = kubeconfig.exists() and kubeconfig.read_bytes() != before
+        return written or process.poll() is not None
+
+    wait_for(is_up, "it is up")
     return process, kubeconfig
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number):
     process, kubeconfig = started(tmp_path, "--nodes", "4")
-    assert json.loads(kubeconfig.read_text())["users"][0]["user"]["token"]
+    assert yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
     process.send_signal(number)
     out, err = process.communicate(timeout=15)
     assert (process.returncode, err) == (0, "")
@@ -49,6 +58,61 @@ def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number):
     assert "4 nodes" in out
     assert "quorate why" in out
     assert list(tmp_path.iterdir()) == []
+
+
+MINE = """\
+# my clusters
+apiVersion: v1
+kind: Config
+clusters: [{name: prod, cluster: {server: "https://prod.example"}}]
+users: [{name: me, user: {token: mine}}]
+contexts: [{name: prod, context: {cluster: prod, user: me}}]
+current-context: prod
+"""
+
+
+@pytest.fixture
+def my_config(tmp_path):
+    path = tmp_path / "my-kubeconfig"
+    path.write_text(MINE)
+    path.chmod(0o644)
+    return path
+
+
+def test_a_context_comes_into_my_kubeconfig_and_goes_again(tmp_path, my_config):
+    process, _ = started(tmp_path, "--nodes", "1", kubeconfig=my_config)
+    found = yaml.safe_load(my_config.read_text())
+    assert [one["name"] for one in found["contexts"]] == ["prod", "quorate"]
+    assert found["current-context"] == "quorate"
+    assert stat.S_IMODE(my_config.stat().st_mode) == 0o600
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=15)
+    assert (process.returncode, err) == (0, "")
+    assert f"Context quorate is the current one of {my_config} meanwhile." in out
+    assert my_config.read_text() == MINE
+
+
+@pytest.mark.parametrize("args", [["--shape", "typo"], ["--port", "1", "--run-time", "soon"]])
+def test_a_start_that_fails_leaves_my_kubeconfig_alone(my_config, args):
+    before = my_config.stat()
+    done = up("--write-kubeconfig", str(my_config), *args)
+    assert done.returncode == 2
+    after = my_config.stat()
+    assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (
+        before.st_ino,
+        before.st_mtime_ns,
+        before.st_mode,
+    )
+
+
+def test_a_file_that_is_no_kubeconfig_is_named_and_left_alone(tmp_path):
+    notes = tmp_path / "notes"
+    notes.write_text("buy milk\n")
+    done = up("--write-kubeconfig", str(notes))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Error: {notes} is no kubeconfig: ")
+    assert done.stderr.count("\n") == 1
+    assert notes.read_text() == "buy milk\n"
 
 
 def test_a_port_in_use_is_one_line(tmp_path):

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
+from quorate.embedded.private_files import private_folder
 from tools.controlplane import credentials, flags, versions
 from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient, ApiError
@@ -48,7 +49,7 @@ class Cluster(Access):
             )
         self._temporary = data_dir is None
         self.data_dir = Path(data_dir or tempfile.mkdtemp(prefix="quorate-cluster-")).resolve()
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        private_folder(self.data_dir, credentials.FILES)
         self._progress = progress
         self._components: dict[str, Component] = {}  # in the order of their start
         self._restores_sigterm = False

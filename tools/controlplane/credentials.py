@@ -10,6 +10,11 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from quorate.embedded.private_files import tighten, write_private
+
+FILES = ("tokens.csv", "service-account.key")
+"""What shows that a folder is a control plane's own."""
+
 # The order of the curve P-256: a private key is any number from 1 to this, exclusive.
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _P256_OID = bytes.fromhex("06082a8648ce3d030107")
@@ -55,29 +60,26 @@ class Credentials:
             "current-context": "quorate",
         }
         path = self.folder / f"kubeconfig-{name.replace(':', '-').replace('/', '-')}"
-        _write_private(path, json.dumps(config, indent=2) + "\n")
+        write_private(path, json.dumps(config, indent=2) + "\n")
         return path
 
 
 def prepare(folder: Path) -> Credentials:
     """Write tokens and the service account key into ``folder``, or read those that are there."""
     token_file = folder / "tokens.csv"
+    for secret in (token_file, folder / "service-account.key"):
+        tighten(secret)
     if not token_file.exists():
         lines = [
             f'{secrets.token_hex(16)},{user},{user},"{group}"\n' for user, group in _GROUPS.items()
         ]
-        _write_private(token_file, "".join(lines))
+        write_private(token_file, "".join(lines))
     rows = (line.split(",") for line in token_file.read_text().splitlines())
     tokens = {user: token for token, user, *_ in rows}
     key = folder / "service-account.key"
     if not key.exists():
-        _write_private(key, _new_p256_key())
+        write_private(key, _new_p256_key())
     return Credentials(folder=folder, token_file=token_file, service_account_key=key, tokens=tokens)
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.touch(mode=0o600)
-    path.write_text(text)
 
 
 def _new_p256_key() -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from collections.abc import Iterator
+
 from rich.text import Text
 
 from quorate.cli import output
@@ -17,15 +18,15 @@ _STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAI
 
 def print_table(found: list[Explanation], seen: Seen, *, wide: bool) -> None:
     """Print one row for each gang."""
-    table = Table(box=None, pad_edge=False, header_style="")
-    for column in _columns(wide=wide):
-        table.add_column(column, overflow="fold" if column == "WHY" else "ellipsis")
-    for explanation in found:
-        cells = _cells(explanation, seen)
-        shown = [Text(cells[column]) for column in _columns(wide=wide)]
-        shown[_COLUMNS.index("STATE")].stylize(_STYLES[explanation.state])
-        table.add_row(*shown)
-    output.console().print(table)
+    columns = _columns(wide=wide)
+    folded = [(column, column == "WHY") for column in columns]
+    output.print_table(folded, (_row(one, seen, columns) for one in found))
+
+
+def _row(explanation: Explanation, seen: Seen, columns: tuple[str, ...]) -> Iterator[Text]:
+    for column, cell in _cells(explanation, seen).items():
+        if column in columns:
+            yield Text(cell, style=_STYLES[explanation.state] if column == "STATE" else "")
 
 
 def _columns(*, wide: bool) -> tuple[str, ...]:
@@ -38,7 +39,7 @@ def _cells(explanation: Explanation, seen: Seen) -> dict[str, str]:
     first = next(iter(gang.members.values()), None)
     return {
         "NAMESPACE": key.namespace,
-        "GANG": key.name.partition("@")[0],
+        "GANG": key.bare_name,
         "API": key.dialect,
         "STATE": str(explanation.state),
         "MEMBERS": f"{members.bound}/{members.needed}",

@@ -7,12 +7,10 @@ file cannot be read or the call is at fault.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
-import typer
-from rich.console import Console
 from rich.text import Text
 
 from quorate.cli import output
@@ -62,7 +60,7 @@ def lint(call: Call) -> int:
     if call.output in ("json", "yaml"):
         output.print_data(list(report.findings), call.output)
     else:
-        _print_report(output.console(), report, wide=call.output == "wide")
+        _print_report(report, wide=call.output == "wide")
     _say_skipped(report.skipped)
     failed += report.unreadable
     for line in failed:
@@ -99,32 +97,32 @@ def _nodes(shape: str) -> list[dict[str, Any]]:
 def _say_skipped(skipped: Sequence[str]) -> None:
     """Name what folders held and was passed over, so that nobody thinks that it was checked."""
     for line in skipped[:_SKIPPED_SHOWN_MAX]:
-        typer.echo(f"Skipped: {line}", err=True)
+        output.say(f"Skipped: {line}", err=True)
     if len(skipped) > _SKIPPED_SHOWN_MAX:
-        typer.echo(f"Skipped: {len(skipped) - _SKIPPED_SHOWN_MAX} more", err=True)
+        output.say(f"Skipped: {len(skipped) - _SKIPPED_SHOWN_MAX} more", err=True)
 
 
-def _print_report(console: Console, report: Report, *, wide: bool) -> None:
+def _print_report(report: Report, *, wide: bool) -> None:
     abouts = {name: rule.about for rule in RULES for name in rule.names}
     for file, findings in groupby(report.findings, key=lambda finding: finding.file):
-        console.print(Text(file, style="bold"), soft_wrap=True)
+        output.print_lines([Text(file, style="bold")])
         for finding in findings:
-            console.print(_lines(finding, abouts[finding.rule] if wide else ""), soft_wrap=True)
+            output.print_lines(_lines(finding, abouts[finding.rule] if wide else ""))
     counts = f"{_counted(report.errors, 'error')}, {_counted(report.warnings, 'warning')}"
     seen = f"{_counted(report.objects, 'object')} of {_counted(report.files, 'file')}"
-    console.print(Text(f"{counts} in {seen}"), soft_wrap=True)
+    output.print_lines([Text(f"{counts} in {seen}")])
 
 
-def _lines(finding: Finding, about: str) -> Text:
+def _lines(finding: Finding, about: str) -> Iterator[Text]:
     """Return a finding in three lines; more with ``about``, what its rule is for."""
-    text = Text(f"  line {finding.line}: ")
-    text.append(finding.severity, style=_STYLES[finding.severity])
-    text.append(f" {finding.rule}: ")
-    text.append(f"{finding.object}, {finding.path}\n", style="cyan")
-    text.append(f"    {finding.message}\n")
+    first = Text(f"  line {finding.line}: ")
+    first.append(finding.severity, style=_STYLES[finding.severity])
+    first.append(f" {finding.rule}: ")
+    yield first.append(f"{finding.object}, {finding.path}", style="cyan")
+    yield Text(f"    {finding.message}")
     if about:
-        text.append(f"    rule:   {about} (document {finding.document})\n")
-    return text.append(f"    remedy: {finding.remedy}")
+        yield Text(f"    rule:   {about} (document {finding.document})")
+    yield Text(f"    remedy: {finding.remedy}")
 
 
 def _counted(number: int, what: str) -> str:

@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
-
 from quorate.cli import gang_table, output, why_text
 from quorate.cli.progress import Progress
 from quorate.cli.seen import Seen, as_data, explanations
@@ -65,9 +63,8 @@ def why(access: Access, name: str, form: str) -> int:
         if form in ("json", "yaml"):
             output.print_data([as_data(one, seen) for one in found], form)
             return 0
-        console = output.console()
         for one in found:
-            console.print(why_text.text_of(one, seen, wide=form == "wide"), soft_wrap=True)
+            output.print_lines(why_text.lines_of(one, seen, wide=form == "wide"))
         return 0
 
     return _look(access, choose, show)
@@ -90,7 +87,7 @@ def gangs(access: Access, *, with_pods: bool, form: str) -> int:
             output.print_data([as_data(one, seen) for one in found], form)
         elif not found:
             where = f"in namespace {seen.namespace}; -A looks in all" if seen.namespace else ""
-            typer.echo(f"No gangs found{f' {where}' if where else ''}.", err=True)
+            output.say(f"No gangs found{f' {where}' if where else ''}.", err=True)
         else:
             gang_table.print_table(found, seen, wide=form == "wide")
         return 0

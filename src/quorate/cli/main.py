@@ -15,20 +15,20 @@ from typing import Annotated
 
 import typer
 
-from quorate import __version__
 from quorate.cli import manifests as defaults
+from quorate.cli import plain
 from quorate.cli.options import (
-    OUTPUT,
     SELECTION,
     AllNamespaces,
     ConfigFile,
     Context,
+    ControlPlane,
     DataFolder,
     DataOutput,
-    Form,
     GuardCa,
     Kubeconfig,
     Namespace,
+    NetworkPolicy,
     NoAgents,
     NoControllers,
     Nodes,
@@ -44,9 +44,11 @@ from quorate.cli.options import (
     ShapeName,
     Until,
     UpConfig,
+    VersionOutput,
     WhyThen,
     WriteKubeconfig,
 )
+from quorate.cli.plain_options import COMMANDS, DESCRIPTION
 
 _EXIT_CODES = """[bold]Exit codes:[/bold] 0 all is well; 1 nothing was found, lint found
 errors, or a replay differs; 2 the call, a file or the cluster is at fault; 130 stopped by
@@ -58,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["--help", "-h"]},
-    help="Gang scheduling for Kubernetes: every pod that a job needs starts, or none does.",
+    help=DESCRIPTION,
     epilog=_EXIT_CODES,
 )
 
@@ -113,10 +115,12 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 @app.command(
-    epilog=_examples("quorate run", "quorate run --config scheduler.yaml --context staging")
+    help=COMMANDS["run"].help,
+    epilog=_examples("quorate run", "quorate run --config scheduler.yaml --context staging"),
 )
-def run(kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None) -> None:
-    """Run the scheduler until it is told to stop (SIGTERM or Ctrl-C)."""
+def run(  # noqa: D103 - COMMANDS says what it does
+    kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None
+) -> None:
     from quorate.cli import serve
 
     raise typer.Exit(serve.run(kubeconfig, context, config))
@@ -239,14 +243,16 @@ def lint(
 
 
 @app.command(
+    help=COMMANDS["record"].help,
     epilog=_examples(
         "quorate record",
         "quorate record 4711 --output trouble.recording",
         "kubectl -n quorate-system exec deploy/quorate -- quorate record --output - > q.recording",
-    )
+    ),
 )
-def record(pid: ProcessId = None, to: RecordTo = None, config: ConfigFile = None) -> None:
-    """Take the recording of a scheduler that runs on this machine, or in this container."""
+def record(  # noqa: D103 - as above
+    pid: ProcessId = None, to: RecordTo = None, config: ConfigFile = None
+) -> None:
     from quorate.cli import record as command
 
     raise typer.Exit(command.record(pid, to, config))
@@ -271,9 +277,10 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
         "quorate manifests --guard-ca guard.crt | kubectl apply -f -",
         "quorate manifests --preemption | kubectl apply -f -",
+        "quorate manifests --network-policy | kubectl apply -f -",
     ),
 )
-def print_manifests(
+def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
     namespace: Annotated[
         str,
         typer.Option(
@@ -297,6 +304,8 @@ def print_manifests(
     ] = None,
     guard_ca: GuardCa = None,
     preemption: Preemption = False,
+    network_policy: NetworkPolicy = False,
+    control_plane: ControlPlane = None,
     output: DataOutput = "yaml",
 ) -> None:
     """Print all that a cluster needs to run quorate, for kubectl apply."""
@@ -308,24 +317,18 @@ def print_manifests(
             only=only or (),
             guard_ca=guard_ca,
             preemption=preemption,
+            network_policy=network_policy,
+            control_plane=control_plane or (),
             output=output,
         )
     )
 
 
-@app.command(epilog=_examples("quorate version", "quorate version -o json"))
-def version(
-    output: Annotated[
-        Form, typer.Option("--output", "-o", help="Form of the output.", rich_help_panel=OUTPUT)
-    ] = "table",
-) -> None:
-    """Print the version."""
-    if output in ("table", "wide"):
-        typer.echo(__version__)
-    else:
-        from quorate.cli import output as data
-
-        data.print_data({"version": __version__}, output)
+@app.command(
+    help=COMMANDS["version"].help, epilog=_examples("quorate version", "quorate version -o json")
+)
+def version(output: VersionOutput = "table") -> None:  # noqa: D103 - as above
+    plain.version(output)
 
 
 def call(args: Sequence[str] | None = None) -> int:
@@ -350,14 +353,22 @@ def _bad_call(error: typer.TyperException) -> int:
     message = " ".join(error.format_message().split()).replace("Value error, ", "")
     if message:  # else it was a call without a command, and the help has been printed
         ending = "" if message.endswith(("?", ".", ")")) else "."
-        typer.echo(f"Error: {message}{ending} See: {command} --help", err=True)
-        return 2
+        from quorate.cli.output import error as complain
+
+        return complain(f"{message}{ending} See: {command} --help")
     return 0
 
 
 def main() -> None:
     """Entry point of the command ``quorate``."""
-    sys.exit(call())
+    try:
+        code = call()
+    except Exception as error:  # a defect of ours: its words may be a stranger's
+        from quorate.cli import output
+
+        output.defect(error)
+        code = 1
+    sys.exit(code)
 
 
 if __name__ == "__main__":

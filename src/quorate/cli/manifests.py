@@ -7,6 +7,7 @@ package data in ``quorate/deploy``; their comments stay, for whoever reads what 
 from __future__ import annotations
 
 import base64
+import ipaddress
 import re
 import ssl
 import sys
@@ -16,11 +17,14 @@ from pathlib import Path
 from string import Template
 
 from quorate import __version__
+from quorate.cli import output as out
 
 PARTS = ("crds", "rbac", "flowschema", "deployment")
 """In the order in which they have to be applied: the namespace comes with ``rbac``."""
 GUARD_PART = "guard"
 """Printed last, and only with the guard's certificate authority."""
+NETWORK_PART = "networkpolicy"
+"""Printed when it is asked for: what scrapes metrics has to be let in by a label."""
 GUARD_CA_BYTES_MAX = 1 << 18
 
 DEFAULT_NAMESPACE = "quorate-system"
@@ -69,15 +73,21 @@ def render(
     guard_ca: bytes = b"",
     *,
     preemption: bool = False,
+    network_policy: bool = False,
+    control_plane: Sequence[str] = (),
 ) -> str:
     """Return the manifests of these parts, all when empty, in the order to apply them in.
 
     With ``guard_ca``, the PEM certificate that the guard's own can be verified by, the admission
     guard is on and its part is there too. With ``preemption``, quorate may delete pods.
+    With ``network_policy``, only who is named there reaches its ports; ``control_plane`` are the
+    networks (CIDR) from which the API server asks the guard, all when empty.
 
     Raises ManifestsError for a value that would not make valid manifests.
     """
-    known = (*PARTS, GUARD_PART) if guard_ca else PARTS
+    known: tuple[str, ...] = PARTS
+    known += (NETWORK_PART,) if network_policy else ()
+    known += (GUARD_PART,) if guard_ca else ()
     _check(namespace, image, replicas, parts, known)
     values = {
         "namespace": namespace,
@@ -87,6 +97,7 @@ def render(
         "critical_pods": str(2 * replicas + 4),
         "preemption": _PREEMPTION if preemption else "",
         "guard_enabled": "true" if guard_ca else "false",
+        "guard_ingress": _guard_ingress(control_plane) if guard_ca else "",
         "guard_ca": base64.b64encode(guard_ca).decode(),
         **(_GUARD if guard_ca else dict.fromkeys(_GUARD, "")),
     }
@@ -94,7 +105,7 @@ def render(
     return "---\n".join(texts)
 
 
-def manifests(
+def manifests(  # noqa: PLR0913 - one for each option
     *,
     namespace: str = DEFAULT_NAMESPACE,
     image: str = DEFAULT_IMAGE,
@@ -102,22 +113,51 @@ def manifests(
     only: Sequence[str] = (),
     guard_ca: Path | None = None,
     preemption: bool = False,
+    network_policy: bool = False,
+    control_plane: Sequence[str] = (),
     output: str = "yaml",
 ) -> int:
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
-    ``only`` is the repeatable option ``--only``: names of PARTS. ``guard_ca`` is a file of PEM
+    ``only`` is the repeatable option ``--only``: names of parts. ``guard_ca`` is a file of PEM
     certificates. ``preemption`` grants the right to delete pods. ``output`` is ``yaml``, with the
     comments of the templates, or ``json``, one List.
     """
     try:
         ca = _guard_ca(guard_ca) if guard_ca else b""
-        text = render(namespace, image, replicas, only, ca, preemption=preemption)
+        text = render(
+            namespace,
+            image,
+            replicas,
+            only,
+            ca,
+            preemption=preemption,
+            network_policy=network_policy or NETWORK_PART in only,
+            control_plane=control_plane,
+        )
     except ManifestsError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 2
+        return out.error(str(error))
     sys.stdout.write(text if output == "yaml" else _as_json(text))
     return 0
+
+
+def _guard_ingress(control_plane: Sequence[str]) -> str:
+    """Return the rule for the guard's port. Raises ManifestsError for what is no network."""
+    blocks = []
+    for written in control_plane:
+        try:
+            network = ipaddress.ip_network(written)
+        except ValueError as error:
+            raise ManifestsError(
+                f"--control-plane {written!r} is no network: {error}. Write one as 10.0.0.0/28."
+            ) from error
+        blocks.append(f'\n        - ipBlock: {{cidr: "{network}"}}')
+    whence = f"from:{''.join(blocks)}\n      ports:" if blocks else "ports:"
+    return f"""
+    # The guard's port, for the API server: quorate manifests --control-plane 10.0.0.0/28 names its
+    # network. Whoever else gets through is heard unless guard.clientCAFile is set (docs/guard.md).
+    - {whence}
+        - port: 10272"""
 
 
 def _as_json(text: str) -> str:

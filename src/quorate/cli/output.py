@@ -1,21 +1,60 @@
 """What commands print: data as JSON or YAML, tables for people, and errors in one line.
 
-Colours and control sequences go to terminals only, and never where NO_COLOR is set: rich sees to
-both. Text of the cluster or of a file is printed as it is, never read as rich's markup.
+The one door to standard output and standard error. Whatever comes from a cluster, a file or a
+server is foreign: it is printed so that it moves no cursor, makes no line of its own, hides nothing
+and gives no command to a terminal or to a CI service that reads the log. In data the same is
+escaped as JSON and YAML do it, so that nothing is lost. Colours and control sequences of our own go
+to terminals only, and never where NO_COLOR is set: rich sees to both.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import traceback
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import typer
+from quorate.core.plain_text import plain, plain_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
 FILE_COLUMNS = 200
 """Width of a table that goes to a file or a pipe."""
+LINE_CHARS_MAX = 8192
+_TRACE_CHARS_MAX = 65_536
+
+# "::error::", "##[error]", "##vso[...]", "##teamcity[...]": what CI services take for commands.
+_CI_COMMAND = re.compile(r":(?=:[A-Za-z][A-Za-z-]{2,30}(?: |::))|#(?=#[\w.-]{0,30}\[)")
+
+
+def say(line: str, *, err: bool = False) -> None:
+    """Print one line, whatever is in it."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{shown(line)}\n")
+    stream.flush()
+
+
+def error(message: str) -> int:
+    """Print one line that begins with Error, and return the exit code of a call at fault."""
+    say(f"Error: {' '.join(message.split())}", err=True)
+    return 2
+
+
+def defect(error: BaseException) -> None:
+    """Print what a defect of ours left behind: a traceback, with whatever its message repeats."""
+    text = "".join(traceback.format_exception(error)).rstrip("\n")
+    for line in plain_lines(text, _TRACE_CHARS_MAX).split("\n"):
+        say(line, err=True)
+
+
+def shown(line: str) -> str:
+    """Return a line as it is printed: at most ``LINE_CHARS_MAX`` characters, all of them plain."""
+    return _CI_COMMAND.sub(lambda found: f"\\x{ord(found[0]):02x}", plain(line, LINE_CHARS_MAX))
 
 
 def print_data(value: object, form: str) -> None:
@@ -23,17 +62,39 @@ def print_data(value: object, form: str) -> None:
     import msgspec  # noqa: PLC0415 - not for those who only ask for the version
 
     if form == "json":
-        typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        sys.stdout.write(f"{_escaped_json(text)}\n")
         return
     import yaml  # noqa: PLC0415
 
-    plain: Any = msgspec.to_builtins(value)
+    plain_value: Any = msgspec.to_builtins(value)
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text = yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=100)
+    if not text.replace("\n", "").isprintable():
+        text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, width=100)
     sys.stdout.write(text)
 
 
-def console() -> Console:
+def print_lines(lines: Iterable[Text]) -> None:
+    """Print lines with styles, each on a line of its own and as long as it is."""
+    out = _console()
+    for line in lines:
+        out.print(_plain_text(line), soft_wrap=True)
+
+
+def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[Text]]) -> None:
+    """Print a table; a column has a name, and whether long cells go on in further lines."""
+    from rich.table import Table  # noqa: PLC0415
+
+    table: Table = Table(box=None, pad_edge=False, header_style="")
+    for name, folds in columns:
+        table.add_column(name, overflow="fold" if folds else "ellipsis")
+    for row in rows:
+        table.add_row(*(_plain_text(cell) for cell in row))
+    _console().print(table)
+
+
+def _console() -> Console:
     """Return a console for standard output, as wide as the terminal or as a file may be."""
     from rich.console import Console  # noqa: PLC0415
 
@@ -43,7 +104,27 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, width=FILE_COLUMNS)
 
 
-def error(message: str) -> int:
-    """Print one line that begins with Error, and return the exit code of a call at fault."""
-    typer.echo(f"Error: {' '.join(message.split())}", err=True)
-    return 2
+def _plain_text(text: Text) -> Text:
+    """Return the text with plain characters only; its parts keep their styles."""
+    from rich.text import Text as Made  # noqa: PLC0415
+
+    if shown(text.plain) == text.plain:
+        return text
+    made = Made(style=text.style)
+    ends = sorted({0, len(text.plain), *(end for span in text.spans for end in span[:2])})
+    for begin, end in pairwise(ends):
+        styles = [span.style for span in text.spans if span.start <= begin and end <= span.end]
+        made.append(shown(text.plain[begin:end]), style=styles[-1] if styles else None)
+    return made
+
+
+def _escaped_json(text: str) -> str:
+    """Return JSON with escapes for what is not plain: it is in strings only, and stays the same."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char == "\n" or char.isprintable() else _as_utf16(char) for char in text)
+
+
+def _as_utf16(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))

@@ -7,7 +7,9 @@ from typing import Self
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
+from quorate.cli.output import shown
 from quorate.shell.clock import Clock
 
 PATIENCE_S = 2.0
@@ -27,9 +29,9 @@ class Progress:
         if not self._console.is_terminal:
             return
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(Text(shown(text)))
         elif self._clock.monotonic_s() - self._since_s >= PATIENCE_S:
-            self._status = self._console.status(text)
+            self._status = self._console.status(Text(shown(text)))
             self._status.start()
 
     def __enter__(self) -> Self:

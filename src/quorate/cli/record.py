@@ -14,8 +14,6 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-import typer
-
 from quorate.cli import output
 from quorate.shell.config import Config, ConfigError, load
 from quorate.shell.report import recording
@@ -130,4 +128,4 @@ def _hand_over(written: Path, to: str) -> None:
             target = Path(to)
             recording.replace_file(target, iter(lambda: source.read(1 << 20), b""))
     written.unlink()
-    typer.echo(f"{size:,} bytes written to {'standard output' if to == '-' else to}", err=True)
+    output.say(f"{size:,} bytes written to {'standard output' if to == '-' else to}", err=True)

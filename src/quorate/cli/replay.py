@@ -7,12 +7,9 @@ line last; exit code 0 all plans are equal, 1 one differs, 2 the file cannot be 
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
-
-import typer
 
 from quorate import __version__
 from quorate.cli import output, why_text
@@ -214,22 +211,22 @@ def replay(path: Path, until: int | None, why: str | None) -> int:
     except RecordingError as error:
         return output.error(str(error))
     except Exception as error:  # a defect of the core: perhaps the one that was recorded
-        traceback.print_exc()
+        output.defect(error)
         failed = f", then failed with {type(error).__name__}"
     if run.begin is None:
         return output.error(f"{path} holds no records")
     if run.begin is not None and run.begin.quorate != __version__:
-        typer.echo(f"note: quorate {run.begin.quorate} recorded this, {__version__} replays it")
+        output.say(f"note: quorate {run.begin.quorate} recorded this, {__version__} replays it")
     if run.ended:
-        typer.echo(f"note: the recording ended early: {run.ended}")
+        output.say(f"note: the recording ended early: {run.ended}")
     if until is not None and run.decision < until:
-        typer.echo(f"note: the recording ends with decision {run.decision}")
+        output.say(f"note: the recording ends with decision {run.decision}")
     if run.first is not None:
-        typer.echo(f"decision {run.first.decision} (at {run.first.now_s:.3f}) differs:")
+        output.say(f"decision {run.first.decision} (at {run.first.now_s:.3f}) differs:")
         for line in run.first.lines[:_LINES_MAX]:
-            typer.echo(f"  {line}")
+            output.say(f"  {line}")
     code = _why(run, why) if why is not None else 0
-    typer.echo(
+    output.say(
         f"replayed {run.changes:,} changes and {run.decisions:,} decisions: "
         f"{run.equal:,} plans equal, {run.differences:,} different, "
         f"in {time.monotonic() - started_s:.1f} s{failed}"
@@ -243,11 +240,10 @@ def _why(run: Replay, name: str) -> int:
     namespace, _, bare = name.rpartition("/")
     keys = named(run.scheduler, namespace, bare)
     if not keys:
-        typer.echo(f"no gang and no pod of ours is named {name} after decision {run.decision}")
+        output.say(f"no gang and no pod of ours is named {name} after decision {run.decision}")
         return 1
     found = explanations(run.scheduler, keys, run.now_s)
     seen = Seen(run.scheduler, keys, Leader(None), run.now_s, namespace, found)
-    console = output.console()
     for one in found:
-        console.print(why_text.text_of(one, seen, wide=True), soft_wrap=True)
+        output.print_lines(why_text.lines_of(one, seen, wide=True))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,8 +41,8 @@ def explanations(scheduler: Scheduler, keys: list[GangKey], now_s: float) -> lis
 def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:
     """Return an explanation as builtins, for JSON and YAML."""
     facts: dict[str, Any] = msgspec.to_builtins(explanation)
-    namespace, dialect, name = explanation.key
-    facts["key"] = {"namespace": namespace, "dialect": dialect, "name": name.partition("@")[0]}
+    key = explanation.key
+    facts["key"] = {"namespace": key.namespace, "dialect": key.dialect, "name": key.bare_name}
     leads = seen.leader
     facts["schedulerLeads"] = None if leads.holder is None else bool(leads.holder)
     return facts
@@ -49,6 +50,8 @@ def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:
 
 def age(seconds: float) -> str:
     """Return a time span as kubectl shows ages, in one unit."""
+    if not math.isfinite(seconds):
+        return "?"  # of an object without a time, and without pods
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= 2 * size:
             return f"{int(seconds // size)}{unit}"

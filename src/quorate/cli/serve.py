@@ -6,8 +6,6 @@ import asyncio
 import signal
 from pathlib import Path
 
-import typer
-
 from quorate.cli import output
 from quorate.shell import app, logs
 from quorate.shell.bounded_http import ServeError
@@ -26,7 +24,10 @@ def run(kubeconfig: Path | None, context: str | None, config_file: Path | None) 
     except (ConfigError, KubeConfigError, ServeError) as error:
         return output.error(str(error))
     except LeaseLostError as error:
-        typer.echo(f"Error: {error}", err=True)
+        output.error(str(error))
+        return 1
+    except Exception as error:  # a defect of ours: one line, with its traceback as a field
+        logs.uncaught(error)
         return 1
     return 0
 

@@ -9,23 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
 import shutil
 import signal
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import typer
 import yaml
 
+from quorate.cli import kubeconfig_file, output
+from quorate.cli.kubeconfig_file import KubeconfigFileError
 from quorate.cli.manifests import render
-from quorate.embedded.access import kubeconfig, write_private
+from quorate.cli.output import say
+from quorate.embedded.access import kubeconfig
 from quorate.embedded.agents.durations import parse_run_time
 from quorate.embedded.agents.settings import Settings as AgentSettings
 from quorate.embedded.cluster import EmbeddedCluster, Options
 from quorate.embedded.objects import Object
+from quorate.embedded.private_files import write_private
 from quorate.embedded.server.http import ListenError
 from quorate.embedded.shapes.shape_file import ShapeError, load, nodes_of, presets
 from quorate.embedded.store.durable import DataError
@@ -65,25 +69,20 @@ def up(wishes: Wishes) -> int:
     started_s = time.monotonic()
     if wishes.shape == "list":
         for name, what in presets():
-            typer.echo(f"{name:<18}{what}")
+            say(f"{name:<18}{what}")
         return 0
     folder = wishes.data or Path(tempfile.mkdtemp(prefix="quorate-up-"))
     try:
         asyncio.run(_serve(wishes, folder, started_s))
-    except (UpError, ListenError, DataError, ShapeError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        return 2
+    except (UpError, ListenError, DataError, ShapeError, KubeconfigFileError) as error:
+        return output.error(str(error))
     except (ConfigError, KubeConfigError, ServeError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        return 2
+        return output.error(str(error))
     except OSError as error:
-        typer.echo(f"Error: {error.filename or folder}: {error.strerror or error}", err=True)
-        return 2
+        return output.error(f"{error.filename or folder}: {error.strerror or error}")
     finally:
         if wishes.data is None:
             shutil.rmtree(folder, ignore_errors=True)
-        if wishes.write_kubeconfig is not None:
-            wishes.write_kubeconfig.unlink(missing_ok=True)
     return 0
 
 
@@ -93,6 +92,8 @@ async def _serve(wishes: Wishes, folder: Path, started_s: float) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     config = load_config(wishes.config) if wishes.config else _default_config()
+    if wishes.write_kubeconfig is not None:
+        kubeconfig_file.check(wishes.write_kubeconfig)
     logs.set_up("warning", config.log_format)
     clock = SystemClock()
     options = Options(
@@ -110,25 +111,45 @@ async def _serve(wishes: Wishes, folder: Path, started_s: float) -> None:
     async with cluster:
         if wishes.scheduler:
             cluster.add(_manifests(config.leader_election.namespace))
-        if wishes.write_kubeconfig is not None:
-            write_private(wishes.write_kubeconfig, cluster.kubeconfig.read_text())
-        gc.freeze()  # what is there at the start lives on: do not walk over it again and again
-        gc.set_threshold(*_GC_THRESHOLDS)
-        _announce(wishes, cluster, time.monotonic() - started_s)
-        tasks = [asyncio.create_task(stop.wait()), asyncio.create_task(cluster.failed())]
-        if wishes.scheduler:
-            tasks.append(asyncio.create_task(_schedule(config, cluster, clock, stop)))
+        with _context_in(wishes.write_kubeconfig, cluster) as context:
+            gc.freeze()  # what is there at the start lives on: do not walk over it again
+            gc.set_threshold(*_GC_THRESHOLDS)
+            _announce(wishes, cluster, context, time.monotonic() - started_s)
+            tasks = [asyncio.create_task(stop.wait()), asyncio.create_task(cluster.failed())]
+            if wishes.scheduler:
+                tasks.append(asyncio.create_task(_schedule(config, cluster, clock, stop)))
+            await _until_first_ends(tasks, stop)
+
+
+async def _until_first_ends(tasks: list[asyncio.Task[Any]], stop: asyncio.Event) -> None:
+    """Wait until one of the tasks ends, and end the others; the scheduler, from 2 on, by itself."""
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        stop.set()
+        with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+            await asyncio.wait(tasks[2:], timeout=5.0) if tasks[2:] else None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _context_in(path: Path | None, cluster: EmbeddedCluster) -> Iterator[str]:
+    """Have a context of the cluster in somebody's kubeconfig, as long as the cluster runs."""
+    if path is None:
+        yield ""
+        return
+    added = kubeconfig_file.add(path, json.loads(cluster.kubeconfig.read_text()))
+    try:
+        yield added.context
+    finally:
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            stop.set()
-            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait(tasks[2:], timeout=5.0) if tasks[2:] else None
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            kubeconfig_file.remove(added)
+        except KubeconfigFileError as error:
+            output.error(f"context {added.context} stays in {path}: {error}")
 
 
 async def _schedule(
@@ -171,16 +192,21 @@ def _manifests(namespace: str) -> Iterator[Object]:
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _announce(wishes: Wishes, cluster: EmbeddedCluster, took_s: float) -> None:
+def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: float) -> None:
     what = "quorate schedules" if wishes.scheduler else "no scheduler runs"
-    typer.echo(
+    say(
         f"Kubernetes {cluster.version} (embedded) with {cluster.node_count} nodes at "
-        f"{cluster.server}, ready in {took_s:.1f} s; {what}.\n"
+        f"{cluster.server}, ready in {took_s:.1f} s; {what}."
     )
-    typer.echo(f"  export KUBECONFIG={cluster.kubeconfig}")
-    typer.echo("  kubectl get nodes")
+    if context:
+        say(f"Context {context} is the current one of {wishes.write_kubeconfig} meanwhile.")
+    say("")
+    say(f"  export KUBECONFIG={wishes.write_kubeconfig if context else cluster.kubeconfig}")
+    say("  kubectl get nodes")
     if wishes.scheduler:
-        typer.echo("  kubectl apply -f examples/coreweave-podgroup.yaml")
-        typer.echo("  quorate gangs -A\n  quorate why pg1")
+        say("  kubectl apply -f examples/coreweave-podgroup.yaml")
+        say("  quorate gangs -A")
+        say("  quorate why pg1")
     kept = f"kept in {wishes.data}" if wishes.data else "gone with it; keep it with --data DIR"
-    typer.echo(f"\nCtrl-C stops the cluster. What it holds is {kept}.")
+    say("")
+    say(f"Ctrl-C stops the cluster. What it holds is {kept}.")

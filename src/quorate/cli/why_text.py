@@ -16,17 +16,17 @@ _PODS_MAX = 20
 _STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAITING: "yellow"}
 
 
-def text_of(explanation: Explanation, seen: Seen, *, wide: bool) -> Text:
+def lines_of(explanation: Explanation, seen: Seen, *, wide: bool) -> list[Text]:
     """Return what a person reads; ``wide`` adds what is known of the gang and its pods."""
     reason = "" if explanation.reason is Reason.NONE else f", {explanation.reason}"
-    text = Text(f"{_title(explanation.key)}: ", style="")
-    text.append(f"{explanation.state}{reason}", style=_STYLES[explanation.state])
+    title = Text(f"{_title(explanation.key)}: ", style="")
+    title.append(f"{explanation.state}{reason}", style=_STYLES[explanation.state])
     lines = [f"  {explanation.sentence}", "", *_facts(explanation)]
     if wide:
         lines += _more_facts(explanation, seen)
     if seen.leader.holder == "" and explanation.state is not GangState.STARTED:
         lines.append("  note      no quorate scheduler holds its lease: is one running?")
-    return text.append("\n" + "\n".join(lines))
+    return [title, *map(Text, lines)]
 
 
 def _facts(explanation: Explanation) -> Iterator[str]:

@@ -309,7 +309,7 @@ def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Vi
 
 def _misqueued(scheduler: Scheduler, gang: GangEntry, now_s: float) -> str:
     key, queue = gang.key, scheduler.queue
-    if key in scheduler.cluster.touched:
+    if key in scheduler.cluster.touched or scheduler.advance.is_left(key):
         return ""
     places = [
         name

@@ -19,6 +19,9 @@ ASIDE_S_MAX = 600.0
 """What met a defect of ours is tried again after these seconds: at first, and at most."""
 TURN_STEPS_MAX = 6_000
 """Steps (``core.steps``) of one decision: about 100 ms. What is left goes on in the next one."""
+TOUCHED_PER_TURN_MAX = 4_000
+"""So many gangs, and pods of no gang, have their news taken in by one turn: about 50 ms. After a
+start there are as many as pods; nothing is planned before the last of them."""
 TASKS_PER_GANG_MAX = 256
 """Tasks with a minimum of their own in one gang (Volcano's ``minTaskMember``)."""
 

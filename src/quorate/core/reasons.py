@@ -31,6 +31,8 @@ class Reason(StrEnum):
     """A kind of objects that it needs cannot be listed: a right is missing, or its API fails."""
     GANG_OBJECT_INVALID = "PodGroupInvalid"
     UNKNOWN_GANG_LABEL = "UnknownGangLabel"
+    GANG_NAME_INVALID = "GangNameInvalid"
+    """The pod names a gang by a name that no object can have."""
     MEMBERS_DISAGREE = "MembersDisagree"
     POD_INVALID = "PodInvalid"
 
@@ -76,6 +78,7 @@ _MISCONFIGURATION = {
     Reason.API_NOT_AVAILABLE,
     Reason.GANG_OBJECT_INVALID,
     Reason.UNKNOWN_GANG_LABEL,
+    Reason.GANG_NAME_INVALID,
     Reason.MEMBERS_DISAGREE,
     Reason.POD_INVALID,
     Reason.NO_NODE_MATCHES,

@@ -4,7 +4,7 @@ In: changes, the time, a prefix for attempt ids. Out: a ``Plan``, and explanatio
 Called by ``shell.app`` (and by the command line and the simulation in its place). Nothing here
 waits, calls out, or reads a clock: the same calls give the same plans.
 
-``decide`` is three steps: what news and time do to attempts (``_advance``), what to do now
+``decide`` is three steps: what news and time do to attempts (``advance``), what to do now
 (``plan``, which changes nothing), and making that true (``apply``). A defect of ours costs the gang
 or object that met it: what failed is set aside (``quarantine``), and where the state may be
 damaged, it is built again from the objects in memory (``rebuilding``).
@@ -18,6 +18,7 @@ from functools import partial
 import msgspec
 
 from quorate.core import policy as bounds
+from quorate.core import verifying
 from quorate.core.applying import Applier
 from quorate.core.changes import Change
 from quorate.core.explain import ApiWords, Explainer
@@ -53,7 +54,7 @@ class Scheduler:
         self._attempts = Attempts(policy, identity)
         self._preparations = Preparations()
         self._apis = apis or {}
-        self._advance = Advance(self._attempts, self._preparations)
+        self.advance = Advance(self._attempts, self._preparations)
         self.planner = self._new_planner()
         self._defects = 0
         """Decisions in a row that failed as a whole."""
@@ -150,10 +151,15 @@ class Scheduler:
     # Decisions
 
     def decide(self, now_s: float) -> Plan:
-        """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds."""
+        """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds.
+
+        The plan is empty, and to be asked for again at once, while there is much news to take in.
+        """
         try:
             self._begin(now_s)
             self._take_step(now_s)
+            if self.advance.is_behind:
+                return Plan(wake_at_s=now_s)
             return self.apply(self.planner.plan(self._due, now_s))
         except Exception as error:
             if self._is_contained("decide", error, now_s):
@@ -189,7 +195,7 @@ class Scheduler:
         """Bring life-cycles up to date with news and time."""
         queue, room = self.queue, self.planner.room()
         self._is_rebuilt = False
-        self._advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
+        self.advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
         failed, self._due.failed = self._due.failed, []
         if failed:
             self._rebuild()
@@ -206,6 +212,8 @@ class Scheduler:
         other = fork(self)
         try:
             other._take_step(now_s)
+            while other.advance.is_behind:
+                other._take_step(now_s)
             return other.planner.plan(other._due, now_s)
         except Exception:  # the decision itself tells of it
             return Decision(Plan(), now_s)
@@ -213,7 +221,7 @@ class Scheduler:
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
         dropped = self._make_true(decision)
-        plan = _without(decision.plan, dropped) if dropped else decision.plan
+        plan = verifying.without(decision.plan, dropped) if dropped else decision.plan
         touched = {*plan.touched, *(one.key for one in decision.tried)}
         wake_at_s: float | None = decision.now_s
         due, self._due = self._due, Due()
@@ -302,7 +310,10 @@ class Scheduler:
         if policy is not None:
             other.configure(policy)
         other.observe(changes)
-        return other.decide(now_s)
+        plan = other.decide(now_s)
+        while other.advance.is_behind:
+            plan = other.decide(now_s)
+        return plan
 
     def forget_answers(self) -> None:
         """Forget what follows from the rest: a state that is written down begins without it."""
@@ -382,14 +393,3 @@ class Scheduler:
             now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
         return min((due_s for due_s in due if due_s is not None), default=None)
-
-
-def _without(plan: Plan, gangs: set[GangKey]) -> Plan:
-    """Return the plan without what was decided for these gangs: it could not be made true."""
-    return msgspec.structs.replace(
-        plan,
-        gangs=tuple(one for one in plan.gangs if one.key not in gangs),
-        preparing=tuple(one for one in plan.preparing if one.key not in gangs),
-        undo=tuple(one for one in plan.undo if one.key not in gangs),
-        preemptions=tuple(one for one in plan.preemptions if one.key not in gangs),
-    )

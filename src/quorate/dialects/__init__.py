@@ -10,7 +10,7 @@ import msgspec
 
 from quorate.core.model import Membership
 from quorate.core.reasons import Reason
-from quorate.dialects import hold_time, labels, native, near_misses, sigs, volcano, x_k8s
+from quorate.dialects import hold_time, labels, names, native, near_misses, sigs, volcano, x_k8s
 from quorate.dialects.base import Dialect, Malformed, PodFacts, Resource, StatusPatch
 
 DIALECTS: tuple[Dialect, ...] = (labels, x_k8s, sigs, volcano, native)
@@ -65,6 +65,8 @@ def resolve(facts: PodFacts) -> Resolution:
             others.append((dialect, named))
     if winner is None or found is None:
         return _without_gang(facts)
+    if wrong := names.wrong_with(winner, found.key.name):
+        return Resolution(defect=wrong, defect_reason=Reason.GANG_NAME_INVALID.value)
     hold_s, warning = hold_time.read(facts.annotations)
     if others:
         warning = _two_dialects(winner, found, others)
@@ -74,7 +76,9 @@ def resolve(facts: PodFacts) -> Resolution:
 def _two_dialects(
     winner: Dialect, found: Membership, others: list[tuple[Dialect, Membership]]
 ) -> str:
-    ignored = " and ".join(f'"{named.key.name}" by {other.NAMED_BY}' for other, named in others)
+    ignored = " and ".join(
+        f'"{names.shown(named.key.name)}" by {other.NAMED_BY}' for other, named in others
+    )
     return (
         f'the pod names several gangs: "{found.key.name}" by {winner.NAMED_BY}, which counts, '
         f"and {ignored}, which is ignored; remove one"

@@ -5,6 +5,7 @@ A merge patch replaces a list, so it is always sent whole. Called by ``volcano``
 
 from __future__ import annotations
 
+from quorate.core.plain_text import plain
 from quorate.dialects.fields import JsonObject, format_time
 
 
@@ -24,10 +25,12 @@ def put(
 ) -> list[JsonObject]:
     """Return the list with this condition in its old place, or at the end.
 
-    ``lastTransitionTime`` moves only when the status flips; unknown fields of the old one stay.
+    What is ``said`` is made plain. ``lastTransitionTime`` moves only when the status flips; unknown
+    fields of the old one stay.
     """
     old = find(conditions, kind)
-    new: JsonObject = {**(old or {"type": kind}), "status": state, **said}
+    plainly = {key: plain(it) if isinstance(it, str) else it for key, it in said.items()}
+    new: JsonObject = {**(old or {"type": kind}), "status": state, **plainly}
     if old is None or old.get("status") != state or not old.get("lastTransitionTime"):
         new["lastTransitionTime"] = format_time(now_s)
     if old is None:

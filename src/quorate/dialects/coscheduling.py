@@ -9,11 +9,14 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec
+from quorate.core.plain_text import plain
 from quorate.core.reasons import GangView
 from quorate.dialects import fields
 from quorate.dialects.base import INT32_MAX, Malformed
 
 _TERMINAL = ("Finished", "Failed")
+_OCCUPANT_CHARS_MAX = 512
+"""A name of a namespace and one of an object; an owner's name is whatever a pod says it is."""
 
 
 def decode(raw: bytes, dialect: str, *, least: int) -> GangSpec:
@@ -69,7 +72,7 @@ def status_body(view: GangView, raw: bytes) -> bytes | None:
     left_pending = phase in ("", "Pending") and wanted != "Pending"
     nobody_yet = wanted != "Pending" and not now.get("occupiedBy")
     if view.owner and (left_pending or nobody_yet):
-        occupant = f"{view.key.namespace}/{view.owner.name}"
+        occupant = plain(f"{view.key.namespace}/{view.owner.name}", _OCCUPANT_CHARS_MAX)
         if now.get("occupiedBy") != occupant:
             changed["occupiedBy"] = occupant
     for count in ("running", "succeeded", "failed"):

@@ -15,7 +15,9 @@ import msgspec
 
 from quorate.core import policy
 from quorate.core.model import GangKey, GangSpec, Owner
+from quorate.core.plain_text import plain
 from quorate.core.quantity import QuantityError, is_node_resource, parse_amount
+from quorate.dialects import names
 from quorate.dialects.base import INT32_MAX, Malformed
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -56,6 +58,10 @@ def read_object(raw: bytes) -> tuple[Meta, JsonObject]:
         absent = key == "uid" and key not in metadata
         if not known[key] and not absent:
             raise Malformed(f"metadata.{key} cannot be read", **known)
+    if not names.is_subdomain(known["name"]):
+        raise Malformed(
+            f'metadata.name "{names.shown(known["name"])}" is no object\'s name', **known
+        )
     generation = metadata.get("generation")
     meta = Meta(
         **known,
@@ -134,7 +140,7 @@ def shown(value: object) -> str:
     """Return a foreign value short enough for a message."""
     if value is None:
         return "null"
-    whole = f'"{value}"' if isinstance(value, str) else str(value)
+    whole = f'"{plain(value[:60])}"' if isinstance(value, str) else plain(str(value))
     return whole if len(whole) <= 60 else f"{whole[:57]}..."
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from quorate.core.plain_text import plain
 from quorate.dialects import labels, sigs, volcano, x_k8s
 from quorate.dialects.base import PodFacts
 
@@ -49,7 +50,7 @@ def _find_in(place: str, pairs: Mapping[str, str]) -> str:
     for key in sorted(suspects):  # sorted: the same pod, the same sentence
         remedy = _remedy(place, key)
         if remedy and pairs[key]:
-            use = remedy.format(pairs[key][:253])
+            use = remedy.format(plain(pairs[key], 253))
             return f"{place} {key} is read by no scheduler; use {use}"
     return ""
 

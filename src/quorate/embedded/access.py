@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quorate.embedded.private_files import tighten, write_private
+
 ADMIN = "embedded-admin"
+SECRETS_FILE = "secrets.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,8 @@ class Secrets:
 
 def secrets_in(folder: Path) -> Secrets:
     """Read the folder's secrets, or make them."""
-    path = folder / "secrets.json"
+    path = folder / SECRETS_FILE
+    tighten(path)
     if not path.exists():
         made = {"adminToken": secrets.token_hex(16), "signingKey": secrets.token_hex(32)}
         write_private(path, json.dumps(made))
@@ -49,9 +53,3 @@ def kubeconfig(server: str, ca: Path, token: str, *, user: str = ADMIN) -> str:
         "current-context": "quorate",
     }
     return json.dumps(config, indent=2) + "\n"
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read."""
-    path.touch(mode=0o600)
-    path.write_text(text)

@@ -30,6 +30,7 @@ from quorate.embedded.api.writing import User
 from quorate.embedded.controllers.manager import Manager
 from quorate.embedded.errors import ApiError
 from quorate.embedded.objects import Object
+from quorate.embedded.private_files import private_folder, write_private
 from quorate.embedded.registry.resources import Registry
 from quorate.embedded.schema.document import Document
 from quorate.embedded.server import tls
@@ -68,7 +69,7 @@ class EmbeddedCluster:
     ) -> None:
         """Prepare files and state. Raises DataError: the folder's state cannot be used."""
         self._options = options or Options()
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder, (access.SECRETS_FILE, STATE_FILE))
         self.folder = folder
         document = Document.load()
         backend = SqliteBackend(folder / STATE_FILE) if self._options.durable else None
@@ -138,7 +139,7 @@ class EmbeddedCluster:
         """Listen, and set agents and controllers to work. Raises ListenError."""
         await self._server.start(self._options.port)
         config = access.kubeconfig(self.server, self.ca, self._secrets.admin_token)
-        access.write_private(self.kubeconfig, config)
+        write_private(self.kubeconfig, config)
         self._tasks = [
             asyncio.create_task(runner.run(), name=name) for name, runner in self._runners.items()
         ]

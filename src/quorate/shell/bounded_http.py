@@ -1,20 +1,28 @@
 """An HTTP server that strangers can take little from. In: an answer for each request.
 
-Used by ``health`` and ``guard``. Heads are small, connections are few and do not last, and the
-newest come first, so that a new one is heard while somebody holds many.
+Used by ``health`` and ``guard``. Heads are small, connections are few and do not last. When there
+are too many, one of the address that has most of them goes; of those that have as many, one that
+never was answered here. So a kubelet is heard, and may be slow, whoever floods the port.
 """
 
 import asyncio
 import errno
+import ipaddress
 import logging
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import web
 
+from quorate.core.plain_text import plain_lines
+
 _HEAD_LINE_BYTES_MAX: Final = 4096
+_KNOWN_MAX: Final = 256
+_HOST_BITS_OF_IPV6: Final = 64
 _HEAD_LINES_MAX: Final = 64
+_PAGE_CHARS_MAX: Final = 4096
 _ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
 _NO_IPV6: Final = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL})
 _BODY_S_MAX: Final = 1.0  # how long a body that nobody asked for is read, and thrown away
@@ -24,8 +32,14 @@ class ServeError(Exception):
     """Something that we serve cannot be served; the one line says why and what to do."""
 
 
+class _Open(NamedTuple):
+    transport: asyncio.Transport
+    end: asyncio.TimerHandle
+    peer: str
+
+
 class BoundedServer(web.Server):
-    """Ends connections that last too long, and the oldest when there are too many."""
+    """Ends connections that last too long, and some when there are too many."""
 
     def __init__(
         self,
@@ -35,8 +49,9 @@ class BoundedServer(web.Server):
         connection_s_max: float,
     ) -> None:
         """``connection_s_max`` runs from a connection's start, or from its last ``prolong``."""
+        self._answer_page = answer
         super().__init__(
-            answer,
+            self._answered,
             access_log=None,
             logger=_silent(),
             max_line_size=_HEAD_LINE_BYTES_MAX,
@@ -48,35 +63,69 @@ class BoundedServer(web.Server):
         )
         self._connections_max = connections_max
         self._connection_s_max = connection_s_max
-        self._open: dict[web.RequestHandler, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+        self._open: dict[web.RequestHandler, _Open] = {}
+        """Oldest first."""
+        self._known: dict[str, None] = {}
+        """Addresses to which something was answered, the last of them last."""
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Begin to count a connection's time; end the oldest one if there are too many."""
+        """Begin to count a connection's time; end one if there are too many."""
         super().connection_made(handler, transport)
-        self._open[handler] = transport, self._end_of(transport)
+        self._open[handler] = _Open(transport, self._end_of(transport), _peer_of(transport))
         if len(self._open) > self._connections_max:
-            oldest, end = self._open.pop(next(iter(self._open)))
-            end.cancel()
-            oldest.abort()
+            ended = self._open.pop(self._least_missed())
+            ended.end.cancel()
+            ended.transport.abort()
 
     def connection_lost(
         self, handler: web.RequestHandler, exc: BaseException | None = None
     ) -> None:
         """Forget a connection."""
         if handler in self._open:
-            _, end = self._open.pop(handler)
-            end.cancel()
+            self._open.pop(handler).end.cancel()
         super().connection_lost(handler, exc)
 
     def prolong(self, handler: web.RequestHandler) -> None:
         """Count a connection's time anew, as if it had just been made: it was of use."""
         if handler in self._open:
-            transport, end = self._open.pop(handler)
-            end.cancel()
-            self._open[handler] = transport, self._end_of(transport)
+            one = self._open.pop(handler)
+            one.end.cancel()
+            self._open[handler] = one._replace(end=self._end_of(one.transport))
+
+    def _least_missed(self) -> web.RequestHandler:
+        """Return the connection to end: the oldest of whoever takes most room here."""
+        held = Counter(one.peer for one in self._open.values())
+        most = max(held.values())
+        greedy = [handler for handler, one in self._open.items() if held[one.peer] == most]
+        strange = (handler for handler in greedy if self._open[handler].peer not in self._known)
+        return next(strange, greedy[0])
+
+    async def _answered(self, request: web.BaseRequest) -> web.Response:
+        answer = await self._answer_page(request)
+        if request.transport is not None:
+            peer = _peer_of(request.transport)
+            self._known.pop(peer, None)
+            self._known[peer] = None
+            if len(self._known) > _KNOWN_MAX:
+                del self._known[next(iter(self._known))]
+        return answer
 
     def _end_of(self, transport: asyncio.Transport) -> asyncio.TimerHandle:
         return asyncio.get_running_loop().call_later(self._connection_s_max, transport.abort)
+
+
+def _peer_of(transport: asyncio.BaseTransport) -> str:
+    """Return who is at the other end: an address of IPv4, or a network, for it is one machine's."""
+    name = transport.get_extra_info("peername")
+    try:
+        found = ipaddress.ip_address(str(name[0]).partition("%")[0])
+    except (TypeError, ValueError, IndexError):
+        return ""
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_address(int(found) >> _HOST_BITS_OF_IPV6 << _HOST_BITS_OF_IPV6))
 
 
 def listening_everywhere(host: str, port: int) -> socket.socket | None:
@@ -99,9 +148,10 @@ def listening_everywhere(host: str, port: int) -> socket.socket | None:
 
 
 def text_answer(status: int, text: str) -> web.Response:
-    """Return a page of plain text."""
+    """Return a page of plain text; its lines are ours, and what is in them may be a stranger's."""
     content_type = "text/plain; charset=utf-8"
-    return web.Response(status=status, body=text.encode(), headers={"Content-Type": content_type})
+    body = plain_lines(text, _PAGE_CHARS_MAX).encode()
+    return web.Response(status=status, body=body, headers={"Content-Type": content_type})
 
 
 def _silent() -> logging.Logger:

@@ -22,6 +22,7 @@ from aiohttp import web
 
 from quorate.core.changes import BindingAdmitted, Change
 from quorate.core.guard import Answer, Binding, Guard, Verdict
+from quorate.core.plain_text import plain
 from quorate.core.state.cluster import Cluster
 from quorate.shell.bounded_http import BoundedServer, ServeError, listening_everywhere, text_answer
 from quorate.shell.clock import Clock
@@ -273,7 +274,7 @@ def _encoded(uid: str, verdict: Verdict) -> bytes:
             "status": "Failure",
             "code": 403,
             "reason": "Forbidden",
-            "message": verdict.message,
+            "message": plain(verdict.message),
         }
     return msgspec.json.encode({"apiVersion": _API_VERSION, "kind": _KIND, "response": response})
 

@@ -14,6 +14,7 @@ from typing import Final
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from quorate.core.plain_text import plain
 from quorate.shell.bounded_http import BoundedServer, ServeError, listening_everywhere, text_answer
 
 _PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -115,9 +116,9 @@ class HealthServer:
             return text_answer(200, "ok\n")
         reason = self._unready_reason()
         if reason is not None:
-            return text_answer(503, f"{reason}\n")
+            return text_answer(503, f"{plain(reason)}\n")
         note = self._note()
-        return text_answer(200, f"ok\n{note}\n" if note else "ok\n")
+        return text_answer(200, f"ok\n{plain(note)}\n" if note else "ok\n")
 
     def _explain(self, error: OSError) -> str:
         where = f"{self._host or '*'}:{self._port}"

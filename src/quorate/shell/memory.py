@@ -10,6 +10,6 @@ _GC_THRESHOLDS = (20_000, 20, 50)
 
 def freeze_memory() -> None:
     """What was listed lives on: do not look through it for cycles again and again."""
-    gc.collect()
+    gc.collect(1)  # all of it would stop everything for a second, and find little
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)

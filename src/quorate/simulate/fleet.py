@@ -87,9 +87,6 @@ class Replica(App):
         self._on_plan(self.link, plan)
         super()._commit(plan)
 
-    def _freeze_memory(self) -> None:
-        """Others live in this process."""
-
 
 class Fleet:
     """Keeps some replicas running, each with a new name after each end."""

@@ -16,7 +16,8 @@ from tests.property.worlds import claims, preparing
 from tests.property.worlds.accounts import key_of
 from tests.property.worlds.findings import FindingError, expect, without_names
 
-_ROUNDS_MAX = 400
+_ROUNDS_MAX = 4000
+"""Where a turn has one step, and a search some hundred, it comes to rest after a thousand."""
 _EXPLAINED_MAX = 3
 _CORDON = "node.kubernetes.io/unschedulable"
 
@@ -142,6 +143,8 @@ def check_liveness(world):
     fresh.observe(world.server.changes())
     for after_s in (0.0, world.setting.policy.recovery_s, 100.0):
         plan = fresh.decide(world.now_s + after_s)
+        while fresh.advance.is_behind:
+            plan = fresh.decide(world.now_s + after_s)
         _, problems = fresh.verified(plan)
         world.check_defects(fresh)
         if problems:

@@ -10,7 +10,7 @@ from importlib import resources
 import pytest
 import yaml
 
-from quorate.cli.manifests import GUARD_PART, PARTS, ManifestsError, manifests, render
+from quorate.cli.manifests import GUARD_PART, NETWORK_PART, PARTS, ManifestsError, manifests, render
 from quorate.shell import config, guard
 from tests.certificates import write_pair
 
@@ -47,6 +47,38 @@ def test_everything_comes_in_an_order_that_can_be_applied():
         "ResourceQuota",
         "Deployment",
     ]
+
+
+def test_a_network_policy_comes_when_asked_and_names_the_ports_that_are_there(tmp_path):
+    assert "NetworkPolicy" not in render()
+    plain = one("NetworkPolicy", "quorate", render(network_policy=True))
+    deployment = one("Deployment", "quorate")
+    template = deployment["spec"]["template"]
+    assert plain["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    chosen = plain["spec"]["podSelector"]["matchLabels"]
+    assert chosen.items() <= template["metadata"]["labels"].items()
+    assert [rule["ports"] for rule in plain["spec"]["ingress"]] == [[{"port": 10271}]]
+    assert plain["spec"]["ingress"][0]["from"], "not from everywhere"
+
+    certificate, _ = write_pair(tmp_path)
+    ca = certificate.read_bytes()
+    guarded = one("NetworkPolicy", "quorate", render(network_policy=True, guard_ca=ca))
+    assert guarded["spec"]["ingress"][1] == {"ports": [{"port": 10272}]}
+    networks = ("10.0.0.0/28", "fd00::/64")
+    text = render(network_policy=True, guard_ca=ca, control_plane=networks)
+    blocks = one("NetworkPolicy", "quorate", text)["spec"]["ingress"][1]["from"]
+    assert blocks == [{"ipBlock": {"cidr": network}} for network in networks]
+
+
+def test_a_network_that_is_none_is_named(tmp_path):
+    certificate, _ = write_pair(tmp_path)
+    with pytest.raises(ManifestsError, match="--control-plane 'x'"):
+        render(network_policy=True, guard_ca=certificate.read_bytes(), control_plane=["x"])
+
+
+def test_the_network_policy_can_be_had_alone(capsys):
+    assert manifests(only=["networkpolicy"]) == 0
+    assert [item["kind"] for item in objects(capsys.readouterr().out)] == ["NetworkPolicy"]
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -226,5 +258,5 @@ def test_the_definitions_follow_the_contract(group, minimum):
 def test_every_template_is_a_part():
     folder = resources.files("quorate") / "deploy"
     assert {file.name for file in folder.iterdir()} == {
-        f"{part}.yaml" for part in (*PARTS, GUARD_PART)
+        f"{part}.yaml" for part in (*PARTS, NETWORK_PART, GUARD_PART)
     }

@@ -138,3 +138,46 @@ def test_a_near_miss_beside_a_valid_name_is_nobodys_business(labels, annotations
 )
 def test_labels_that_mean_something_else_mean_nothing_here(pod):
     assert resolve(pod) == resolve(facts())
+
+
+BAD_NAMES = ["Train_A", "victim@x", "a\x1b[2J", "-a", "a-", "a..b", "a/b", "ä", "a" * 254, "a b"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+@pytest.mark.parametrize(
+    ("facts_of", "field"),
+    [
+        (lambda name: facts({X: name}), f"label {X}"),
+        (lambda name: facts({GROUP: name}), f"label {GROUP}"),
+        (lambda name: facts({}, {VOLCANO: name}), f"annotation {VOLCANO}"),
+        (lambda name: facts({}, group=name), "field spec.schedulingGroup.podGroupName"),
+    ],
+    ids=["x-k8s", "sigs", "volcano", "native"],
+)
+def test_a_name_that_no_object_can_have_is_a_defect_of_the_pod_and_no_gang(facts_of, field, name):
+    said = resolve(facts_of(name))
+    assert said.membership is None
+    assert said.defect_reason == "GangNameInvalid"
+    assert said.defect.startswith(f'{field} is "')
+    assert "write the name of one: at most 253 lower-case letters" in said.defect
+    assert said.defect.isprintable()
+    assert len(said.defect) < 400
+
+
+@pytest.mark.parametrize("name", ["a", "a-b.c-1", "0", "a" * 253])
+def test_every_name_that_an_object_can_have_is_a_gangs(name):
+    assert resolve(facts({X: name})).membership.key.name == name
+
+
+@pytest.mark.parametrize(("name", "ok"), [("Train_A.1", True), ("a" * 64, False), ("a@b", False)])
+def test_a_gang_of_labels_alone_has_no_object_and_may_have_any_value_of_a_label(name, ok):
+    said = resolve(facts({NAME: name, MIN: "2"}))
+    assert bool(said.membership) is ok
+    assert (said.defect_reason == "GangNameInvalid") is not ok
+
+
+def test_a_name_that_does_not_count_is_shown_plain():
+    said = resolve(facts({X: "job"}, {VOLCANO: "a\x1b[2J" + "x" * 100_000}))
+    assert said.membership.key.name == "job"
+    assert said.warning.isprintable()
+    assert len(said.warning) < 400

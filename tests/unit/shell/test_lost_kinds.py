@@ -107,3 +107,51 @@ async def test_who_needs_what_is_refused_waits_and_goes_on_when_it_is_not(status
         assert why("stores").reason is Reason.CLAIM_NOT_USABLE  # there is none
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+class OldDevices(Refusing):
+    """Serves claims of devices in versions of the past only."""
+
+    def __init__(self, versions):
+        super().__init__(404, b"", "deviceclasses", "resourceslices", "resourceclaims")
+        self.versions = versions
+
+    async def answer(self, request):
+        if request.path == "/apis/resource.k8s.io":
+            if self.versions is None:
+                return web.Response(status=404)
+            return web.json_response({"versions": [{"version": v} for v in self.versions]})
+        return await super().answer(request)
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        (None, "of resource.k8s.io/v1"),
+        (["v1beta1", "v1alpha3"], "of resource.k8s.io/v1, only v1beta1, v1alpha3, which"),
+        (["v9\x1b[2J" * 99] * 99, "only v9\\x1b[2Jv9"),
+    ],
+    ids=["none", "old", "hostile"],
+)
+async def test_a_cluster_with_older_device_apis_is_told_which(versions, said):
+    scheduler = Scheduler(Policy(), api_words())
+    server = OldDevices(versions)
+    async with serving(server), KubeClient(credentials_for(server.url)) as client:
+        feed = Feed(
+            client,
+            frozenset({"quorate"}),
+            on_change=lambda change: scheduler.observe([change]),
+            on_object=lambda key: None,
+            clock=SystemClock(),
+            chance=lambda: 0.0,
+        )
+        watching = asyncio.create_task(feed.run())
+        async with asyncio.timeout(10):
+            while not {"ResourceClaim", "DeviceClass"} <= scheduler.cluster.unserved.keys():
+                await asyncio.sleep(0.01)
+        watching.cancel()
+    lack = scheduler.cluster.unserved["ResourceClaim"]
+    assert said in lack.problem
+    assert lack.problem.isprintable()
+    assert len(lack.problem) < 400
+    assert "resource.k8s.io/v1" in lack.remedy

@@ -134,6 +134,50 @@ async def test_many_idle_connections_do_not_keep_a_kubelet_out():
             writer.close()
 
 
+async def flood(port, addresses):
+    """Open a connection from each of these addresses, one after the other, and hold them all."""
+    return [
+        await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+        for address in addresses
+    ]
+
+
+async def answered_late(port, held_meanwhile):
+    """Open a connection, let others flood the port, and only then ask."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await asyncio.sleep(0.05)
+    held = await flood(port, held_meanwhile)
+    try:
+        writer.write(OK)
+        return status(await asyncio.wait_for(reader.read(), 10))
+    except ConnectionError:
+        return 0
+    finally:
+        for _, one in [*held, (reader, writer)]:
+            one.close()
+
+
+async def test_a_slow_kubelet_is_heard_while_another_address_floods_the_port():
+    async with health() as server:
+        flooding = ["127.0.0.2"] * (5 * CONNECTIONS_MAX)
+        assert await answered_late(server.port, flooding) == 200
+
+
+async def test_a_slow_kubelet_that_was_answered_before_is_heard_among_many_addresses():
+    async with health() as server:
+        assert status(await exchange(server.port, OK)) == 200
+        flooding = [f"127.0.{n // 250}.{2 + n % 250}" for n in range(5 * CONNECTIONS_MAX)]
+        assert await answered_late(server.port, flooding) == 200
+
+
+async def test_a_newcomer_is_heard_while_many_addresses_flood_the_port():
+    async with health() as server:
+        held = await flood(server.port, [f"127.0.1.{2 + n % 250}" for n in range(200)])
+        assert status(await exchange(server.port, OK)) == 200
+        for _, writer in held:
+            writer.close()
+
+
 async def test_a_page_that_fails_says_so_and_the_log_says_why(caplog):
     def broken():
         raise RuntimeError("a defect of ours")

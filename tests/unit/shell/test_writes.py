@@ -58,9 +58,91 @@ async def test_what_the_server_could_not_take_is_told_to_its_author():
     assert await tries_until_settled(*errors) == (5, 1, 1)
 
 
-async def test_what_is_forbidden_for_good_is_not_said_again():
-    errors = [Forbidden(403, "Forbidden", "no") for _ in range(5)]
-    assert await tries_until_settled(*errors) == (5, 0, 1)
+async def test_what_is_forbidden_is_tried_until_it_is_allowed():
+    errors = [Forbidden(403, "Forbidden", "no") for _ in range(20)]
+    assert await tries_until_settled(*errors) == (21, 0, 0)
+
+
+async def test_tries_of_what_is_forbidden_come_ever_less_often(monkeypatch):
+    monkeypatch.setattr(module, "_RETRY_S", 0.2)
+    idle, delays_s, tried = asyncio.Event(), [], asyncio.Event()
+    idle.set()
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
+
+    def at_once(delay_s, call, *args):
+        if getattr(call, "__name__", "") != "_put_again":
+            return call_later(delay_s, call, *args)
+        delays_s.append(delay_s)
+        if len(delays_s) == 12:
+            tried.set()
+            return call_later(delay_s, call, *args)
+        return call_later(0, call, *args)
+
+    async def send():
+        raise Forbidden(403, "Forbidden", "no")
+
+    monkeypatch.setattr(loop, "call_later", at_once)
+    writes = Writes(idle)
+    writes.put("key", send, urgent=True, lost=lambda: None)
+    running = asyncio.create_task(writes.run())
+    async with asyncio.timeout(10):
+        await tried.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert delays_s[:8] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6]
+    assert delays_s[8:] == [30.0] * 4
+    assert len(writes) == 0
+
+
+async def test_what_waits_for_its_next_try_holds_up_no_other_write(monkeypatch):
+    """There are more of them than workers, and their tries are far apart."""
+    monkeypatch.setattr(module, "_RETRY_S", 1000.0)
+    idle, sent = asyncio.Event(), asyncio.Event()
+    idle.set()
+    writes = Writes(idle)
+
+    async def fail():
+        raise ServerError(500, "InternalError", "no")
+
+    async def send():
+        sent.set()
+
+    for number in range(50):
+        writes.put(number, fail, urgent=True)
+    writes.put("later", send, urgent=False)
+    running = asyncio.create_task(writes.run())
+    async with asyncio.timeout(10):
+        await sent.wait()
+    assert len(writes) == 50
+    writes.forget(7)
+    assert len(writes) == 49
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_newer_write_takes_the_place_of_one_that_waits_for_its_next_try():
+    idle, tried, said = asyncio.Event(), asyncio.Event(), []
+    idle.set()
+    writes = Writes(idle)
+
+    async def old():
+        said.append("old")
+        tried.set()
+        raise ServerError(500, "InternalError", "no", retry_after_s=0.05)
+
+    async def new():
+        said.append("new")
+
+    writes.put("key", old, urgent=True)
+    running = asyncio.create_task(writes.run())
+    await tried.wait()
+    await asyncio.sleep(0)
+    writes.put("key", new, urgent=True)
+    await asyncio.sleep(0.2)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert said == ["old", "new"]
 
 
 async def test_what_is_forbidden_while_the_server_starts_is_tried_again():

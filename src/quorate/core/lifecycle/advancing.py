@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 
+from quorate.core import policy as bounds
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.nominating import Nominating
 from quorate.core.lifecycle.preparing import Preparations
@@ -74,10 +76,22 @@ class Advance:
         self._attempts = attempts
         self._preparations = preparations
         self._nominating = Nominating()
+        self._gangs_left: set[GangKey] = set()
+        self._singles_left: set[GangKey] = set()
+        """Those whose news the next turns take in; pods of no gang come after gangs."""
         self._late: set[GangKey] = set()
         """Gangs with news that are set aside: they get them when that is over."""
         self._held_on_version = -1
         """Version of the nodes' attributes by which it was last asked if holds can be used."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is news that a further step has to take in before anything is planned."""
+        return bool(self._gangs_left or self._singles_left)
+
+    def is_left(self, key: GangKey) -> bool:
+        """Whether a further step has to take in what happened to the gang."""
+        return key in self._gangs_left or key in self._singles_left
 
     def step(
         self,
@@ -91,7 +105,8 @@ class Advance:
         """Take in what happened since the last decision, and what time has brought.
 
         What is to be sent because of it is added to ``due`` as it is found out. A defect that is
-        met with one gang is noted there, and the others go on.
+        met with one gang is noted there, and the others go on. Of much news this is a part, until
+        it ``is_behind`` no more.
         """
         cluster.devices.pass_time(now_s)
         for key in self._preparations.open_keys():
@@ -101,8 +116,9 @@ class Advance:
                 gangs, undo = self._preparations.step(key, cluster, now_s)
                 due.gangs += gangs
                 due.undo += undo
-        touched, grown, nodes_differ = cluster.take_news()
-        due.touched |= touched
+        news, grown, nodes_differ = cluster.take_news()
+        due.touched |= news
+        touched = self._some_of(news)
         touched |= self._late
         self._late = {key for key in touched if _is_aside(key, cluster, now_s)}
         touched -= self._late
@@ -117,6 +133,19 @@ class Advance:
         for key in self._late:
             queue.back_off(key, cluster.gangs[key].memory.aside.until_s)
         queue.time_passed(now_s)
+
+    def _some_of(self, news: set[GangKey]) -> set[GangKey]:
+        """Return whose news is taken in now, and keep the others for the next step."""
+        gangs, singles, most = self._gangs_left, self._singles_left, bounds.TOUCHED_PER_TURN_MAX
+        if not self.is_behind and len(news) <= most:
+            return news
+        for key in news:
+            (singles if key.is_single else gangs).add(key)
+        some = set(sorted(gangs)[:most])
+        some.update(islice(singles, most - len(some)))
+        gangs -= some
+        singles -= some
+        return some
 
     def _take_news(
         self,

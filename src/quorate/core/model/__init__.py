@@ -80,7 +80,12 @@ class GangKey(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name.partition('@')[0]}"
+        return f"{self.namespace}/{self.bare_name}"
+
+    @property
+    def bare_name(self) -> str:
+        """The name as a person knows it: of a pod that belongs to no gang without its uid."""
+        return self.name.rpartition("@")[0] if self.is_single else self.name
 
     @property
     def is_single(self) -> bool:

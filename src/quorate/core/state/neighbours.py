@@ -93,6 +93,11 @@ class Neighbours:
         return self._matching.namespaces
 
     @property
+    def selectors_in_use(self) -> int:
+        """How many selectors some pod or rule has."""
+        return len(self._matching.in_use)
+
+    @property
     def label_sets(self) -> LabelSets:
         """Kinds of pods by namespace and labels."""
         return self._matching.label_sets

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from quorate.embedded.private_files import tighten, write_private
+
 _LASTS = datetime.timedelta(days=3650)
 _DNS_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
@@ -22,20 +24,19 @@ _DNS_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.defau
 def prepare(folder: Path, now: datetime.datetime) -> Path:
     """Write ``ca.crt`` and ``server.pem`` into the folder unless they are there; return the CA."""
     ca_file, server_file = folder / "ca.crt", folder / "server.pem"
+    tighten(server_file)
     if not (ca_file.exists() and server_file.exists()):
         ca_key = ec.generate_private_key(ec.SECP256R1())
         ca = _certificate("quorate-embedded-ca", ca_key, None, None, now)
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _certificate("kube-apiserver", key, ca, ca_key, now)
-        server_file.touch(mode=0o600)
-        server_file.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-            + certificate.public_bytes(serialization.Encoding.PEM)
+        key_pem = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
+        public_pem = certificate.public_bytes(serialization.Encoding.PEM)
+        write_private(server_file, key_pem + public_pem)
         ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
     return ca_file
 

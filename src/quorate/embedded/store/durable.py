@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
+from quorate.embedded.private_files import FILE_MODE, make_empty, tighten
 from quorate.embedded.store.store import Entry
 
 _APPLICATION_ID = 0x51524D31  # in the file's header: "QRM1"
@@ -67,6 +68,8 @@ class SqliteBackend:
         except OSError as error:
             raise DataError(f"{path} cannot be used: {error.strerror}.") from error
         try:
+            for beside in ("", "-wal", "-shm", "-journal"):
+                tighten(path.with_name(f"{path.name}{beside}"))
             _check(path) if path.exists() else _make(path)
             self._db = _open(path)
         except BaseException as error:
@@ -122,7 +125,8 @@ def _locked(path: Path) -> int:
     The lock is on a file of its own: SQLite's would be lost when this process closes the database
     file for any other reason, as POSIX wants it.
     """
-    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, FILE_MODE)
+    os.fchmod(lock, FILE_MODE)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -141,6 +145,7 @@ def _make(path: Path) -> None:
     """
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.unlink(missing_ok=True)
+    make_empty(unfinished)  # SQLite fills it, and gives its log the same mode
     db = sqlite3.connect(unfinished)
     try:
         db.executescript(_TABLES)

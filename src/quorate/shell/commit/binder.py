@@ -169,7 +169,7 @@ class Binder:
         if not self._workers and not self._jobs:
             self.idle.set()
             busy_s = round(self._clock.monotonic_s() - self._busy_since_s, 3)
-            log.info("binds settled", seconds=busy_s, retries=self.retries)
+            log.debug("binds settled", seconds=busy_s, retries=self.retries)
         if not worker.cancelled() and worker.exception() is not None:
             log.error("a bind worker failed", exc_info=worker.exception())
 
@@ -199,6 +199,8 @@ class Binder:
             except Conflict as error:
                 return await self._read_back(bind, error.message, BindFailure.REFUSED)
             except ApiError as error:
+                if error.is_namespace_going:  # and so is the pod: another try would come to nothing
+                    return BindFailed(bind.uid, bind.node, BindFailure.GONE)
                 if not self._passes(error):
                     message = error.message
                     return await self._not_bound(bind, message, BindFailure.REFUSED, in_doubt)

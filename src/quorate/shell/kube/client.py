@@ -20,11 +20,18 @@ from typing import Final, Literal, Self
 import aiohttp
 import msgspec
 from aiohttp.connector import AddrInfoType, SocketFactoryType
+from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from quorate import __version__
 from quorate.shell.kube.credentials import Credentials
-from quorate.shell.kube.errors import ApiError, TooLarge, Unreachable, error_from_response
+from quorate.shell.kube.errors import (
+    ApiError,
+    TooLarge,
+    Unreachable,
+    error_from_response,
+    status_class,
+)
 from quorate.shell.kube.fast import ConnectionPool
 from quorate.shell.kube.paths import with_params
 
@@ -76,6 +83,8 @@ class KubeClient:
         write_connections_max: int = 64,
         timeout_s: float = 30.0,
     ) -> None:
+        self.on_error: Callable[[str], object] = lambda status: None
+        """Gets one of ``errors.STATUSES`` for each request that fails."""
         self._credentials = credentials
         url = URL(credentials.base_url)
         if url.host is None or url.port is None:
@@ -85,7 +94,7 @@ class KubeClient:
         self._path_prefix = url.raw_path.rstrip("/")  # some proxies put each cluster under a path
         self._host_header = url.raw_authority
         self._timeout_s = timeout_s
-        self._identity_headers: dict[str, str] | None = None
+        self._identity_headers: CIMultiDictProxy[str] | None = None
         self._identity_lines = b""
         self._reads = self._session(_READ_CONNECTIONS_MAX, None)
         self._streams = self._session(0, _large_buffer_socket)
@@ -240,6 +249,7 @@ class KubeClient:
         except Unreachable as error:
             if isinstance(error.__cause__, ssl.SSLError):
                 self._credentials.look_soon()
+            self.on_error(status_class(0))
             raise
         if 200 <= response.status < 300:
             return response.body
@@ -250,7 +260,7 @@ class KubeClient:
     ) -> bytes:
         headers = await self._credentials.headers()
         if content_type is not None:
-            headers = {**headers, "Content-Type": content_type}
+            headers = CIMultiDictProxy(CIMultiDict(headers, **{"Content-Type": content_type}))
         try:
             async with self._reads.request(
                 method,
@@ -276,6 +286,11 @@ class KubeClient:
     def _unreachable(self, error: BaseException) -> Unreachable:
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             self._credentials.look_soon()  # an authority or certificate may have been renewed
+        self.on_error(status_class(0))
+        if isinstance(error, TimeoutError) and not getattr(error, "errno", None):
+            never_sent = isinstance(error, aiohttp.ConnectionTimeoutError)
+            said = f"no answer from {self._name} within {self._timeout_s:g} s"
+            return Unreachable(said, maybe_processed=not never_sent)
         return _unreachable(self._name, error)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
@@ -284,20 +299,21 @@ class KubeClient:
     def _error(self, status: int, body: bytes, retry_after: str | bytes | None) -> ApiError:
         if status == 401:
             self._credentials.invalidate()
+        self.on_error(status_class(status))
         return error_from_response(status, self._credentials.redacted(body), retry_after)
 
-    def _common_header_lines(self, headers: Mapping[str, str]) -> bytes:
+    def _common_header_lines(self, headers: CIMultiDictProxy[str]) -> bytes:
         """Return the header lines that all writes share, and the empty line after them."""
-        lines = {
-            "Host": self._host_header,
-            "User-Agent": USER_AGENT,
-            "Accept": _CONTENT_TYPE,
-            **headers,
-        }
-        for name, value in lines.items():
+        lines = [
+            ("Host", self._host_header),
+            ("User-Agent", USER_AGENT),
+            ("Accept", _CONTENT_TYPE),
+            *headers.items(),
+        ]
+        for name, value in lines:
             if not value.isprintable() or not value.isascii():
                 raise ValueError(f"header {name} holds characters that HTTP forbids")
-        return "".join(f"{n}: {v}\r\n" for n, v in lines.items()).encode("ascii") + b"\r\n"
+        return "".join(f"{n}: {v}\r\n" for n, v in lines).encode("ascii") + b"\r\n"
 
     def _session(
         self, connections_max: int, socket_factory: SocketFactoryType | None

@@ -7,8 +7,20 @@ network or of HTTP leaves ``shell.kube``: the cause is chained, never shown inst
 import msgspec
 
 _MESSAGE_CHARS_MAX = 2000
+_NAMESPACE_GOING = "NamespaceTerminating"
 _RETRY_AFTER_S_MAX = 60.0
 """Bounds of what a server, or an admission webhook behind it, makes us keep and wait."""
+
+
+STATUSES = ("401", "403", "404", "409", "410", "429", "4xx", "5xx", "other", "unreachable")
+"""What errors are counted by: never a number that a server made up."""
+
+
+def status_class(status: int) -> str:
+    """Return the one of ``STATUSES`` for an HTTP status; 0 means that no answer came."""
+    if str(status) in STATUSES:
+        return str(status)
+    return {0: "unreachable", 4: "4xx", 5: "5xx"}.get(status // 100, "other")
 
 
 class ApiError(Exception):
@@ -17,6 +29,9 @@ class ApiError(Exception):
     ``reason`` is the machine-readable one of Kubernetes' Status object, such as "AlreadyExists";
     ``retry_after_s`` is what the server asked us to wait, if it asked.
     """
+
+    is_namespace_going = False
+    """Whether it was refused because the object's namespace is being deleted."""
 
     def __init__(
         self, status: int, reason: str, message: str, retry_after_s: float | None = None
@@ -67,8 +82,13 @@ class Unreachable(ApiError):  # noqa: N818
         self.maybe_processed = maybe_processed
 
 
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+
+
 class _Details(msgspec.Struct):
     retryAfterSeconds: float | None = None  # noqa: N815  the API's own name
+    causes: list[_Cause] | None = None
 
 
 class _Status(msgspec.Struct):
@@ -105,7 +125,10 @@ def error_from_response(
         wait_s = decoded.details.retryAfterSeconds
     kind = _TYPE_BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
     message = _clipped(decoded.message or "no message")
-    return kind(status, (decoded.reason or "Unknown")[:100], message, _bounded(wait_s))
+    error = kind(status, (decoded.reason or "Unknown")[:100], message, _bounded(wait_s))
+    causes = (decoded.details.causes if decoded.details else None) or ()
+    error.is_namespace_going = any(one.reason == _NAMESPACE_GOING for one in causes)
+    return error
 
 
 def error_from_event(status_object: msgspec.Raw) -> ApiError:

@@ -43,7 +43,12 @@ class Deleted(msgspec.Struct, frozen=True, gc=False):
 
 
 class Absent(msgspec.Struct, frozen=True, gc=False):
-    """The resource itself does not exist (its CRD is not installed); nor do any objects."""
+    """The resource itself does not exist (its CRD is not installed); nor do any objects.
+
+    ``versions`` are those in which the server has its group, where that was asked.
+    """
+
+    versions: tuple[str, ...] = ()
 
 
 class Garbled(msgspec.Struct, frozen=True, gc=False):

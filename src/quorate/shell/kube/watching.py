@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from quorate.core.plain_text import plain
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient, Params
 from quorate.shell.kube.errors import (
@@ -57,6 +58,19 @@ class _Versioned(msgspec.Struct, gc=False):
 
 _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
 _VERSIONED: Final = msgspec.json.Decoder(_Versioned)
+
+
+class _GroupVersion(msgspec.Struct):
+    version: str
+
+
+class _Group(msgspec.Struct):
+    versions: list[_GroupVersion]
+
+
+_GROUP: Final = msgspec.json.Decoder(_Group)
+_VERSIONS_MAX: Final = 5
+_VERSION_CHARS_MAX: Final = 20
 _EVENT_BY_TYPE: Final[dict[str, Callable[[bytes], WatchEvent]]] = {
     "ADDED": Added,
     "MODIFIED": Modified,
@@ -73,6 +87,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     absent_poll_s: float | None = 5.0
     """How often to look whether a missing CRD is there now; None: that it is missing is a failure
     like any other, and it is never ``Absent``."""
+    tells_versions: bool = False  # with ``Absent``: whether to ask for those that are there
     watch_s: tuple[float, float] = (240.0, 480.0)  # how long one watch lasts, between these
     garbled_relist_s: tuple[float, float] = (5.0, 300.0)
     """How long a new list waits that is due to garbled events: the second in a row, and at most."""
@@ -140,6 +155,8 @@ class Reflector:
         self.failures = 0  # how often it had to wait before it could go on
         self.is_synced = False  # a list was delivered, and no later one is due
         self.is_absent = False
+        self.heard_at_s = clock.monotonic_s()
+        """When the server last told of this kind, be it that nothing is new."""
         self.last_error: ApiError | None = None  # None again as soon as the server answers
 
     @property
@@ -195,8 +212,6 @@ class Reflector:
             "resourceVersion": self._resource_version,
             "timeoutSeconds": int(shortest_s + (longest_s - shortest_s) * self._chance()),
         }
-        self.reconnects += self._is_resuming
-        self._is_resuming = True
         started_s = self._clock.monotonic_s()
         version_before = self._resource_version
         try:
@@ -221,6 +236,8 @@ class Reflector:
         ) as stream:
             self._reach.answered()
             self.last_error = None
+            self.reconnects += self._is_resuming
+            self._is_resuming = True
             splitter = LineSplitter()
             try:
                 while chunk := await stream.read():
@@ -318,13 +335,25 @@ class Reflector:
         self.last_error = error
         self._failures_in_a_row = 0
         self._fail_no_more()
+        self.heard_at_s = self._clock.monotonic_s()
         if not self.is_absent:
+            versions = await self._versions_served() if self._pace.tells_versions else ()
             self.is_absent, self.is_synced = True, True
-            self._on_event(Absent())
+            self._on_event(Absent(versions))
         await asyncio.sleep(poll_s)
+
+    async def _versions_served(self) -> tuple[str, ...]:
+        """Return the versions in which the server has this kind's group: it may be an old one."""
+        try:
+            raw = await self._client.get("/".join(self._path.split("/")[:3]))
+            found = _GROUP.decode(raw).versions
+        except (ApiError, *UNREADABLE):
+            return ()
+        return tuple(plain(one.version, _VERSION_CHARS_MAX) for one in found[:_VERSIONS_MAX])
 
     def _succeeded(self) -> None:
         self._reach.answered()
+        self.heard_at_s = self._clock.monotonic_s()
         self._failures_in_a_row = 0
         self.last_error = None
         self._fail_no_more()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 from quorate.core.model import Pod
+from quorate.core.plain_text import plain
 from quorate.core.plan.plan import Preemption
 from quorate.core.reasons import Reason
 from quorate.dialects.fields import format_micro_time, format_time
@@ -97,7 +98,8 @@ def about(
 
 
 def clipped(note: str) -> str:
-    """Cut a note to what the API takes."""
+    """Make a note plain, whoever wrote what it repeats, and cut it to what the API takes."""
+    note = plain(note)
     encoded = note.encode()
     if len(encoded) <= _NOTE_BYTES_MAX:
         return note

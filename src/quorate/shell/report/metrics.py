@@ -17,6 +17,7 @@ from quorate.core.guard import Answer
 from quorate.core.invariants import Invariant
 from quorate.core.quarantine import STAGES
 from quorate.core.reasons import GangState, Reason
+from quorate.shell.kube.errors import STATUSES
 from quorate.shell.lease_trouble import LeaseError
 
 
@@ -90,6 +91,7 @@ class Metrics:
         )
         self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
         self._make_vital_signs()
+        self._make_inner_signs()
         self._begin_series()
 
     def _make_vital_signs(self) -> None:
@@ -108,6 +110,29 @@ class Metrics:
             "loop_lag_max_seconds", "The largest lag of the core's loop in the last second.", []
         )
 
+    def _make_inner_signs(self) -> None:
+        """Make the metrics of binds under way, of the API server and of the core's tables."""
+        self.bind_s = Histogram(
+            "quorate_bind_seconds",
+            "Time of an accepted bind, from the plan to the API server's answer.",
+            registry=self.registry,
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+        )
+        self.binds_under_way = self._gauge(
+            "binds_under_way", "Binds that were planned and have no outcome yet.", []
+        )
+        self.watch_age_s = self._gauge(
+            "watch_age_seconds",
+            "Time since the API server last told of this kind; bookmarks come once a minute.",
+            ["resource"],
+        )
+        self.api_errors = self._counter(
+            "api_errors", "Requests that failed, by status, or class of it.", ["status"]
+        )
+        self.core_size = self._gauge(
+            "core_size", "How much the core keeps, by what: entries of a table, or columns.", ["of"]
+        )
+
     def _begin_series(self) -> None:
         """Have each series there from the start."""
         for stage in STAGES:
@@ -118,6 +143,8 @@ class Metrics:
             self.lease_errors.labels(str(kind))
         for answer in Answer:
             self.guard_reviews.labels(str(answer))
+        for status in STATUSES:
+            self.api_errors.labels(status)
         self.show_gangs(Count(), Count())
 
     def show_gangs(self, states: Count[GangState], reasons: Count[Reason]) -> None:

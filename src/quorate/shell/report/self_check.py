@@ -8,7 +8,7 @@ and pods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import structlog
@@ -49,7 +49,7 @@ class SelfCheck:
         self._excused: set[str] = set()
         """Nodes that shrank, or on which a pod grew, after pods were bound to them."""
 
-    def news(self, changes: list[AnyChange]) -> None:
+    def news(self, changes: Sequence[AnyChange]) -> None:
         """Note, before they are observed, the changes that overcommit a node without a bind."""
         cluster = self._scheduler.cluster
         for change in changes:

@@ -21,7 +21,29 @@ _QUEUES = (("root", False), ("default", True))
 _TRY_AGAIN_S = 10.0
 
 
-async def ensure_queues(client: KubeClient) -> None:
+class VolcanoQueues:
+    """Makes the queues each time that Volcano's API comes, in the place of its scheduler.
+
+    ``is_ours`` says that we are that: pods of ``volcano`` are ours. Else its API is another's.
+    """
+
+    def __init__(self, client: KubeClient, *, is_ours: bool) -> None:
+        self._client = client
+        self._is_ours = is_ours
+        self._making: asyncio.Task[None] | None = None
+
+    def keep(self, *, is_served: bool) -> None:
+        """Make them in the background if they were not; if the API is gone, so are they."""
+        if not self._is_ours:
+            return
+        if is_served and self._making is None:
+            self._making = asyncio.create_task(_ensure(self._client))
+        elif not is_served and self._making is not None:
+            self._making.cancel()
+            self._making = None
+
+
+async def _ensure(client: KubeClient) -> None:
     """Create the queues that are missing, and open them; return when both are there."""
     for name, reclaimable in _QUEUES:
         while True:

@@ -1,13 +1,15 @@
 """A bounded queue of writes that can wait. In: writes with a key. Out: requests, a few at a time.
 
 Used by ``reporter``. A later write with the same key takes the place of an earlier one that was not
-sent yet. Nothing is sent while binds are under way: binding comes first, telling comes after.
+sent yet. Nothing is sent while binds are under way: binding comes first, telling comes after. A
+write that fails waits for its next try beside the queue, so that it holds up no other one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
 
 import structlog
 
@@ -30,6 +32,17 @@ _WRITES_MAX = 50_000
 _WORKERS = 8
 _TRIES_MAX = 5
 _RETRY_S = 0.2
+_RETRY_S_MAX = 30.0
+_REFUSALS_TOLD_EVERY_S = 30.0
+_PASSING = (Conflict, TooManyRequests, ServerError, Unreachable)
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    send: Send
+    urgent: bool
+    lost: Lost | None
+    tries: int = 0
 
 
 class Writes:
@@ -38,39 +51,51 @@ class Writes:
     def __init__(self, *idle: asyncio.Event) -> None:
         """Each of ``idle`` is set while its owner writes nothing, which is more important."""
         self._idle = idle
-        self._urgent: dict[Hashable, tuple[Send, Lost | None]] = {}
-        self._other: dict[Hashable, tuple[Send, Lost | None]] = {}
+        self._urgent: dict[Hashable, _Write] = {}
+        self._other: dict[Hashable, _Write] = {}
+        self._later: dict[Hashable, asyncio.TimerHandle] = {}
+        """Those that failed, until their next try."""
         self._wake = asyncio.Event()
+        self._refusals_told_s = float("-inf")
         self.dropped = 0
         self.failed = 0
 
     def __len__(self) -> int:
         """Return how many writes wait."""
-        return len(self._urgent) + len(self._other)
+        return len(self._urgent) + len(self._other) + len(self._later)
 
     def put(self, key: Hashable, send: Send, *, urgent: bool, lost: Lost | None = None) -> None:
         """Queue a write; when the queue is full, the oldest of its kind is dropped and counted.
 
         ``lost`` is called when the API server could not take it, so that it can be said again.
         """
-        queue = self._urgent if urgent else self._other
+        self._end_wait(key)
+        self._put(key, _Write(send, urgent, lost))
+
+    def _put(self, key: Hashable, write: _Write) -> None:
+        queue = self._urgent if write.urgent else self._other
         queue.pop(key, None)
         if len(queue) >= _WRITES_MAX:
             del queue[next(iter(queue))]
             self.dropped += 1
-        queue[key] = send, lost
+        queue[key] = write
         self._wake.set()
 
     def forget(self, key: Hashable) -> None:
         """Drop a write that became pointless."""
+        self._end_wait(key)
         self._urgent.pop(key, None)
         self._other.pop(key, None)
 
     async def run(self) -> None:
         """Send until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(_WORKERS):
-                group.create_task(self._work())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_WORKERS):
+                    group.create_task(self._work())
+        finally:
+            for key in list(self._later):
+                self._end_wait(key)
 
     async def flush(self, timeout_s: float) -> None:
         """Wait until the queue is empty, but not for longer than ``timeout_s``."""
@@ -88,30 +113,56 @@ class Writes:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            send, lost = queue.pop(next(iter(queue)))
-            await self._send(send, lost)
+            key = next(iter(queue))
+            await self._send(key, queue.pop(key))
 
-    async def _send(self, send: Send, lost: Lost | None) -> None:
-        for attempt in range(_TRIES_MAX):
-            try:
-                await send()
-            except NotFound:
-                return  # the object is gone, and nobody reads this any more
-            except (Conflict, TooManyRequests, ServerError, Unreachable) as error:
-                if error.reason == "AlreadyExists":
-                    return  # an Event whose first answer was lost
-                await asyncio.sleep(max(_RETRY_S * 2**attempt, error.retry_after_s or 0.0))
-            except ApiError as error:
-                # An API server that has just started knows no roles yet, for a second or two.
-                passing = isinstance(error, Forbidden) and lost is not None
-                if passing and attempt < _TRIES_MAX - 1:
-                    await asyncio.sleep(_RETRY_S * 2**attempt)
-                    continue
-                log.warning("a report was refused", status=error.status, problem=error.message)
-                self.failed += 1
-                return
+    async def _send(self, key: Hashable, write: _Write) -> None:
+        write.tries += 1
+        try:
+            await write.send()
+        except NotFound:
+            return  # the object is gone, and nobody reads this any more
+        except _PASSING as error:
+            if error.reason == "AlreadyExists":
+                return  # an Event whose first answer was lost
+            if write.tries < _TRIES_MAX:
+                self._try_again(key, write, error)
             else:
-                return
-        self.failed += 1
-        if lost is not None:
-            lost()
+                self.failed += 1
+                if write.lost is not None:
+                    write.lost()
+        except ApiError as error:
+            # What has an author who would say it again must not stay unsaid: the right to write it
+            # may come later, and an API server that has just started knows none, for some seconds.
+            self._tell(error)
+            if isinstance(error, Forbidden) and write.lost is not None:
+                self._try_again(key, write, error)
+            else:
+                self.failed += 1
+
+    def _try_again(self, key: Hashable, write: _Write, error: ApiError) -> None:
+        """Have another try after a while, unless something newer with the key is to be written."""
+        if key in self._urgent or key in self._other or key in self._later:
+            return
+        if len(self._later) >= _WRITES_MAX:
+            self.dropped += 1
+            return
+        delay_s = min(_RETRY_S * 2 ** min(write.tries - 1, 20), _RETRY_S_MAX)
+        delay_s = max(delay_s, error.retry_after_s or 0.0)
+        loop = asyncio.get_running_loop()
+        self._later[key] = loop.call_later(delay_s, self._put_again, key, write)
+
+    def _put_again(self, key: Hashable, write: _Write) -> None:
+        del self._later[key]
+        self._put(key, write)
+
+    def _end_wait(self, key: Hashable) -> None:
+        waiting = self._later.pop(key, None)
+        if waiting is not None:
+            waiting.cancel()
+
+    def _tell(self, error: ApiError) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._refusals_told_s >= _REFUSALS_TOLD_EVERY_S:
+            self._refusals_told_s = now_s
+            log.warning("a report was refused", status=error.status, problem=error.message)

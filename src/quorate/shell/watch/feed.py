@@ -25,6 +25,7 @@ from quorate.core.changes import (
     PodGone,
 )
 from quorate.core.model import GangKey
+from quorate.core.plain_text import plain
 from quorate.dialects.base import Malformed
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
@@ -50,6 +51,7 @@ log = structlog.get_logger(__name__)
 
 FAIR_TRY_S = 5.0
 """How long a kind may fail at the start before all others go on without it."""
+_READY_CHARS_MAX = 300
 _REQUIRED = Pace(absent_poll_s=None)
 
 
@@ -106,7 +108,7 @@ class Feed:
                 clock=clock,
                 chance=chance,
                 reach=reach,
-                pace=_REQUIRED if kind.required else Pace(),
+                pace=_REQUIRED if kind.required else Pace(tells_versions=kind.optional),
                 kind=kind.resource.kind,
             )
 
@@ -138,12 +140,15 @@ class Feed:
 
     def unready_reason(self) -> str | None:
         """Say what is not listed yet, and why; None when everything is."""
-        missing = [
-            f"{path} ({reflector.last_error})" if reflector.last_error else path
-            for path, reflector in self.reflectors.items()
-            if not self._is_known(path)
-        ]
-        return f"not listed yet: {', '.join(missing)}" if missing else None
+        missing = [path for path in self.reflectors if not self._is_known(path)]
+        if not missing:
+            return None
+        required = [path for path in self._required if path in missing]
+        first = (required or missing)[0]
+        error = self.reflectors[first].last_error
+        why = f" ({plain(str(error), _READY_CHARS_MAX)})" if error else ""
+        more = f" and {len(missing) - 1} more kinds" if len(missing) > 1 else ""
+        return f"not listed yet: {first}{why}{more}"
 
     async def run(self) -> None:
         """Watch until cancelled; what a watcher raises ends all of them."""
@@ -180,6 +185,8 @@ class Feed:
                 self._failing(kind, event)
             case Recovered() if not self.reflectors[kind.path].is_absent:
                 self._restored(kind)
+            case Absent():
+                self._absent(kind, event.versions)
             case _:
                 self._absent(kind)
 
@@ -236,7 +243,7 @@ class Feed:
         (self.served.discard if trouble else self.served.add)(kind.dialect)
         self._on_change(DialectServed(kind.dialect, trouble is None, problem, remedy))
 
-    def _absent(self, kind: WatchedKind) -> None:
+    def _absent(self, kind: WatchedKind, versions: tuple[str, ...] = ()) -> None:
         for name in self._unreadable[kind.path]:
             self.quarantined.pop((kind.resource.kind, name), None)
         self._unreadable[kind.path].clear()
@@ -248,7 +255,7 @@ class Feed:
             self.served.discard(kind.dialect)
             self._on_change(DialectServed(kind.dialect, served=False))
         elif kind.optional:
-            self._lose(kind, not_served(kind.resource))
+            self._lose(kind, not_served(kind.resource, versions))
         else:
             self._restored(kind)
             log.error("the API server does not serve what every cluster has", path=kind.path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quorate.core.plain_text import plain
 from quorate.dialects.base import Resource
 from quorate.shell.kube.errors import ApiError, TooManyRequests, Unreachable
 from quorate.shell.kube.watch_events import (
@@ -67,7 +68,7 @@ def trouble_of(resource: Resource, error: ApiError) -> Trouble:
         )
     if error.status == 404:
         return not_served(resource)
-    said = "".join(c if c.isprintable() else " " for c in str(error)[:_CHARS_MAX]).strip()
+    said = plain(str(error).strip(), _CHARS_MAX)
     return Trouble(
         f"{name} cannot be listed: {said}",
         f"mend what serves {name}: the API server, its aggregated API, or the conversion webhook "
@@ -76,11 +77,15 @@ def trouble_of(resource: Resource, error: ApiError) -> Trouble:
     )
 
 
-def not_served(resource: Resource) -> Trouble:
-    """Return the words for an API that is not there."""
+def not_served(resource: Resource, versions: tuple[str, ...] = ()) -> Trouble:
+    """Return the words for an API that is not there; ``versions`` are others that are."""
     api = f"{resource.group}/{resource.version}" if resource.group else resource.version
+    problem = f"this cluster does not serve {resource.plural} of {api}"
+    if not versions:
+        return Trouble(problem, f"install or enable {api}", 404)
+    has = ", ".join(versions)
     return Trouble(
-        f"this cluster does not serve {resource.plural} of {api}",
-        f"install or enable {api}",
+        f"{problem}, only {has}, which quorate does not read",
+        f"enable {api}, or upgrade the cluster to a release that has it",
         404,
     )

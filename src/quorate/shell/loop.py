@@ -1,0 +1,160 @@
+"""The loop of a running scheduler: news in, a decision, the plan handed on; at its own pace.
+
+In: changes from watches and from those who write. Out: verified plans. Run by ``app``. Nothing here
+takes long in one piece: much news is observed in slices, and the core ends its turns by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import structlog
+
+from quorate.core.changes import AnyChange
+from quorate.core.model import GangKey
+from quorate.core.plan.plan import Plan
+from quorate.core.scheduler import Scheduler
+from quorate.shell.clock import Clock, SteadyClock
+from quorate.shell.heartbeat import Heartbeat
+from quorate.shell.report.incidents import Incidents
+from quorate.shell.report.metrics import Metrics
+from quorate.shell.report.recorder import Recorder
+
+log = structlog.get_logger(__name__)
+
+_LOOK_AGAIN_S = 0.25
+_CYCLE_S_MIN = 0.005
+_SLICE_CHANGES_MAX = 500
+"""So many changes are observed before others have their turn: 20 ms, at 40 us for a new pod."""
+
+Hear = Callable[[Sequence[AnyChange]], None]
+
+
+class Loop:
+    """Calls the core, which knows no time and no tasks."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        clock: Clock,
+        steady: SteadyClock,
+        *,
+        heartbeat: Heartbeat,
+        metrics: Metrics,
+        recorder: Recorder,
+        incidents: Incidents,
+    ) -> None:
+        self._scheduler = scheduler
+        self._clock = clock
+        self._steady = steady
+        self._heartbeat = heartbeat
+        self._metrics = metrics
+        self._recorder = recorder
+        self._incidents = incidents
+        self._inbox: list[AnyChange] = []
+        self._news = asyncio.Event()
+        self._paced_until_s = 0.0
+
+    # News
+
+    def put(self, change: AnyChange) -> None:
+        """Take a change that the next turn observes."""
+        self._heartbeat.beat()  # a long list is work that gets on, though the loop does not turn
+        self._inbox.append(change)
+        self._news.set()
+
+    def put_all(self, changes: Iterable[AnyChange]) -> None:
+        """Take changes that the next turn observes."""
+        self._inbox += changes
+        self._news.set()
+
+    def wake(self) -> None:
+        """Let a turn begin though there are no changes."""
+        self._news.set()
+
+    # Turns
+
+    async def run(
+        self,
+        *,
+        before: Sequence[Hear],
+        leads: Callable[[], bool],
+        may_decide: Callable[[], bool],
+        ready: Callable[[], None],
+        commit: Callable[[Plan], None],
+        touch: Callable[[Iterable[GangKey]], None],
+    ) -> None:
+        """Turn until cancelled.
+
+        Each of ``before`` hears changes before the core observes them. ``ready`` is called before
+        each decision, ``commit`` with each plan that passed verification, ``touch`` with the gangs
+        of which something else may be said.
+        """
+        wake_at_s: float | None = None
+        while True:
+            await self._wait_for_news(wake_at_s)
+            await self._keep_pace()
+            self._news.clear()
+            await self._observe(before)
+            if not may_decide():
+                # Nobody tells when one may: an empty list is no news. Look again in a moment.
+                wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if leads() else None
+                continue
+            ready()
+            plan, is_sound = self._decide()
+            commit(plan)
+            touch(plan.touched)
+            wake_at_s = plan.wake_at_s if is_sound else self._steady.now_s()
+
+    async def _wait_for_news(self, until_s: float | None) -> None:
+        """Wait for news, or until ``until_s`` of the steady clock; who only waits is not stuck."""
+        while True:
+            self._heartbeat.beat()
+            left_s = math.inf if until_s is None else max(0.0, until_s - self._steady.now_s())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left_s, self._heartbeat.every_s)):
+                    await self._news.wait()
+                return
+            if left_s <= self._heartbeat.every_s:
+                return
+
+    async def _keep_pace(self) -> None:
+        """Let news gather for a moment while they keep coming: a cycle costs more than a change."""
+        now_s = self._clock.monotonic_s()
+        early_s = max(0.0, self._paced_until_s - now_s)
+        await asyncio.sleep(early_s)  # also for 0 s: others have their turn between two of ours
+        now_s += early_s
+        self._paced_until_s = now_s + _CYCLE_S_MIN
+
+    async def _observe(self, before: Sequence[Hear]) -> None:
+        """Observe the news that there is now; between two slices others have their turn."""
+        changes, self._inbox = self._inbox, []
+        for start in range(0, len(changes), _SLICE_CHANGES_MAX):
+            if start:
+                await asyncio.sleep(0)
+            some = changes[start : start + _SLICE_CHANGES_MAX]
+            for hear in before:
+                hear(some)
+            self._heartbeat.beat()
+            self._scheduler.observe(some)
+            self._heartbeat.beat()
+
+    def _decide(self) -> tuple[Plan, bool]:
+        """Return what to do, verified, and whether all of the plan passed verification."""
+        with self._metrics.decide_s.time():
+            now_s = self._steady.now_s()
+            self._recorder.deciding(now_s)
+            plan = self._scheduler.decide(now_s)
+            self._recorder.planned(plan)
+            self._heartbeat.beat()
+            plan, problems = self._scheduler.verified(plan)
+            self._recorder.verified(plan, problems)
+        self._metrics.cycles.inc()
+        self._incidents.tell(self._scheduler.incidents())
+        for problem in problems:
+            self._metrics.unverified.inc()
+            log.error("a plan failed verification and was not sent", problem=problem)
+        return plan, not problems
