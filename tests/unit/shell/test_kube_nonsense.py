@@ -25,8 +25,9 @@ async def test_watches_that_say_things_and_lead_nowhere_are_not_repeated_in_a_ti
     nothing = (
         b'{"type":"ADDED","object":{"metadata":{"name":"b"}}}\n{"type":"BOOKMARK","object":{}}\n'
     )
-    async with reflecting(
-        listing(["a"], 10), *[stream(nothing)] * 4, stream(then="silent"), pace=QUICK
-    ) as (trace, reflector):
+    async with reflecting(listing(["a"], 10), *[stream(nothing)] * 4, pace=QUICK) as (
+        trace,
+        reflector,
+    ):
         assert reflector.failures == 4
     assert trace.watched_from[:4] == ["10"] * 4
