@@ -117,6 +117,9 @@ def test_run_explains_itself_and_the_others_say_what_to_install(bare, command):
         assert option in helped.stdout
     assert re.fullmatch(r"[\w.]+\n", run(*command, "version").stdout)
     assert "pip install 'quorate[cli]'" in run(*command, "--help").stdout
+    done = run(*command, "run", "--kubeconfig", "nothing")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: nothing: no such kubeconfig; give its path")
     refused = run(*command, "why", "train")
     assert refused.returncode == 2
     assert "pip install 'quorate[cli]'" in refused.stderr
