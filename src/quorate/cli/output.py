@@ -27,6 +27,8 @@ FILE_COLUMNS = 200
 """Width of a table that goes to a file or a pipe."""
 LINE_CHARS_MAX = 8192
 _TRACE_CHARS_MAX = 65_536
+_UNFOLDED = 2**31 - 1
+"""YAML's long texts stay on one line: folded, a stranger's words would begin a line."""
 
 # "::error::", "##[error]", "##vso[...]", "##teamcity[...]": what CI services take for commands.
 _CI_COMMAND = re.compile(r":(?=:[A-Za-z][A-Za-z-]{2,30}(?: |::))|#(?=#[\w.-]{0,30}\[)")
@@ -69,9 +71,11 @@ def print_data(value: object, form: str) -> None:
 
     plain_value: Any = msgspec.to_builtins(value)
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.dump(
+        plain_value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_UNFOLDED
+    )
     if not text.replace("\n", "").isprintable():
-        text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, width=100)
+        text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, width=_UNFOLDED)
     sys.stdout.write(text)
 
 
