@@ -69,13 +69,19 @@ def print_data(value: object, form: str) -> None:
         return
     import yaml  # noqa: PLC0415
 
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+        def represent_str(self, value: str) -> Any:  # noqa: ANN401 - yaml has no types
+            """Return text; what is not plain as escapes on one line, which no other style has."""
+            style = None if value.isprintable() else '"'
+            return self.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, Dumper.represent_str)
     plain_value: Any = msgspec.to_builtins(value)
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     text = yaml.dump(
-        plain_value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_UNFOLDED
+        plain_value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_UNFOLDED
     )
     if not text.replace("\n", "").isprintable():
-        text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, width=_UNFOLDED)
+        text = yaml.dump(plain_value, Dumper=Dumper, sort_keys=False, width=_UNFOLDED)
     sys.stdout.write(text)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from quorate import __version__
+from quorate.cli import output
 from quorate.cli.plain_options import COMMANDS, DESCRIPTION, OTHERS, Option
 
 _EPILOG = f"""\
@@ -76,8 +77,7 @@ def call(args: Sequence[str] | None = None) -> int:
             )
         asked = parser().parse_args(given)
     except _CallError as error:
-        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
-        return 2
+        return output.error(str(error))
     except SystemExit as ended:  # --help has been printed
         return ended.code if isinstance(ended.code, int) else 0
     try:
@@ -104,10 +104,8 @@ def _carry_out(asked: argparse.Namespace) -> int:
 def version(form: str) -> int:
     """Print the version; return the exit code."""
     if form in ("table", "wide"):
-        sys.stdout.write(f"{__version__}\n")
+        output.say(__version__)
     else:
-        from quorate.cli import output
-
         output.print_data({"version": __version__}, form)
     return 0
 
