@@ -231,7 +231,10 @@ class KubeClient:
         if self._writes is None:
             if may_send is not None and not may_send():
                 raise Unreachable("who asked for it may write no more", maybe_processed=False)
-            return await self._request_by_aiohttp(method, target, body, content_type)
+            answer = await self._request_by_aiohttp(method, target, body, content_type)
+            if _is_object(answer):
+                return answer
+            raise self._error(200, answer, None)
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour
             self._identity_lines = self._common_header_lines(headers)
@@ -251,7 +254,7 @@ class KubeClient:
                 self._credentials.look_soon()
             self.on_error(status_class(0))
             raise
-        if 200 <= response.status < 300:
+        if 200 <= response.status < 300 and _is_object(response.body):
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
 
@@ -386,3 +389,8 @@ def _granted_buffer_bytes_max() -> int:
         return int(Path("/proc/sys/net/core/rmem_max").read_text())
     except (OSError, ValueError):
         return 0
+
+
+def _is_object(body: bytes) -> bool:
+    """Tell whether this is what an API server says of a write, which a proxy's page is not."""
+    return body[:1] == b"{" and body.rstrip()[-1:] == b"}"

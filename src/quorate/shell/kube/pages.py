@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from quorate.shell.kube.client import READ_BYTES_MAX, KubeClient, Params
+from quorate.shell.kube.client import READ_BYTES_MAX, KubeClient
 from quorate.shell.kube.errors import ServerError, TooLarge
 
 SLICE_OBJECTS: Final = 100
@@ -45,12 +45,9 @@ class Pages:
     "" for any: who believed a list of something else would take all that is known to be gone.
     """
 
-    def __init__(
-        self, client: KubeClient, path: str, params: Params, size_max: int, kind: str = ""
-    ) -> None:
+    def __init__(self, client: KubeClient, path: str, size_max: int, kind: str = "") -> None:
         self._client = client
         self._path = path
-        self._params = dict(params)
         self._kind = kind
         self._size_max = size_max
         self.size = size_max
@@ -63,7 +60,7 @@ class Pages:
         page, and asks for fewer if TooLarge. Raises Gone: the list's snapshot is gone.
         """
         self.listed = largest_bytes = 0
-        params: dict[str, str | int] = {**self._params, "limit": self.size}
+        params: dict[str, str | int] = {"limit": self.size}
         while True:
             try:
                 body = await self._client.get(self._path, params)
