@@ -229,12 +229,7 @@ class KubeClient:
             body = _ENCODER.encode(body)
         target = self._path_prefix + (with_params(path, params) if params else path)
         if self._writes is None:
-            if may_send is not None and not may_send():
-                raise Unreachable("who asked for it may write no more", maybe_processed=False)
-            answer = await self._request_by_aiohttp(method, target, body, content_type)
-            if _is_object(answer):
-                return answer
-            raise self._error(200, answer, None)
+            return await self._write_by_aiohttp(method, target, body, content_type, may_send)
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour
             self._identity_lines = self._common_header_lines(headers)
@@ -257,6 +252,21 @@ class KubeClient:
         if 200 <= response.status < 300 and _is_object(response.body):
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
+
+    async def _write_by_aiohttp(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        content_type: str,
+        may_send: Callable[[], bool] | None,
+    ) -> bytes:
+        if may_send is not None and not may_send():
+            raise Unreachable("who asked for it may write no more", maybe_processed=False)
+        answer = await self._request_by_aiohttp(method, target, body, content_type)
+        if _is_object(answer):
+            return answer
+        raise self._error(200, answer, None)
 
     async def _request_by_aiohttp(
         self, method: str, target: str, body: bytes, content_type: str | None
