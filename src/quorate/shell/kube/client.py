@@ -30,10 +30,11 @@ from quorate.shell.kube.errors import (
     TooLarge,
     Unreachable,
     error_from_response,
+    is_object,
     status_class,
 )
 from quorate.shell.kube.fast import ConnectionPool
-from quorate.shell.kube.paths import with_params
+from quorate.shell.kube.paths import is_safe_target, with_params
 
 USER_AGENT: Final = f"quorate/{__version__}"
 PatchKind = Literal["merge", "strategic", "json"]
@@ -234,7 +235,7 @@ class KubeClient:
         if headers is not self._identity_headers:  # they change about once an hour
             self._identity_lines = self._common_header_lines(headers)
             self._identity_headers = headers
-        if not _is_safe_target(target):
+        if not is_safe_target(target):
             raise ValueError(f"path {target!r} is not quoted; build it with shell.kube.paths")
         request = (
             f"{method} {target} HTTP/1.1\r\nContent-Type: {content_type}\r\n"
@@ -249,7 +250,7 @@ class KubeClient:
                 self._credentials.look_soon()
             self.on_error(status_class(0))
             raise
-        if 200 <= response.status < 300 and _is_object(response.body):
+        if 200 <= response.status < 300 and is_object(response.body):
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
 
@@ -264,7 +265,7 @@ class KubeClient:
         if may_send is not None and not may_send():
             raise Unreachable("who asked for it may write no more", maybe_processed=False)
         answer = await self._request_by_aiohttp(method, target, body, content_type)
-        if _is_object(answer):
+        if is_object(answer):
             return answer
         raise self._error(200, answer, None)
 
@@ -369,11 +370,6 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
     raise TooLarge(f"an answer of more than {READ_BYTES_MAX // 2**20} MiB")
 
 
-def _is_safe_target(target: str) -> bool:
-    """Tell whether it is one word of printable ASCII: nothing in it can end the request line."""
-    return target.isascii() and target.isprintable() and " " not in target
-
-
 def _unreachable(name: str, error: BaseException) -> Unreachable:
     # A connection that was never made is the one case in which surely nothing was processed.
     never_sent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
@@ -399,8 +395,3 @@ def _granted_buffer_bytes_max() -> int:
         return int(Path("/proc/sys/net/core/rmem_max").read_text())
     except (OSError, ValueError):
         return 0
-
-
-def _is_object(body: bytes) -> bool:
-    """Tell whether this is what an API server says of a write, which a proxy's page is not."""
-    return body[:1] == b"{" and body.rstrip()[-1:] == b"}"

@@ -157,3 +157,8 @@ def _bounded(wait_s: float | None) -> float | None:
 def _clipped(message: str) -> str:
     whole = len(message) <= _MESSAGE_CHARS_MAX
     return message if whole else f"{message[: _MESSAGE_CHARS_MAX - 4]} ..."
+
+
+def is_object(body: bytes) -> bool:
+    """Tell whether this is what an API server says of a write, which a proxy's page is not."""
+    return body[:1] == b"{" and body.rstrip()[-1:] == b"}"
