@@ -65,7 +65,6 @@ def tenant(behind: Behind, furnished) -> Iterator[Neighbour]:
 
 
 def test_gangs_are_whole_although_writes_are_spoilt(behind: Behind, tenant: Neighbour):
-    print(f"QUORATE_SEED={SEED}")
     before = behind.target.state()
     behind.target.forget_peak()
     ends_s = time.monotonic() + BUDGET_S
