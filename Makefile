@@ -58,7 +58,7 @@ test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embe
 	@$(BIN)/pytest -q -n 2 tests/unit tests/property
 	@$(BIN)/pytest -q -n 4 tests/e2e --cluster embedded
 
-hostile: $(STAMP) controlplane ## Attack it on a real API server: all rows, all fault answers, N random ones (N=300)
+hostile: $(STAMP) controlplane ## Attack it on a real API server, at length (N=300 random examples)
 	@QUORATE_HOSTILE_LONG=1 QUORATE_HOSTILE_EXAMPLES=$(or $(N),300) \
 	  $(BIN)/pytest -v -n 0 --timeout 0 tests/hostile
 

@@ -97,7 +97,7 @@ class Attacker:
         try:
             answer = self.client.api(method, path, body, **options)
         except ApiError as error:
-            self.refused[error.status] = error.message
+            self.refused[error.status] = error.message[:200]
             return None
         self.accepted += 1
         return answer

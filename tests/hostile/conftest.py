@@ -18,12 +18,18 @@ from tests.hostile.devices import make_devices
 from tests.hostile.faulty import Faulty
 from tests.hostile.neighbour import Neighbour
 from tests.hostile.target import SHIPPED_LEASE, Target
+from tests.property.seeds import SEED
 
 __all__ = ["cluster"]
 
 LONG = os.environ.get("QUORATE_HOSTILE_LONG", "") not in ("", "0")
 NODES = 2_000 if LONG else 200
 _numbers = itertools.count()
+
+
+def pytest_report_header() -> str:
+    """Say the seed, which draws the random objects and the order of the faults."""
+    return f"QUORATE_SEED={SEED}"
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -23,7 +23,6 @@ class Shown(list):
 
 @pytest.fixture
 def attacker(attackers: Callable[[], Attacker]) -> Attacker:
-    print(f"QUORATE_SEED={SEED}")
     return attackers()
 
 

@@ -58,7 +58,6 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 def test_a_kind_whose_answers_are_spoilt_does_not_stop_the_others(behind: Behind):
-    print(f"QUORATE_SEED={SEED}")
     before = behind.target.state()
     behind.target.forget_peak()
     ends_s = time.monotonic() + BUDGET_S

@@ -21,6 +21,8 @@ LASTS_S = 2.0
 NOT_OF_WRITES = ("odd events", "odd items", "another kind", "another kind, none", "410")
 TOLD_LATER = ("429", "500", "503", "dropped", "lost", "cut", "stuck", "slow")
 """After these a report is sent again; after others it is told with the next change."""
+BELIEVED = (("binding", "404"),)
+"""That a pod is not there is believed of the server that says it: left out here."""
 TEMPLATE = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates"
 
 
@@ -49,6 +51,7 @@ def cases() -> list[tuple[str, str]]:
     wanted = os.environ.get("QUORATE_HOSTILE_CASE", "")
     faults = [fault for fault in (*FAULTS, *OF_WRITES) if fault not in NOT_OF_WRITES]
     every = [(write, f) for write in WRITES for f in faults if wanted in f"{write}, {f}."]
+    every = [case for case in every if case not in BELIEVED]
     random.Random(SEED).shuffle(every)
     return every
 
@@ -65,7 +68,6 @@ def tenant(behind: Behind, furnished) -> Iterator[Neighbour]:
 
 
 def test_gangs_are_whole_although_writes_are_spoilt(behind: Behind, tenant: Neighbour):
-    print(f"QUORATE_SEED={SEED}")
     before = behind.target.state()
     behind.target.forget_peak()
     ends_s = time.monotonic() + BUDGET_S

@@ -1,7 +1,7 @@
 """Gangs: objects of every API, members that name others' gangs, and lives that never end well."""
 
 from tests.e2e.shapes import SHAPES
-from tests.e2e.world import GANG_LABEL, NATIVE, SIGS, VOLCANO, X_K8S, gang_pods, pod, pod_group
+from tests.e2e.world import GANG_LABEL, SIGS, VOLCANO, X_K8S, gang_pods, pod, pod_group
 from tests.hostile.attacker import Attacker
 from tests.hostile.catalogue.pods import HOST, REQUIRED
 from tests.hostile.catalogue.rows import STARTS, Catalogue
@@ -58,7 +58,7 @@ def annotations_of_a_quarter_of_a_megabyte(a: Attacker) -> None:
 def one_name_in_every_dialect(a: Attacker) -> None:
     for api in APIS:
         a.create(pod_group("same", 3, api))
-    a.create(SHAPES["x-k8s"].group("same", 3) | {"apiVersion": NATIVE})
+    a.create(SHAPES["native"].group("same", 3))
     labels = {NAME: "same", MIN: "3"}
     for shape in SHAPES.values():
         labels |= shape.of("same")["labels"]

@@ -30,10 +30,11 @@ from quorate.shell.kube.errors import (
     TooLarge,
     Unreachable,
     error_from_response,
+    is_object,
     status_class,
 )
 from quorate.shell.kube.fast import ConnectionPool
-from quorate.shell.kube.paths import with_params
+from quorate.shell.kube.paths import is_safe_target, with_params
 
 USER_AGENT: Final = f"quorate/{__version__}"
 PatchKind = Literal["merge", "strategic", "json"]
@@ -229,14 +230,12 @@ class KubeClient:
             body = _ENCODER.encode(body)
         target = self._path_prefix + (with_params(path, params) if params else path)
         if self._writes is None:
-            if may_send is not None and not may_send():
-                raise Unreachable("who asked for it may write no more", maybe_processed=False)
-            return await self._request_by_aiohttp(method, target, body, content_type)
+            return await self._write_by_aiohttp(method, target, body, content_type, may_send)
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour
             self._identity_lines = self._common_header_lines(headers)
             self._identity_headers = headers
-        if not _is_safe_target(target):
+        if not is_safe_target(target):
             raise ValueError(f"path {target!r} is not quoted; build it with shell.kube.paths")
         request = (
             f"{method} {target} HTTP/1.1\r\nContent-Type: {content_type}\r\n"
@@ -251,9 +250,24 @@ class KubeClient:
                 self._credentials.look_soon()
             self.on_error(status_class(0))
             raise
-        if 200 <= response.status < 300:
+        if 200 <= response.status < 300 and is_object(response.body):
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
+
+    async def _write_by_aiohttp(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        content_type: str,
+        may_send: Callable[[], bool] | None,
+    ) -> bytes:
+        if may_send is not None and not may_send():
+            raise Unreachable("who asked for it may write no more", maybe_processed=False)
+        answer = await self._request_by_aiohttp(method, target, body, content_type)
+        if is_object(answer):
+            return answer
+        raise self._error(200, answer, None)
 
     async def _request_by_aiohttp(
         self, method: str, target: str, body: bytes, content_type: str | None
@@ -354,11 +368,6 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
             return b"".join(chunks)
     response.close()  # the rest is not read, nor is its connection of use
     raise TooLarge(f"an answer of more than {READ_BYTES_MAX // 2**20} MiB")
-
-
-def _is_safe_target(target: str) -> bool:
-    """Tell whether it is one word of printable ASCII: nothing in it can end the request line."""
-    return target.isascii() and target.isprintable() and " " not in target
 
 
 def _unreachable(name: str, error: BaseException) -> Unreachable:

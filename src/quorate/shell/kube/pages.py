@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from quorate.shell.kube.client import READ_BYTES_MAX, KubeClient, Params
+from quorate.shell.kube.client import READ_BYTES_MAX, KubeClient
 from quorate.shell.kube.errors import ServerError, TooLarge
 
 SLICE_OBJECTS: Final = 100
@@ -49,12 +49,9 @@ class Pages:
     "" for any: who believed a list of something else would take all that is known to be gone.
     """
 
-    def __init__(
-        self, client: KubeClient, path: str, params: Params, size_max: int, kind: str = ""
-    ) -> None:
+    def __init__(self, client: KubeClient, path: str, size_max: int, kind: str = "") -> None:
         self._client = client
         self._path = path
-        self._params = dict(params)
         self._kind = kind
         self._size_max = size_max
         self.size = size_max
@@ -67,7 +64,7 @@ class Pages:
         page, and asks for fewer if TooLarge. Raises Gone: the list's snapshot is gone.
         """
         self.listed = largest_bytes = 0
-        params: dict[str, str | int] = {**self._params, "limit": self.size}
+        params: dict[str, str | int] = {"limit": self.size}
         asked: asyncio.Task[bytes] | None = None
         try:
             while True:

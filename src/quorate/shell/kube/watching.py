@@ -111,7 +111,7 @@ class Reflector:
     What it raises ends ``run``. The counters are plain attributes, for metrics.
     """
 
-    def __init__(  # noqa: PLR0913 - parts and rules of one watch
+    def __init__(
         self,
         client: KubeClient,
         path: str,
@@ -119,7 +119,6 @@ class Reflector:
         on_event: Callable[[WatchEvent], object],
         clock: Clock,
         chance: Callable[[], float],
-        params: Params | None = None,
         pace: Pace = Pace(),  # noqa: B008  frozen
         reach: Reach | None = None,
         kind: str = "",
@@ -129,19 +128,17 @@ class Reflector:
         ``kind`` is that of its objects; a list that says it is of another one is refused.
 
         ``chance`` returns numbers in [0, 1), for jitter: ``random.Random(seed).random``.
-        ``params`` may hold labelSelector and fieldSelector.
         """
         self._client = client
         self._path = path
         self._on_event = on_event
         self._clock = clock
         self._chance = chance
-        self._params = dict(params or {})
         self._pace = pace
         self._reach = reach or Reach(clock, chance)
         self._failing_since_s: float | None = None
         self._tries_failed = 0
-        self._pages = Pages(client, path, self._params, pace.page_size, kind)
+        self._pages = Pages(client, path, pace.page_size, kind)
         self._resource_version = ""  # "": the next thing to do is to list
         self._is_resuming = False
         self._failures_in_a_row = 0
@@ -208,7 +205,6 @@ class Reflector:
         """Follow the resource until the stream ends, in whatever way."""
         shortest_s, longest_s = self._pace.watch_s
         params: dict[str, str | int] = {
-            **self._params,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._resource_version,
