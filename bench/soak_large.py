@@ -42,6 +42,8 @@ START_S = 15.0
 GROWTH_MAX = 0.03
 START_TIMEOUT_S = 300.0
 AFTER_START_S = 5.0
+LEASE = {"leaseDurationSeconds": 300, "renewDeadlineSeconds": 240, "retryPeriodSeconds": 2}
+"""Long: there is one API server, which takes longer to restart here than the lease lasts."""
 FIRST_SIZE = 8
 
 
@@ -76,11 +78,7 @@ class Soak:
         names = self._waiting_gang(f"first-{self._firsts}")
         config = {
             "schedulerNames": ["quorate"],
-            "leaderElection": {
-                "leaseDurationSeconds": 15,
-                "renewDeadlineSeconds": 10,
-                "retryPeriodSeconds": 2,
-            },
+            "leaderElection": LEASE,
             "recorder": {"enabled": self.options.recorder == "on"},
         }
         quorate = Quorate(self.cluster, self.folder, config)
