@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,10 +52,15 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(BIN)/pytest -q -n 2 tests/oracle tests/parity
 	@$(BIN)/pytest -q -n 2 tests/simulation
 	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
+	@$(BIN)/pytest -q -n 0 tests/hostile
 
 test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster
 	@$(BIN)/pytest -q -n 2 tests/unit tests/property
 	@$(BIN)/pytest -q -n 4 tests/e2e --cluster embedded
+
+hostile: $(STAMP) controlplane ## Attack it on a real API server, at length (N=300 random examples)
+	@QUORATE_HOSTILE_LONG=1 QUORATE_HOSTILE_EXAMPLES=$(or $(N),300) \
+	  $(BIN)/pytest -v -n 0 --timeout 0 tests/hostile
 
 differential: $(STAMP) controlplane ## Compare N sequences of requests with the real API server
 	@QUORATE_DIFFERENTIAL_EXAMPLES=$(or $(N),200) $(BIN)/pytest -q -n 0 tests/differential

@@ -72,6 +72,9 @@ class App:
     lease_in_thread = True
     """Simulated time knows one thread only."""
 
+    connect_lease: Connect | None = None
+    """Makes the lease's client, in the lease's thread, with credentials that renew themselves."""
+
     def __init__(self, config: Config, connect: Connect, clock: Clock, identity: str) -> None:
         self._config = config
         self._clock = clock
@@ -183,7 +186,7 @@ class App:
     def _make_leadership(self, connect: Connect) -> Leadership:
         return Leadership(
             self._config.leader_election,
-            lambda: connect(1),
+            lambda: (self.connect_lease or connect)(1),
             identity=self._identity,
             clock=self._clock,
             handover=self._handover,
@@ -341,8 +344,12 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
     def connect(write_connections_max: int) -> KubeClient:
         return KubeClient(credentials, write_connections_max=write_connections_max)
 
+    def connect_lease(write_connections_max: int) -> KubeClient:
+        return KubeClient(credentials.copy(), write_connections_max=write_connections_max)
+
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
     app = App(config, connect, SystemClock(), identity)
+    app.connect_lease = connect_lease
     expected = LeaseLostError, ServeError
     async with written_when_asked(app.recorder, config.recorder.path, expected) as record:
         app.incidents.record = record

@@ -24,7 +24,7 @@ NAMES = [f"p{i}" for i in range(1000)]
 async def paging(*steps, size=1000):
     server = ScriptedServer(*steps)
     async with serving(server), KubeClient(credentials_for(server.url)) as client:
-        yield server, Pages(client, "/api/v1/pods", {}, size)
+        yield server, Pages(client, "/api/v1/pods", size)
 
 
 async def asked_by_the_end_of_the_first_page(*steps):

@@ -91,7 +91,7 @@ class Trace:
 
 
 @asynccontextmanager
-async def reflecting(*steps, pace=QUICK, params=None):
+async def reflecting(*steps, pace=QUICK, kind=""):
     """Run a reflector until the script is done."""
     server = ScriptedServer(*steps)
     trace = Trace(server)
@@ -102,8 +102,8 @@ async def reflecting(*steps, pace=QUICK, params=None):
             on_event=trace.seen.append,
             clock=SystemClock(),
             chance=lambda: 0.5,
-            params=params,
             pace=pace,
+            kind=kind,
         )
         running = asyncio.create_task(reflector.run())
         done = asyncio.create_task(server.script_done.wait())
@@ -120,7 +120,6 @@ async def test_pages_make_one_list_and_the_watch_starts_from_it():
         listing(["c"], 10),
         stream(event("ADDED", "d", 11), event("MODIFIED", "a", 12) + event("DELETED", "b", 13)),
         stream(event("ADDED", "e", 14)),
-        params={"labelSelector": "x=y,z"},
     ) as (trace, reflector):
         assert trace.words == ["listed a,b,c", "added d", "modified a", "deleted b", "added e"]
         assert Listed("10") in trace.seen
@@ -129,10 +128,9 @@ async def test_pages_make_one_list_and_the_watch_starts_from_it():
         assert (reflector.relists, reflector.reconnects, reflector.events) == (0, 1, 4)
         assert reflector.is_synced
         first, second, third, *_ = [dict(r.query) for r in trace.server.requests]
-        assert first == {"labelSelector": "x=y,z", "limit": "2"}
+        assert first == {"limit": "2"}
         assert second == {**first, "continue": "more"}
         assert third == {
-            "labelSelector": "x=y,z",
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": "10",

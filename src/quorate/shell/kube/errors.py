@@ -123,8 +123,11 @@ def error_from_response(
     wait_s = _parse_retry_after(retry_after)
     if wait_s is None and decoded.details is not None:
         wait_s = decoded.details.retryAfterSeconds
-    kind = _TYPE_BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
+    is_servers = status >= 500 or status < 300
+    kind = _TYPE_BY_STATUS.get(status, ServerError if is_servers else ApiError)
     message = _clipped(decoded.message or "no message")
+    if status < 300:
+        message = f"the answer is no object of the API: {message}"
     error = kind(status, (decoded.reason or "Unknown")[:100], message, _bounded(wait_s))
     causes = (decoded.details.causes if decoded.details else None) or ()
     error.is_namespace_going = any(one.reason == _NAMESPACE_GOING for one in causes)
@@ -154,3 +157,8 @@ def _bounded(wait_s: float | None) -> float | None:
 def _clipped(message: str) -> str:
     whole = len(message) <= _MESSAGE_CHARS_MAX
     return message if whole else f"{message[: _MESSAGE_CHARS_MAX - 4]} ..."
+
+
+def is_object(body: bytes) -> bool:
+    """Tell whether this is what an API server says of a write, which a proxy's page is not."""
+    return body[:1] == b"{" and body.rstrip()[-1:] == b"}"

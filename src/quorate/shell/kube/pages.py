@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from quorate.shell.kube.client import READ_BYTES_MAX, KubeClient, Params
+from quorate.shell.kube.client import READ_BYTES_MAX, KubeClient
 from quorate.shell.kube.errors import ServerError, TooLarge
 
 SLICE_OBJECTS: Final = 100
@@ -34,6 +34,7 @@ class _ListMeta(msgspec.Struct, gc=False, rename={"token": "continue"}):
 
 class _ListPage(msgspec.Struct):
     metadata: _ListMeta
+    kind: str = ""
     items: list[msgspec.Raw] | None = None  # Go writes null for an empty list
 
 
@@ -44,13 +45,14 @@ class Pages:
     """The lists of one path, one after another. ``size`` is how many objects a page has at most.
 
     A page that is too large makes the following lists ask for fewer objects; each whole list tells
-    by the bytes that it took how many may be asked for again.
+    by the bytes that it took how many may be asked for again. ``kind`` is what every object is, or
+    "" for any: who believed a list of something else would take all that is known to be gone.
     """
 
-    def __init__(self, client: KubeClient, path: str, params: Params, size_max: int) -> None:
+    def __init__(self, client: KubeClient, path: str, size_max: int, kind: str = "") -> None:
         self._client = client
         self._path = path
-        self._params = dict(params)
+        self._kind = kind
         self._size_max = size_max
         self.size = size_max
         self.listed = 0  # objects of the latest list, also while it is under way
@@ -62,7 +64,7 @@ class Pages:
         page, and asks for fewer if TooLarge. Raises Gone: the list's snapshot is gone.
         """
         self.listed = largest_bytes = 0
-        params: dict[str, str | int] = {**self._params, "limit": self.size}
+        params: dict[str, str | int] = {"limit": self.size}
         asked: asyncio.Task[bytes] | None = None
         try:
             while True:
@@ -70,6 +72,7 @@ class Pages:
                 asked = None
                 largest_bytes = max(largest_bytes, len(body))
                 page = _decode_page(body)
+                self._check(page.kind)
                 if page.metadata.token:
                     params["continue"] = page.metadata.token
                     if len(body) <= PAGE_BYTES:
@@ -90,6 +93,11 @@ class Pages:
             raise ServerError(200, "Invalid", f"the list of {self._path} has no resourceVersion")
         self.size = min(self._size_max, max(1, self.size * PAGE_BYTES // largest_bytes))
         return page.metadata.resourceVersion
+
+    def _check(self, kind: str) -> None:
+        """Raise ServerError for a list of other objects than those of this path."""
+        if self._kind and kind not in ("", f"{self._kind}List"):
+            raise ServerError(200, "Invalid", f"the list of {self._path} is a {kind[:80]!r}")
 
     async def _hand_on(
         self, items: list[msgspec.Raw], on_items: Callable[[list[bytes]], object]

@@ -115,6 +115,7 @@ class Feed:
                 chance=chance,
                 reach=reach,
                 pace=_REQUIRED if kind.required else Pace(tells_versions=kind.optional),
+                kind=kind.resource.kind,
             )
 
     @property
