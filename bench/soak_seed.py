@@ -147,6 +147,7 @@ class Seed:
                 list(pool.map(self._put, parts))
                 done += len(some)
                 self._say(f"{done:,} of {count:,} {what}")
+        self._cluster.client.forget_connections()  # the server has closed them meanwhile
 
     def _put(self, copies: Iterable[tuple[str, bytes]]) -> None:
         puts = [

@@ -25,7 +25,7 @@ from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient, ApiError
 from tools.controlplane.process import Component, ComponentError, free_port, wait_until
 
-READY_TIMEOUT_S = 180  # a server with 150,000 pods in its etcd reads them all first
+READY_TIMEOUT_S = 90
 STOP_GRACE_S = 5
 
 

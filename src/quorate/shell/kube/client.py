@@ -350,7 +350,8 @@ class KubeClient:
             trust_env=False,
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=self._timeout_s),
-            read_bufsize=_STREAM_BUFFER_BYTES if connections_max == 0 else 2**18,
+            # Lists too come in many megabytes: each pause of a smaller buffer costs CPU.
+            read_bufsize=_STREAM_BUFFER_BYTES,
         )
 
 
