@@ -145,6 +145,7 @@ class App:
         self._numbers = self._make_numbers()
 
     def _make_loop(self) -> Loop:
+        self.recorder.on_failure = self.metrics.recordings_failed.inc
         return Loop(
             self.scheduler,
             self._clock,
