@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak fuzz
+.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,10 +52,15 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(BIN)/pytest -q -n 2 tests/oracle tests/parity
 	@$(BIN)/pytest -q -n 2 tests/simulation
 	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
+	@$(BIN)/pytest -q -n 0 tests/hostile
 
 test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster
 	@$(BIN)/pytest -q -n 2 tests/unit tests/property
 	@$(BIN)/pytest -q -n 4 tests/e2e --cluster embedded
+
+hostile: $(STAMP) controlplane ## Attack it on a real API server, at length (N=300 random examples)
+	@QUORATE_HOSTILE_LONG=1 QUORATE_HOSTILE_EXAMPLES=$(or $(N),300) \
+	  $(BIN)/pytest -v -n 0 --timeout 0 tests/hostile
 
 differential: $(STAMP) controlplane ## Compare N sequences of requests with the real API server
 	@QUORATE_DIFFERENTIAL_EXAMPLES=$(or $(N),200) $(BIN)/pytest -q -n 0 tests/differential
@@ -65,6 +70,9 @@ sim: $(STAMP) ## Replay one seed of the simulation (SEED=1; ARGS=--trace to see 
 
 soak: $(STAMP) ## Simulate N seeds from SEED on, with faults (N=2000, SEED=1)
 	@$(BIN)/python -m quorate.simulate --soak $(or $(N),2000) --seed $(or $(SEED),1)
+
+soak-large: $(STAMP) controlplane ## Run on 5,000 nodes and 150,000 pods with churn for 30 minutes (ARGS=--help)
+	@$(BIN)/python -m bench.soak_large $(ARGS)
 
 fuzz: $(STAMP) ## Play N random worlds of the core (N=20000; SEED=7 for those of a run; ARGS=--help)
 	@$(BIN)/python -m tests.property.worlds --worlds $(or $(N),20000) --processes $$(nproc) \

@@ -29,6 +29,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from tools.controlplane.versions import cache_root
 
+EXTRAS = ("cli", "devices", "embedded")
+"""What people install; ``test`` is for those who change quorate."""
 ROOT = Path(__file__).resolve().parent.parent
 SERVICE = os.environ.get("QUORATE_ADVISORIES_URL", "https://api.osv.dev/v1/querybatch")
 TIMEOUT_S = 5.0
@@ -242,7 +244,7 @@ def main() -> int:
     try:
         versions = locked((ROOT / "requirements.lock").read_text())
         check_pins(tomllib.loads((ROOT / "pyproject.toml").read_text()), versions)
-        found = licences("quorate", ["embedded"])
+        found = licences("quorate", EXTRAS)
         if options.list:
             for name, licence in sorted(found.items()):
                 print(f"{name}=={versions.get(name, '?')}  {licence}")

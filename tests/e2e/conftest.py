@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import skip_or_fail
+from tests.e2e.fixtures import cluster
 from tests.e2e.proxy import Relay
-from tests.e2e.running import Quorate, Replicas, manifests
+from tests.e2e.running import Quorate, Replicas
 from tests.e2e.world import World, wait_for
-from tools.controlplane import Access, ApiError, Cluster
-from tools.controlplane.versions import missing_binaries
-from tools.embedded import Embedded
+from tools.controlplane import Access, ApiError
+
+__all__ = ["cluster"]
 
 VOLCANO = Path(__file__).with_name("manifests") / "volcano.yaml"
 VOLCANO_CRDS = ("podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
@@ -36,21 +36,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         "test_volumes.py",
     )
     return True if embedded and collection_path.name in left_out else None
-
-
-@pytest.fixture(scope="session")
-def cluster(request, tmp_path_factory) -> Iterator[Access]:
-    kind = request.config.getoption("--cluster") or "real"
-    missing = missing_binaries() if kind == "real" else missing_binaries(["kubectl"])
-    if missing:
-        skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
-    starts = {"real": Cluster, "embedded": Embedded}[kind].start
-    with starts(tmp_path_factory.mktemp("cluster")) as started:
-        parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
-        started.kubectl("apply", "-f", "-", input=manifests(*parts))
-        for crd in ("podgroups.scheduling.x-k8s.io", "podgroups.scheduling.sigs.k8s.io"):
-            started.kubectl("wait", "--for=condition=Established", f"crd/{crd}")
-        yield started
 
 
 @pytest.fixture(scope="session")

@@ -26,8 +26,8 @@ class Recording:
         server: str,
         ca: str,
         *,
-        loses: Callable[[str, str], bool],
-        refuses: Callable[[str, str], bool],
+        loses: Callable[[str, str], bool] = lambda method, path: False,
+        refuses: Callable[[str, str], bool] = lambda method, path: False,
     ) -> None:
         self.requests: list[tuple[str, str]] = []
         """Method, and path with query."""

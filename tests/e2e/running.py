@@ -77,7 +77,9 @@ def uninstall(cluster: Access, namespace: str) -> None:
 
 
 class Quorate:
-    """A running ``quorate run``, as the ServiceAccount of the shipped manifests."""
+    """A running ``quorate run``, as the ServiceAccount of the shipped manifests, or as another."""
+
+    command_line = staticmethod(command_line)
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class Quorate:
         config: dict | None = None,
         namespace: str = "quorate-system",
         relay_port: int = 0,
+        kubeconfig: Path | None = None,
     ) -> None:
         """Prepare; with ``relay_port`` it reaches the API server through that port."""
         self.port = free_port()
@@ -93,8 +96,10 @@ class Quorate:
         settings = {**CONFIG, **(config or {}), "healthAddress": f"127.0.0.1:{self.port}"}
         self.config_file = folder / f"config-{self.port}.yaml"
         self.config_file.write_text(yaml.safe_dump(settings))
-        token = cluster.service_account_token(namespace, "quorate")
-        self.kubeconfig = cluster.kubeconfig_for(token, name=f"quorate-{self.port}")
+        if kubeconfig is None:
+            token = cluster.service_account_token(namespace, "quorate")
+            kubeconfig = cluster.kubeconfig_for(token, name=f"quorate-{self.port}")
+        self.kubeconfig = kubeconfig
         if relay_port:
             text = self.kubeconfig.read_text()
             relayed = text.replace(cluster.server, f"https://127.0.0.1:{relay_port}")
@@ -103,7 +108,7 @@ class Quorate:
         self.process: subprocess.Popen | None = None
 
     def start(self, *, wait_ready: bool = True) -> "Quorate":
-        command = command_line("run", "--kubeconfig", str(self.kubeconfig))
+        command = self.command_line("run", "--kubeconfig", str(self.kubeconfig))
         command += ["--config", str(self.config_file)]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)

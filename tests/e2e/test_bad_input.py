@@ -166,9 +166,10 @@ def test_a_gang_name_that_no_object_can_have_is_told_in_a_short_sentence(world, 
     world.create_pod(pod("lost", scheduler="volcano", annotations=annotations))
     wait_for(world.conditions, "a condition")
     ((reason, sentence),) = world.conditions()
-    assert reason in ("PodGroupApiNotInstalled", "PodGroupNotFound")
+    assert reason == "GangNameInvalid"
     assert len(sentence) <= 1024
-    note = world.wait_event("FailedScheduling", "PodGroup ")
+    assert sentence.isprintable()
+    note = world.wait_event("FailedScheduling", "annotation scheduling.k8s.io/group-name is ")
     assert note == sentence
     world.create_pods(world.gang("good", 2))
     world.wait_bound(2, "gang=good")

@@ -171,7 +171,8 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
     wait_for(lambda: first.leads() or second.leads(), "one leads")
     leader, other = (first, second) if first.leads() else (second, first)
     assert leader.metric("quorate_leader") + other.metric("quorate_leader") == 1.0
-    assert other.page("/readyz").startswith("ok\nstanding by: ")
+    standing_by = "ok\nstanding by: "
+    wait_for(lambda: other.page("/readyz").startswith(standing_by), "the other one stands by")
     assert leader.identity() in other.page("/readyz"), "it says who leads"
     assert leader.page("/readyz") == "ok"
     assert leases(apart, apart.scheduler)

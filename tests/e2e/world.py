@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 
 import yaml
 
-from tools.controlplane import ApiError
+from tools.controlplane import Access, ApiError
 
 X_K8S = "scheduling.x-k8s.io/v1alpha1"
 SIGS = "scheduling.sigs.k8s.io/v1alpha1"
@@ -30,6 +30,19 @@ def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> 
         time.sleep(0.05)
 
 
+def make_namespace(cluster: Access, name: str) -> None:
+    """Create a namespace in which pods can be created at once."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    cluster.api("POST", "/api/v1/namespaces", body)
+    # Pods need it, and a controller manager that lost the API server is slow to make it.
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    try:
+        cluster.api("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+
+
 class World:
     """One test's part of the cluster."""
 
@@ -42,16 +55,8 @@ class World:
         self.add_namespace(namespace)
 
     def add_namespace(self, name: str) -> str:
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        self.cluster.api("POST", "/api/v1/namespaces", body)
+        make_namespace(self.cluster, name)
         self._namespaces.append(name)
-        # Pods need it, and a controller manager that lost the API server is slow to make it.
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
-        try:
-            self.cluster.api("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
-        except ApiError as error:
-            if error.status != 409:
-                raise
         return name
 
     def _exists(self, path: str) -> bool:

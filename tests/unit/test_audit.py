@@ -50,9 +50,13 @@ SOMETHING = (200, {"results": [{}, {"vulns": [{"id": "X-1"}, {"id": "X-2"}]}]})
 def test_our_own_lock_and_licences_pass():
     versions = audit.locked((audit.ROOT / "requirements.lock").read_text())
     audit.check_pins(tomllib.loads((audit.ROOT / "pyproject.toml").read_text()), versions)
-    found = audit.licences("quorate", ["embedded"])
+    found = audit.licences("quorate", audit.EXTRAS)
     audit.check_licences(found)
-    assert {"aiohttp", "numpy", "cryptography", "idna"} <= set(found) <= set(versions)
+    assert (
+        {"aiohttp", "numpy", "cryptography", "idna", "typer", "common-expression-language"}
+        <= set(found)
+        <= set(versions)
+    )
     assert "pytest" not in found
 
 

@@ -25,7 +25,7 @@ from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient, ApiError
 from tools.controlplane.process import Component, ComponentError, free_port, wait_until
 
-READY_TIMEOUT_S = 60
+READY_TIMEOUT_S = 180  # a server with 150,000 pods in its etcd reads them all first
 STOP_GRACE_S = 5
 
 
@@ -56,6 +56,7 @@ class Cluster(Access):
         self._credentials = credentials.prepare(self.data_dir)
         self._etcd_port, self._etcd_peer_port = free_port(), free_port()
         self._port = free_port()
+        self.etcd = f"http://127.0.0.1:{self._etcd_port}"  #: URL of etcd
         self.server = f"https://127.0.0.1:{self._port}"  #: URL of the API server
         self.ca = self._credentials.ca  #: PEM file that verifies the API server
         self.admin_token = self._credentials.tokens["admin"]  #: bearer token in system:masters

@@ -1,5 +1,5 @@
 """``python -m quorate.cli`` is the same as ``quorate``."""
 
-from quorate.cli.main import main
+from quorate.cli.entry import main
 
 main()

@@ -15,10 +15,9 @@ from typing import Annotated
 
 import typer
 
-from quorate import __version__
 from quorate.cli import manifests as defaults
+from quorate.cli import plain
 from quorate.cli.options import (
-    OUTPUT,
     SELECTION,
     AllNamespaces,
     ConfigFile,
@@ -26,7 +25,6 @@ from quorate.cli.options import (
     ControlPlane,
     DataFolder,
     DataOutput,
-    Form,
     GuardCa,
     Kubeconfig,
     Namespace,
@@ -46,9 +44,11 @@ from quorate.cli.options import (
     ShapeName,
     Until,
     UpConfig,
+    VersionOutput,
     WhyThen,
     WriteKubeconfig,
 )
+from quorate.cli.plain_options import COMMANDS, DESCRIPTION
 
 _EXIT_CODES = """[bold]Exit codes:[/bold] 0 all is well; 1 nothing was found, lint found
 errors, or a replay differs; 2 the call, a file or the cluster is at fault; 130 stopped by
@@ -60,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["--help", "-h"]},
-    help="Gang scheduling for Kubernetes: every pod that a job needs starts, or none does.",
+    help=DESCRIPTION,
     epilog=_EXIT_CODES,
 )
 
@@ -115,10 +115,12 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 @app.command(
-    epilog=_examples("quorate run", "quorate run --config scheduler.yaml --context staging")
+    help=COMMANDS["run"].help,
+    epilog=_examples("quorate run", "quorate run --config scheduler.yaml --context staging"),
 )
-def run(kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None) -> None:
-    """Run the scheduler until it is told to stop (SIGTERM or Ctrl-C)."""
+def run(  # noqa: D103 - COMMANDS says what it does
+    kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None
+) -> None:
     from quorate.cli import serve
 
     raise typer.Exit(serve.run(kubeconfig, context, config))
@@ -241,14 +243,16 @@ def lint(
 
 
 @app.command(
+    help=COMMANDS["record"].help,
     epilog=_examples(
         "quorate record",
         "quorate record 4711 --output trouble.recording",
         "kubectl -n quorate-system exec deploy/quorate -- quorate record --output - > q.recording",
-    )
+    ),
 )
-def record(pid: ProcessId = None, to: RecordTo = None, config: ConfigFile = None) -> None:
-    """Take the recording of a scheduler that runs on this machine, or in this container."""
+def record(  # noqa: D103 - as above
+    pid: ProcessId = None, to: RecordTo = None, config: ConfigFile = None
+) -> None:
     from quorate.cli import record as command
 
     raise typer.Exit(command.record(pid, to, config))
@@ -320,19 +324,11 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
     )
 
 
-@app.command(epilog=_examples("quorate version", "quorate version -o json"))
-def version(
-    output: Annotated[
-        Form, typer.Option("--output", "-o", help="Form of the output.", rich_help_panel=OUTPUT)
-    ] = "table",
-) -> None:
-    """Print the version."""
-    if output in ("table", "wide"):
-        typer.echo(__version__)
-    else:
-        from quorate.cli import output as data
-
-        data.print_data({"version": __version__}, output)
+@app.command(
+    help=COMMANDS["version"].help, epilog=_examples("quorate version", "quorate version -o json")
+)
+def version(output: VersionOutput = "table") -> None:  # noqa: D103 - as above
+    plain.version(output)
 
 
 def call(args: Sequence[str] | None = None) -> int:

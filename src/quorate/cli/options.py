@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from quorate.cli import plain_options as plain
+
 CLUSTER = "Cluster"
 SELECTION = "Selection"
 OUTPUT = "Output"
@@ -17,7 +19,8 @@ DataForm = Literal["yaml", "json"]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
-        help="Path of a kubeconfig; else $KUBECONFIG, the pod's own account, ~/.kube/config.",
+        *plain.KUBECONFIG.names,
+        help=plain.KUBECONFIG.help,
         show_default=False,
         rich_help_panel=CLUSTER,
     ),
@@ -25,7 +28,8 @@ Kubeconfig = Annotated[
 Context = Annotated[
     str | None,
     typer.Option(
-        help="Context of the kubeconfig; else its current one.",
+        *plain.CONTEXT.names,
+        help=plain.CONTEXT.help,
         show_default=False,
         rich_help_panel=CLUSTER,
     ),
@@ -33,8 +37,8 @@ Context = Annotated[
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config",
-        help="Configuration file (kind SchedulerConfiguration).",
+        *plain.CONFIG.names,
+        help=plain.CONFIG.help,
         show_default=False,
         rich_help_panel=CLUSTER,
     ),
@@ -60,6 +64,9 @@ Output = Annotated[
     typer.Option(
         "--output", "-o", help="Form of the output; wide says more.", rich_help_panel=OUTPUT
     ),
+]
+VersionOutput = Annotated[
+    Form, typer.Option(*plain.FORM.names, help=plain.FORM.help, rich_help_panel=OUTPUT)
 ]
 DataOutput = Annotated[
     DataForm, typer.Option("--output", "-o", help="Form of the output.", rich_help_panel=OUTPUT)
@@ -167,15 +174,15 @@ ControlPlane = Annotated[
 ProcessId = Annotated[
     int | None,
     typer.Argument(
-        metavar="PID", help="The scheduler's process; else the only one.", show_default=False
+        metavar=plain.PROCESS_ID.metavar, help=plain.PROCESS_ID.help, show_default=False
     ),
 ]
 RecordTo = Annotated[
     str | None,
     typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Where to put it, - for standard output; else quorate-PID.recording, here.",
+        *plain.RECORD_TO.names,
+        metavar=plain.RECORD_TO.metavar,
+        help=plain.RECORD_TO.help,
         show_default=False,
         rich_help_panel=OUTPUT,
     ),

@@ -16,8 +16,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from quorate.core.plain_text import plain, plain_lines
 
 if TYPE_CHECKING:
@@ -29,6 +27,8 @@ FILE_COLUMNS = 200
 """Width of a table that goes to a file or a pipe."""
 LINE_CHARS_MAX = 8192
 _TRACE_CHARS_MAX = 65_536
+_UNFOLDED = 2**31 - 1
+"""YAML's long texts stay on one line: folded, a stranger's words would begin a line."""
 
 # "::error::", "##[error]", "##vso[...]", "##teamcity[...]": what CI services take for commands.
 _CI_COMMAND = re.compile(r":(?=:[A-Za-z][A-Za-z-]{2,30}(?: |::))|#(?=#[\w.-]{0,30}\[)")
@@ -36,7 +36,9 @@ _CI_COMMAND = re.compile(r":(?=:[A-Za-z][A-Za-z-]{2,30}(?: |::))|#(?=#[\w.-]{0,3
 
 def say(line: str, *, err: bool = False) -> None:
     """Print one line, whatever is in it."""
-    typer.echo(shown(line), err=err)
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{shown(line)}\n")
+    stream.flush()
 
 
 def error(message: str) -> int:
@@ -63,15 +65,23 @@ def print_data(value: object, form: str) -> None:
 
     if form == "json":
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-        typer.echo(_escaped_json(text))
+        sys.stdout.write(f"{_escaped_json(text)}\n")
         return
     import yaml  # noqa: PLC0415
 
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+        def represent_str(self, value: str) -> Any:  # noqa: ANN401 - yaml has no types
+            """Return text; what is not plain as escapes on one line, which no other style has."""
+            style = None if value.isprintable() else '"'
+            return self.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, Dumper.represent_str)
     plain_value: Any = msgspec.to_builtins(value)
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=100)
+    text = yaml.dump(
+        plain_value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_UNFOLDED
+    )
     if not text.replace("\n", "").isprintable():
-        text = yaml.dump(plain_value, Dumper=dumper, sort_keys=False, width=100)
+        text = yaml.dump(plain_value, Dumper=Dumper, sort_keys=False, width=_UNFOLDED)
     sys.stdout.write(text)
 
 

@@ -12,11 +12,10 @@ import os
 import random
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import structlog
 
-from quorate.core.changes import AnyChange
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
@@ -40,12 +39,12 @@ from quorate.shell.kube.credentials import Credentials
 from quorate.shell.leadership import Leadership, LeaseLostError
 from quorate.shell.loop import Loop
 from quorate.shell.loop_lag import LoopLag
-from quorate.shell.memory import freeze_memory
+from quorate.shell.memory import freeze_memory, prepare_memory
 from quorate.shell.numbers import Numbers
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
-from quorate.shell.report.outcomes import tell
+from quorate.shell.report.outcomes import Outcomes
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.record_file import written_when_asked
 from quorate.shell.report.recorder import Recorder
@@ -73,6 +72,9 @@ class App:
     lease_in_thread = True
     """Simulated time knows one thread only."""
 
+    connect_lease: Connect | None = None
+    """Makes the lease's client, in the lease's thread, with credentials that renew themselves."""
+
     def __init__(self, config: Config, connect: Connect, clock: Clock, identity: str) -> None:
         self._config = config
         self._clock = clock
@@ -96,14 +98,7 @@ class App:
         self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)
         self._loop = self._make_loop()
-        self._feed = Feed(
-            self._reads,
-            frozenset(config.policy.scheduler_names),
-            on_change=self._loop.put,
-            on_object=self._on_object,
-            clock=clock,
-            chance=chance,
-        )
+        self._feed = self._make_feed(chance)
         self._leadership = self._make_leadership(connect)
         self._binder = Binder(
             self._binds,
@@ -141,8 +136,19 @@ class App:
         self._preemptor = Preemptor(self._reads, told, self._loop.put, may_write, clock=steady)
         owns_volcano = "volcano" in config.policy.scheduler_names
         self._queues = VolcanoQueues(self._reads, is_ours=owns_volcano)
+        self._outcomes = Outcomes(self.scheduler, self.metrics, self._reporter, self._times, steady)
         self._committer = self._make_committer()
         self._numbers = self._make_numbers()
+
+    def _make_feed(self, chance: Callable[[], float]) -> Feed:
+        return Feed(
+            self._reads,
+            frozenset(self._config.policy.scheduler_names),
+            on_change=self._loop.put,
+            on_object=self._on_object,
+            clock=self._clock,
+            chance=chance,
+        )
 
     def _make_loop(self) -> Loop:
         self.recorder.on_failure = self.metrics.recordings_failed.inc
@@ -181,7 +187,7 @@ class App:
     def _make_leadership(self, connect: Connect) -> Leadership:
         return Leadership(
             self._config.leader_election,
-            lambda: connect(1),
+            lambda: (self.connect_lease or connect)(1),
             identity=self._identity,
             clock=self._clock,
             handover=self._handover,
@@ -195,6 +201,7 @@ class App:
 
         Raises ServeError: an address cannot be used. Raises LeaseLostError.
         """
+        prepare_memory()
         pages = HealthServer(
             self._config.health_host,
             self._config.health_port,
@@ -282,7 +289,12 @@ class App:
 
     async def _turn(self) -> None:
         await self._loop.run(
-            before=(self._tell, self._guard.observe, self._self_check.news, self.recorder.observed),
+            before=(
+                self._outcomes.hear,
+                self._guard.observe,
+                self._self_check.news,
+                self.recorder.observed,
+            ),
             leads=lambda: self._leadership.leads,
             may_decide=self._may_decide,
             ready=self._ready,
@@ -298,9 +310,6 @@ class App:
             self._reporter.touch((key,))
         if key.dialect == "volcano":
             self._loop.wake()
-
-    def _tell(self, changes: Sequence[AnyChange]) -> None:
-        tell(changes, self.scheduler.cluster.pods, self.metrics, self._reporter, self._times)
 
     def _may_decide(self) -> bool:
         return self._feed.is_synced and self._may_write()
@@ -336,8 +345,12 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
     def connect(write_connections_max: int) -> KubeClient:
         return KubeClient(credentials, write_connections_max=write_connections_max)
 
+    def connect_lease(write_connections_max: int) -> KubeClient:
+        return KubeClient(credentials.copy(), write_connections_max=write_connections_max)
+
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
     app = App(config, connect, SystemClock(), identity)
+    app.connect_lease = connect_lease
     expected = LeaseLostError, ServeError
     async with written_when_asked(app.recorder, config.recorder.path, expected) as record:
         app.incidents.record = record

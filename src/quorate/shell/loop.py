@@ -19,6 +19,7 @@ from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.clock import Clock, SteadyClock
 from quorate.shell.heartbeat import Heartbeat
+from quorate.shell.memory import YoungMemory
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.recorder import Recorder
@@ -54,6 +55,7 @@ class Loop:
         self._metrics = metrics
         self._recorder = recorder
         self._incidents = incidents
+        self._memory = YoungMemory()
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
         self._paced_until_s = 0.0
@@ -145,6 +147,7 @@ class Loop:
                 hear(some)
             self._heartbeat.beat()
             self._scheduler.observe(some)
+            self._memory.changed(len(some))
             self._heartbeat.beat()
 
     async def _turn_over(self) -> None:

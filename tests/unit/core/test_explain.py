@@ -188,6 +188,14 @@ PODS = {
         "pod job-0: label gang/x is nobody's",
         "mend that pod's template",
     ),
+    "a name that no gang can have": Case(
+        lambda w: w.gang(
+            "job", 1, defect="label gang/x is bad", defect_reason=Reason.GANG_NAME_INVALID
+        ),
+        Reason.GANG_NAME_INVALID,
+        "pod job-0: label gang/x is bad",
+        "mend that pod's template",
+    ),
 }
 
 

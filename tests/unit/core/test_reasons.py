@@ -24,6 +24,7 @@ WOULD_NOT = {
     Reason.API_NOT_AVAILABLE: "a right has to be granted, or an API mended",
     Reason.GANG_OBJECT_INVALID: "the PodGroup has to be mended",
     Reason.UNKNOWN_GANG_LABEL: "the label has to be mended",
+    Reason.GANG_NAME_INVALID: "the name has to be mended",
     Reason.MEMBERS_DISAGREE: "the pods have to be mended",
     Reason.POD_INVALID: "the pod has to be mended",
     Reason.CLAIM_NOT_USABLE: "the claim has to be mended, or made",

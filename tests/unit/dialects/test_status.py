@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from quorate.core.model import GangKey, Owner
@@ -276,3 +277,29 @@ def test_native_condition_is_not_written_for_ever_where_no_generation_is_counted
     assert "observedGeneration" not in status["conditions"][0]
     again = json.dumps(obj | {"status": status}).encode()
     assert by_name("native").status(waiting, again, NOW_S) is None
+
+
+EVIL = "a\x1b[2J\n\u202eb\x9b" + "x" * 100_000
+
+
+@pytest.mark.parametrize("dialect", ["x-k8s", "sigs"])
+def test_who_occupies_a_group_is_shown_plain_whatever_a_pod_calls_its_owner(dialect):
+    seen = msgspec.structs.replace(
+        view(dialect, needed=2, total=2), owner=Owner("batch/v1", "Job", EVIL)
+    )
+    occupant = written(dialect, seen, {"phase": "Pending"})["occupiedBy"]
+    assert occupant.startswith("team-a/a\\x1b[2J\\n\\u202eb\\x9bx")
+    assert occupant.isprintable()
+    assert len(occupant) <= 512
+
+
+@pytest.mark.parametrize("dialect", ["volcano", "native"])
+def test_what_a_condition_repeats_is_plain(dialect):
+    reason = Reason.NOT_ENOUGH_ROOM
+    seen = msgspec.structs.replace(
+        view(dialect, reason=reason, needed=2, total=2, waiting=2), sentence=EVIL[:50]
+    )
+    conditions = written(dialect, seen, {})["conditions"]
+    said = " ".join(str(value) for one in conditions for value in one.values())
+    assert "\\x1b[2J\\n" in said
+    assert said.isprintable()

@@ -4,11 +4,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from aiohttp import web
 
 from quorate.shell.clock import SystemClock
+from quorate.shell.kube.access import Access, Pem, Trust
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.kube.watch_events import (
     ListBegins,
@@ -34,30 +34,15 @@ class ManualClock:
         return self.time_s
 
 
-@dataclass(kw_only=True)
-class Configuration:
-    """What kubernetes_asyncio's Configuration holds, as far as Credentials look at it."""
-
-    host: str
-    api_key: dict[str, str]
-    ssl_ca_cert: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-    verify_ssl: bool = True
-    tls_server_name: str | None = None
-    proxy: str | None = None
-
-
 def credentials_for(url: str, ca_path: str | None = None) -> Credentials:
     """Credentials with a token that never changes."""
-    configuration = Configuration(
-        host=url, api_key={"BearerToken": "Bearer t0ken"}, ssl_ca_cert=ca_path
-    )
+    trust = Trust(authority=Pem("the test's authority", file=ca_path) if ca_path else None)
+    access = Access(server=url, headers=(("Authorization", "Bearer t0ken"),), trust=trust)
 
-    async def load(refused: bool) -> Configuration:
-        return configuration
+    async def load() -> Access:
+        return access
 
-    return Credentials(configuration, load, clock=SystemClock(), reload_interval_s=60.0)
+    return Credentials(access, load, clock=SystemClock())
 
 
 class ScriptedServer:

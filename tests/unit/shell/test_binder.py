@@ -303,3 +303,28 @@ async def test_all_binds_of_a_gang_have_one_outcome_each():
         async with asyncio.timeout(10):
             await binder.idle.wait()
         assert sorted(o.uid for o in outcomes) == sorted(b.uid for b in binds)
+
+
+GOING = answer(
+    403,
+    {
+        "kind": "Status",
+        "reason": "Forbidden",
+        "message": 'pods "job-0" is forbidden: unable to create new content in namespace team '
+        "because it is being terminated",
+        "details": {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]},
+    },
+)
+
+
+async def test_a_pod_whose_namespace_is_being_deleted_counts_as_gone_without_another_try():
+    outcomes, server = await outcomes_of(GOING, CREATED)
+    assert outcomes == [BindFailed("uid-1", "n0", BindFailure.GONE)]
+    assert len(server.requests) == 1
+
+
+async def test_another_refusal_with_odd_details_is_a_refusal():
+    for causes in ([], None, [{"reason": None}], [{"reason": "Other"}, {}]):
+        odd = answer(403, {"reason": "Forbidden", "message": "no", "details": {"causes": causes}})
+        outcomes, _ = await outcomes_of(odd)
+        assert outcomes == [BindFailed("uid-1", "n0", BindFailure.REFUSED, "no")]

@@ -1,14 +1,18 @@
 """Credentials: every kind of user in a kubeconfig, and one clear line for each mistake."""
 
+import asyncio
 import base64
+import contextlib
 import json
 import os
 import ssl
 import sys
+import tempfile
 
 import pytest
 import yaml
 
+from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import (
     LOOK_INTERVAL_S,
     KubeConfigError,
@@ -16,7 +20,8 @@ from quorate.shell.kube.credentials import (
     credentials_in_cluster,
     load_credentials,
 )
-from tests.unit.shell.scripted_server import ManualClock
+from tests.unit.shell.authority import Authority
+from tests.unit.shell.scripted_server import ManualClock, ScriptedServer, answer, serving
 
 
 def write_kubeconfig(path, user, **cluster):
@@ -111,6 +116,68 @@ async def test_a_kubeconfig_that_names_another_server_does_not_give_it_our_reque
     assert "http://127.0.0.2:80: not the server that it was" in record.getMessage()
 
 
+@pytest.mark.parametrize("server", ["", "api.example:6443", "ftp://api.example", "https://h:x"])
+async def test_a_server_without_a_usable_url_is_refused(path, clock, server):
+    write_kubeconfig(path, {"token": "x"}, server=server)
+    with pytest.raises(KubeConfigError, match="cluster 'c': server: not a URL"):
+        await credentials_from_kubeconfig(path, clock=clock)
+    write_kubeconfig(path, {"token": "x"}, server="https://me:s3cret@api.example")
+    with pytest.raises(KubeConfigError, match="holds a name or password") as caught:
+        await credentials_from_kubeconfig(path, clock=clock)
+    assert "s3cret" not in str(caught.value)
+
+
+async def test_who_is_nobody_sends_nothing(path, clock):
+    write_kubeconfig(path, {})
+    assert await (await credentials_from_kubeconfig(path, clock=clock)).headers() == {}
+
+
+async def test_each_group_is_a_header_of_its_own_in_reads_and_writes(path, clock):
+    server = ScriptedServer(*[answer(200, {})] * 2)
+    async with serving(server):
+        user = {"token": "t", "as": "ada", "as-groups": ["one", "two, three"]}
+        write_kubeconfig(path, user, server=server.url)
+        async with KubeClient(await credentials_from_kubeconfig(path, clock=clock)) as client:
+            await client.get("/api/v1/pods")
+            await client.post("/api/v1/pods", {})
+    for request in server.requests:
+        assert request.headers.getall("Impersonate-Group") == ["one", "two, three"]
+
+
+async def test_each_copy_renews_itself_in_a_loop_of_its_own(path, tmp_path, clock):
+    """The lease has a thread and a loop of its own; what it takes along is not read twice."""
+    token = tmp_path / "token"
+    token.write_text("one")
+    write_kubeconfig(path, {"tokenFile": str(token)})
+    credentials = await credentials_from_kubeconfig(path, clock=clock)
+    token.write_text("second")
+    copied = credentials.copy()
+
+    def in_a_thread():
+        return asyncio.run(copied.headers())
+
+    assert await asyncio.to_thread(in_a_thread) == {"Authorization": "Bearer second"}
+    assert await credentials.headers() == {"Authorization": "Bearer second"}
+    token.write_text("the third")
+    clock.time_s += LOOK_INTERVAL_S
+    assert await credentials.headers() == {"Authorization": "Bearer the third"}
+    assert await asyncio.to_thread(in_a_thread) == {"Authorization": "Bearer the third"}
+
+
+async def test_no_secret_stays_in_a_file(path, tmp_path, clock, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    certificate, key = Authority(tmp_path, "one").client(1)
+    for pair in ((certificate, key), (certificate, b"no key")):
+        data = [base64.b64encode(part).decode() for part in pair]
+        user = {"client-certificate-data": data[0], "client-key-data": data[1]}
+        write_kubeconfig(path, user, server="https://127.0.0.1:6443")
+        with contextlib.suppress(KubeConfigError):
+            await credentials_from_kubeconfig(path, clock=clock)
+        assert list(folder.iterdir()) == []
+
+
 PLUGIN = """
 import json, pathlib, sys
 counter = pathlib.Path(sys.argv[1])
@@ -136,6 +203,24 @@ def exec_user(tmp_path, status):
     }
 
 
+async def test_the_lease_runs_a_plugin_in_its_own_thread_and_leaves_the_cores_token(
+    path, tmp_path, clock
+):
+    write_kubeconfig(path, exec_user(tmp_path, {}))
+    credentials = await credentials_from_kubeconfig(path, clock=clock)
+    copied = credentials.copy()
+    clock.time_s += 10
+    copied.invalidate()
+
+    def in_a_thread():
+        return asyncio.run(copied.headers())
+
+    assert await asyncio.to_thread(in_a_thread) == {"Authorization": "Bearer t2"}
+    assert await credentials.headers() == {"Authorization": "Bearer t1"}
+    credentials.invalidate()
+    assert await credentials.headers() == {"Authorization": "Bearer t3"}
+
+
 async def test_a_plugin_without_expiry_runs_again_only_after_a_refusal(path, tmp_path, clock):
     write_kubeconfig(path, exec_user(tmp_path, {}))
     credentials = await credentials_from_kubeconfig(path, clock=clock)
@@ -151,16 +236,18 @@ async def test_a_plugin_without_expiry_runs_again_only_after_a_refusal(path, tmp
 
 
 async def test_a_plugin_with_expiry_runs_again_when_its_token_runs_out(path, tmp_path, clock):
-    status = {"expirationTimestamp": "2999-01-01T00:00:00Z"}
+    status = {"expirationTimestamp": "1970-01-01T00:20:00Z"}  # at 1200 s; it is 1000 s now
     write_kubeconfig(path, exec_user(tmp_path, status))
     credentials = await credentials_from_kubeconfig(path, clock=clock)
-    clock.time_s += 60
+    clock.time_s += 180
     assert await credentials.headers() == {"Authorization": "Bearer t1"}
-    status = {"expirationTimestamp": "2001-01-01T00:00:00Z"}
-    write_kubeconfig(path, exec_user(tmp_path, status))
-    credentials = await credentials_from_kubeconfig(path, clock=clock)
-    clock.time_s += 60
+    clock.time_s += 10  # a little before
     assert await credentials.headers() == {"Authorization": "Bearer t2"}
+    for _ in range(9):  # the new one has run out too: not a run for each request
+        clock.time_s += 1
+        assert await credentials.headers() == {"Authorization": "Bearer t2"}
+    clock.time_s += 1
+    assert await credentials.headers() == {"Authorization": "Bearer t3"}
 
 
 async def test_a_plugin_that_fails_later_leaves_the_old_token(path, tmp_path, clock):
@@ -190,10 +277,15 @@ async def test_tls_verifies_unless_the_kubeconfig_says_otherwise(path, clock):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "check it with"),
-        ("just a word", "check it with"),
-        ("current-context: main\n", "list; check it with"),
-        ("{", "check it with"),
+        ("", "no context is current, and there are none; check that it is the right file"),
+        ("just a word", "the file: Expected object, got str; correct that field"),
+        ("current-context: main\n", "no context is named 'main', and there are none"),
+        ("{", "not valid YAML in line 2; correct it there"),
+        ("kind: Pod\napiVersion: v1", "not a kubeconfig"),
+        ("users: [{name: u, user: {token: 12}}]", "users[0].user.token: Expected str, got int"),
+        ("users: [{name: u}]", "users[0]: Object missing required field user"),
+        ("users: [{name: u, user: {}}, {name: u, user: {}}]", "'u' is there twice; rename one"),
+        ("clusters: [{name: c, cluster: {certificate-authority-data: '!'}}]", "Invalid base64"),
     ],
 )
 async def test_a_file_that_is_no_kubeconfig(path, clock, text, says):
@@ -211,7 +303,7 @@ async def test_mistakes_name_the_file_and_the_remedy(path, tmp_path, clock):
         await load_credentials(tmp_path / "none", clock=clock)
     write_kubeconfig(path, {"token": "x"})
     with pytest.raises(KubeConfigError, match="other"):
-        await credentials_from_kubeconfig(path, "other", clock=clock)
+        await credentials_from_kubeconfig(path, context="other", clock=clock)
     rubbish = base64.b64encode(b"no certificate").decode()
     server = "https://127.0.0.1:6443"
     write_kubeconfig(path, {"token": "x"}, server=server, **{"certificate-authority-data": rubbish})
@@ -222,7 +314,7 @@ async def test_mistakes_name_the_file_and_the_remedy(path, tmp_path, clock):
     with pytest.raises(KubeConfigError, match="not a usable client certificate"):
         await credentials_from_kubeconfig(path, clock=clock)
     write_kubeconfig(path, {"exec": {"apiVersion": "v9", "command": "/no/such/plugin"}})
-    with pytest.raises(KubeConfigError, match=r"config: .*; check it with"):
+    with pytest.raises(KubeConfigError, match=r"config: user 'u': exec: apiVersion: not"):
         await credentials_from_kubeconfig(path, clock=clock)
 
 
@@ -230,7 +322,7 @@ async def test_in_cluster(tmp_path, clock):
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(KubeConfigError, match="run in a pod with a service account"):
         await credentials_in_cluster(clock=clock, directory=tmp_path, environ={})
-    with pytest.raises(KubeConfigError, match="token file does not exist"):
+    with pytest.raises(KubeConfigError, match="token's file is not there"):
         await credentials_in_cluster(clock=clock, directory=tmp_path, environ=environ)
     (tmp_path / "token").write_text("one\n")
     (tmp_path / "ca.crt").write_text("not one")

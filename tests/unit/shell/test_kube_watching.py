@@ -91,7 +91,7 @@ class Trace:
 
 
 @asynccontextmanager
-async def reflecting(*steps, pace=QUICK, params=None):
+async def reflecting(*steps, pace=QUICK, kind=""):
     """Run a reflector until the script is done."""
     server = ScriptedServer(*steps)
     trace = Trace(server)
@@ -102,8 +102,8 @@ async def reflecting(*steps, pace=QUICK, params=None):
             on_event=trace.seen.append,
             clock=SystemClock(),
             chance=lambda: 0.5,
-            params=params,
             pace=pace,
+            kind=kind,
         )
         running = asyncio.create_task(reflector.run())
         done = asyncio.create_task(server.script_done.wait())
@@ -120,7 +120,6 @@ async def test_pages_make_one_list_and_the_watch_starts_from_it():
         listing(["c"], 10),
         stream(event("ADDED", "d", 11), event("MODIFIED", "a", 12) + event("DELETED", "b", 13)),
         stream(event("ADDED", "e", 14)),
-        params={"labelSelector": "x=y,z"},
     ) as (trace, reflector):
         assert trace.words == ["listed a,b,c", "added d", "modified a", "deleted b", "added e"]
         assert Listed("10") in trace.seen
@@ -129,10 +128,9 @@ async def test_pages_make_one_list_and_the_watch_starts_from_it():
         assert (reflector.relists, reflector.reconnects, reflector.events) == (0, 1, 4)
         assert reflector.is_synced
         first, second, third, *_ = [dict(r.query) for r in trace.server.requests]
-        assert first == {"labelSelector": "x=y,z", "limit": "2"}
+        assert first == {"limit": "2"}
         assert second == {**first, "continue": "more"}
         assert third == {
-            "labelSelector": "x=y,z",
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": "10",
@@ -207,9 +205,9 @@ async def test_tokens_that_expire_again_and_again_do_not_make_pages_smaller():
 
 async def test_pages_become_larger_again_when_their_objects_are_small(monkeypatch):
     monkeypatch.setattr(client_module, "READ_BYTES_MAX", 2000)
-    monkeypatch.setattr(pages, "_PAGE_BYTES", 500)
+    monkeypatch.setattr(pages, "PAGE_BYTES", 500)
     large, expired = [f"{i:0300}" for i in range(8)], refusal(410, "Expired")
-    lists = [listing(large, 1), listing(["x" * 400], 1), expired, listing([], 2), expired]
+    lists = [listing(large, 1), listing(["x" * 350], 1), expired, listing([], 2), expired]
     async with reflecting(*lists, listing([], 3), pace=WIDE) as (trace, _):
         sizes = [r.query["limit"] for r in trace.server.requests if "limit" in r.query]
         assert sizes[:3] == ["16", "2", "2"]  # the answer was still near to what is too much

@@ -299,12 +299,23 @@ def test_a_recording_that_fails_again_begins_ever_later():
 
 def test_the_state_of_a_cluster_with_too_many_pods_is_not_taken(path, monkeypatch):
     monkeypatch.setattr(recorder_module, "PODS_MAX", 10)
-    told = Told(bytes_max=20_000)
-    for number in range(300):
+    told = Told(bytes_max=60_000)
+    for number in range(900):
         told.observe(pod(f"p{number}"))
     assert told.slices == 0
     assert "is full" in told.records(path)[-1].why
-    assert told.recorder.size_bytes <= 21_000
+    assert told.recorder.size_bytes <= 61_000
+    told.decide()
+    told.now_s += 1000
+    for _ in range(3):
+        told.decide()
+    assert told.slices == 0
+    assert not told.recorder.is_on
+    told.observe(*(PodGone(f"uid-p{number}") for number in range(895)))
+    for _ in range(3):  # at first, what the core has yet to hear of makes the state too large
+        told.now_s += 3000
+        told.decide()
+    assert told.recorder.is_on
 
 
 # Files that are not whole

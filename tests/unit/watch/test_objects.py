@@ -46,9 +46,10 @@ def test_an_object_that_comes_is_a_change():
 
 
 def test_an_object_that_goes_is_a_change_made_from_its_last_version():
-    assert NODES.gone(raw()) == NodeGone("x")
-    assert PODS.gone(raw(spec="broken")) == PodGone("u1")
-    assert SIGS.gone(raw(spec="broken")) == GangGone(GangKey("team-a", "sigs", "x"))
+    who = identity(raw(spec="broken"))
+    assert NODES.gone(who) == NodeGone("x")
+    assert PODS.gone(who) == PodGone("u1")
+    assert SIGS.gone(who) == GangGone(GangKey("team-a", "sigs", "x"))
 
 
 def test_an_unreadable_object_leaves_the_cores_sight_when_it_is_known_which_one():

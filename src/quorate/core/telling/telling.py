@@ -2,7 +2,7 @@
 
 Pure: called by ``shell.report.reporter``, which sends, and by simulation. A pod's condition has the
 newest sentence, and the gang's Event says how often it was said; why an Event for each pod besides:
-``docs/adr/0017``. Words of another reason are said at once, a few times; other words of the same
+``docs/adr/0019``. Words of another reason are said at once, a few times; other words of the same
 reason, which differ in counts, ``AGAIN_S`` after the last. What is left unsaid then is looked at
 again, so the last sentence is always said.
 """

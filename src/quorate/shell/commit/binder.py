@@ -199,6 +199,8 @@ class Binder:
             except Conflict as error:
                 return await self._read_back(bind, error.message, BindFailure.REFUSED)
             except ApiError as error:
+                if error.is_namespace_going:  # and so is the pod: another try would come to nothing
+                    return BindFailed(bind.uid, bind.node, BindFailure.GONE)
                 if not self._passes(error):
                     message = error.message
                     return await self._not_bound(bind, message, BindFailure.REFUSED, in_doubt)

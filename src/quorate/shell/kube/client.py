@@ -20,6 +20,7 @@ from typing import Final, Literal, Self
 import aiohttp
 import msgspec
 from aiohttp.connector import AddrInfoType, SocketFactoryType
+from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from quorate import __version__
@@ -29,10 +30,11 @@ from quorate.shell.kube.errors import (
     TooLarge,
     Unreachable,
     error_from_response,
+    is_object,
     status_class,
 )
 from quorate.shell.kube.fast import ConnectionPool
-from quorate.shell.kube.paths import with_params
+from quorate.shell.kube.paths import is_safe_target, with_params
 
 USER_AGENT: Final = f"quorate/{__version__}"
 PatchKind = Literal["merge", "strategic", "json"]
@@ -93,7 +95,7 @@ class KubeClient:
         self._path_prefix = url.raw_path.rstrip("/")  # some proxies put each cluster under a path
         self._host_header = url.raw_authority
         self._timeout_s = timeout_s
-        self._identity_headers: dict[str, str] | None = None
+        self._identity_headers: CIMultiDictProxy[str] | None = None
         self._identity_lines = b""
         self._reads = self._session(_READ_CONNECTIONS_MAX, None)
         self._streams = self._session(0, _large_buffer_socket)
@@ -228,14 +230,12 @@ class KubeClient:
             body = _ENCODER.encode(body)
         target = self._path_prefix + (with_params(path, params) if params else path)
         if self._writes is None:
-            if may_send is not None and not may_send():
-                raise Unreachable("who asked for it may write no more", maybe_processed=False)
-            return await self._request_by_aiohttp(method, target, body, content_type)
+            return await self._write_by_aiohttp(method, target, body, content_type, may_send)
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour
             self._identity_lines = self._common_header_lines(headers)
             self._identity_headers = headers
-        if not _is_safe_target(target):
+        if not is_safe_target(target):
             raise ValueError(f"path {target!r} is not quoted; build it with shell.kube.paths")
         request = (
             f"{method} {target} HTTP/1.1\r\nContent-Type: {content_type}\r\n"
@@ -250,16 +250,31 @@ class KubeClient:
                 self._credentials.look_soon()
             self.on_error(status_class(0))
             raise
-        if 200 <= response.status < 300:
+        if 200 <= response.status < 300 and is_object(response.body):
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
+
+    async def _write_by_aiohttp(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        content_type: str,
+        may_send: Callable[[], bool] | None,
+    ) -> bytes:
+        if may_send is not None and not may_send():
+            raise Unreachable("who asked for it may write no more", maybe_processed=False)
+        answer = await self._request_by_aiohttp(method, target, body, content_type)
+        if is_object(answer):
+            return answer
+        raise self._error(200, answer, None)
 
     async def _request_by_aiohttp(
         self, method: str, target: str, body: bytes, content_type: str | None
     ) -> bytes:
         headers = await self._credentials.headers()
         if content_type is not None:
-            headers = {**headers, "Content-Type": content_type}
+            headers = CIMultiDictProxy(CIMultiDict(headers, **{"Content-Type": content_type}))
         try:
             async with self._reads.request(
                 method,
@@ -286,6 +301,10 @@ class KubeClient:
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             self._credentials.look_soon()  # an authority or certificate may have been renewed
         self.on_error(status_class(0))
+        if isinstance(error, TimeoutError) and not getattr(error, "errno", None):
+            never_sent = isinstance(error, aiohttp.ConnectionTimeoutError)
+            said = f"no answer from {self._name} within {self._timeout_s:g} s"
+            return Unreachable(said, maybe_processed=not never_sent)
         return _unreachable(self._name, error)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
@@ -297,18 +316,18 @@ class KubeClient:
         self.on_error(status_class(status))
         return error_from_response(status, self._credentials.redacted(body), retry_after)
 
-    def _common_header_lines(self, headers: Mapping[str, str]) -> bytes:
+    def _common_header_lines(self, headers: CIMultiDictProxy[str]) -> bytes:
         """Return the header lines that all writes share, and the empty line after them."""
-        lines = {
-            "Host": self._host_header,
-            "User-Agent": USER_AGENT,
-            "Accept": _CONTENT_TYPE,
-            **headers,
-        }
-        for name, value in lines.items():
+        lines = [
+            ("Host", self._host_header),
+            ("User-Agent", USER_AGENT),
+            ("Accept", _CONTENT_TYPE),
+            *headers.items(),
+        ]
+        for name, value in lines:
             if not value.isprintable() or not value.isascii():
                 raise ValueError(f"header {name} holds characters that HTTP forbids")
-        return "".join(f"{n}: {v}\r\n" for n, v in lines.items()).encode("ascii") + b"\r\n"
+        return "".join(f"{n}: {v}\r\n" for n, v in lines).encode("ascii") + b"\r\n"
 
     def _session(
         self, connections_max: int, socket_factory: SocketFactoryType | None
@@ -349,11 +368,6 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
             return b"".join(chunks)
     response.close()  # the rest is not read, nor is its connection of use
     raise TooLarge(f"an answer of more than {READ_BYTES_MAX // 2**20} MiB")
-
-
-def _is_safe_target(target: str) -> bool:
-    """Tell whether it is one word of printable ASCII: nothing in it can end the request line."""
-    return target.isascii() and target.isprintable() and " " not in target
 
 
 def _unreachable(name: str, error: BaseException) -> Unreachable:

@@ -7,6 +7,7 @@ network or of HTTP leaves ``shell.kube``: the cause is chained, never shown inst
 import msgspec
 
 _MESSAGE_CHARS_MAX = 2000
+_NAMESPACE_GOING = "NamespaceTerminating"
 _RETRY_AFTER_S_MAX = 60.0
 """Bounds of what a server, or an admission webhook behind it, makes us keep and wait."""
 
@@ -28,6 +29,9 @@ class ApiError(Exception):
     ``reason`` is the machine-readable one of Kubernetes' Status object, such as "AlreadyExists";
     ``retry_after_s`` is what the server asked us to wait, if it asked.
     """
+
+    is_namespace_going = False
+    """Whether it was refused because the object's namespace is being deleted."""
 
     def __init__(
         self, status: int, reason: str, message: str, retry_after_s: float | None = None
@@ -78,8 +82,13 @@ class Unreachable(ApiError):  # noqa: N818
         self.maybe_processed = maybe_processed
 
 
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+
+
 class _Details(msgspec.Struct):
     retryAfterSeconds: float | None = None  # noqa: N815  the API's own name
+    causes: list[_Cause] | None = None
 
 
 class _Status(msgspec.Struct):
@@ -114,9 +123,15 @@ def error_from_response(
     wait_s = _parse_retry_after(retry_after)
     if wait_s is None and decoded.details is not None:
         wait_s = decoded.details.retryAfterSeconds
-    kind = _TYPE_BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
+    is_servers = status >= 500 or status < 300
+    kind = _TYPE_BY_STATUS.get(status, ServerError if is_servers else ApiError)
     message = _clipped(decoded.message or "no message")
-    return kind(status, (decoded.reason or "Unknown")[:100], message, _bounded(wait_s))
+    if status < 300:
+        message = f"the answer is no object of the API: {message}"
+    error = kind(status, (decoded.reason or "Unknown")[:100], message, _bounded(wait_s))
+    causes = (decoded.details.causes if decoded.details else None) or ()
+    error.is_namespace_going = any(one.reason == _NAMESPACE_GOING for one in causes)
+    return error
 
 
 def error_from_event(status_object: msgspec.Raw) -> ApiError:
@@ -142,3 +157,8 @@ def _bounded(wait_s: float | None) -> float | None:
 def _clipped(message: str) -> str:
     whole = len(message) <= _MESSAGE_CHARS_MAX
     return message if whole else f"{message[: _MESSAGE_CHARS_MAX - 4]} ..."
+
+
+def is_object(body: bytes) -> bool:
+    """Tell whether this is what an API server says of a write, which a proxy's page is not."""
+    return body[:1] == b"{" and body.rstrip()[-1:] == b"}"

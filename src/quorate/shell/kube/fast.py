@@ -135,6 +135,7 @@ class ConnectionPool:
         self._address = (host, port)
         self._tls = tls
         self._proxy = proxy
+        self._asked = f"{proxy.host}:{proxy.port}" if proxy is not None else self.name
         self._server_hostname = server_hostname
         self._connections_max = connections_max
         self._timeout_s = timeout_s
@@ -270,6 +271,8 @@ class ConnectionPool:
             self._opening.discard(task)  # now: its callback runs when others have failed as well
             if not self._live and not self._opening:
                 text = str(error) or type(error).__name__
+                if isinstance(error, TimeoutError) and not error.errno:  # ours, not the kernel's
+                    text = f"no answer from {self._asked} within {_CONNECT_TIMEOUT_S:g} s"
                 self._fail_waiting(f"cannot connect to {self.name}: {text}", error)
 
     async def _connected(self) -> socket.socket:

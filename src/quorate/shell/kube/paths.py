@@ -54,3 +54,8 @@ def _segment(part: str) -> str:
     if not part or part in {".", ".."}:
         raise ValueError(f"{part!r} cannot be a part of an API path")
     return quote(part, safe="")
+
+
+def is_safe_target(target: str) -> bool:
+    """Tell whether it is one word of printable ASCII: nothing in it can end the request line."""
+    return target.isascii() and target.isprintable() and " " not in target

@@ -41,6 +41,8 @@ from quorate.shell.kube.watch_events import (
 )
 
 _SHORT_WATCH_S: Final = 1.0
+SLICE_EVENTS: Final = 200
+"""Events between two turns of the loop: after a pause thousands come at once."""
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -117,26 +119,26 @@ class Reflector:
         on_event: Callable[[WatchEvent], object],
         clock: Clock,
         chance: Callable[[], float],
-        params: Params | None = None,
         pace: Pace = Pace(),  # noqa: B008  frozen
         reach: Reach | None = None,
+        kind: str = "",
     ) -> None:
         """Prepare to watch ``path``, a collection; ``reach`` is common to all who watch a server.
 
+        ``kind`` is that of its objects; a list that says it is of another one is refused.
+
         ``chance`` returns numbers in [0, 1), for jitter: ``random.Random(seed).random``.
-        ``params`` may hold labelSelector and fieldSelector.
         """
         self._client = client
         self._path = path
         self._on_event = on_event
         self._clock = clock
         self._chance = chance
-        self._params = dict(params or {})
         self._pace = pace
         self._reach = reach or Reach(clock, chance)
         self._failing_since_s: float | None = None
         self._tries_failed = 0
-        self._pages = Pages(client, path, self._params, pace.page_size)
+        self._pages = Pages(client, path, pace.page_size, kind)
         self._resource_version = ""  # "": the next thing to do is to list
         self._is_resuming = False
         self._failures_in_a_row = 0
@@ -203,14 +205,13 @@ class Reflector:
         """Follow the resource until the stream ends, in whatever way."""
         shortest_s, longest_s = self._pace.watch_s
         params: dict[str, str | int] = {
-            **self._params,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._resource_version,
             "timeoutSeconds": int(shortest_s + (longest_s - shortest_s) * self._chance()),
         }
         started_s = self._clock.monotonic_s()
-        seen_before = self.events + self.bookmarks
+        version_before = self._resource_version
         try:
             async with asyncio.timeout(self._doubt_lasts_s()) as until:
                 cut = await self._follow(params, until)
@@ -218,8 +219,8 @@ class Reflector:
             self._list_anew()
             return
         lasted_s = self._clock.monotonic_s() - started_s
-        if self.events + self.bookmarks == seen_before and lasted_s < _SHORT_WATCH_S:
-            # Resumed at once, except from a server that accepts watches only to end them.
+        if self._resource_version == version_before and lasted_s < _SHORT_WATCH_S:
+            # Resumed at once, except from a server that ends watches which led nowhere.
             raise cut or Unreachable(f"the watch of {self._path} ended as soon as it began")
         self._succeeded()
 
@@ -239,7 +240,7 @@ class Reflector:
             try:
                 while chunk := await stream.read():
                     skipped = splitter.skipped
-                    self._take(splitter.split(chunk))
+                    await self._take_slices(splitter.split(chunk))
                     if splitter.skipped > skipped:
                         self._take_garbled(b"", f"more than {LINE_BYTES_MAX // 2**20} MiB")
                     rest_s = self._doubt_lasts_s()
@@ -270,6 +271,13 @@ class Reflector:
         if self._relist_due_s is None:
             return None
         return max(0.0, self._relist_due_s - self._clock.monotonic_s())
+
+    async def _take_slices(self, lines: list[bytes]) -> None:
+        """Hand on the events of some whole lines; now and then others have their turn."""
+        for start in range(0, len(lines), SLICE_EVENTS):
+            if start:
+                await asyncio.sleep(0)
+            self._take(lines[start : start + SLICE_EVENTS])
 
     def _take(self, lines: list[bytes]) -> None:
         """Hand on the events of some whole lines, and remember how far we are."""

@@ -38,9 +38,9 @@ _LATE_SEGMENTS = 4
 _ANEW_S = 600.0
 _ANEW_S_MAX = 86_400.0
 _WHY_CHARS_MAX = 500
-PODS_MAX = 20_000
-"""Taking the state of more would make the core wait for seconds: such a recording just ends when it
-is full, and has its beginning."""
+PODS_MAX = 5_000
+"""Taking the state of more would make the core wait for longer than a quarter of a second: such a
+recording ends when it is full, and has its beginning."""
 
 
 class _TooLargeError(Exception):
@@ -143,12 +143,13 @@ class Recorder:
     def _is_due(self) -> bool:
         if self._deciding:
             return False
+        pods = len(self._scheduler.cluster.pods)
         if not self._is_on:
-            return self._anew_s is not None and self._now_s >= self._anew_s
+            is_time = self._anew_s is not None and self._now_s >= self._anew_s
+            return is_time and pods <= PODS_MAX
         news = self._segments[-1].news
         if news * (_SEGMENTS if self._quiet else _LATE_SEGMENTS) < self._bytes_max:
             return False
-        pods = len(self._scheduler.cluster.pods)
         if pods <= PODS_MAX:
             return True
         if self.size_bytes >= self._bytes_max:
@@ -204,5 +205,5 @@ class Recorder:
             self._segments[-1].frames.append(recording.frame(Stopped(plain(why, _WHY_CHARS_MAX))))
         self._is_on = self._deciding = False
         self._has_ended, self._anew_s = True, None
-        log.warning("recording ended", problem=plain(why, _WHY_CHARS_MAX), anew_s=self._wait_s)
+        log.warning("recording ended", problem=plain(why, _WHY_CHARS_MAX))
         self.on_failure()

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-import msgspec
 import structlog
 
 from quorate.core.changes import (
@@ -44,7 +43,14 @@ from quorate.shell.kube.watch_events import (
     WatchEvent,
 )
 from quorate.shell.kube.watching import Pace, Reflector
-from quorate.shell.watch.objects import PODS, WatchedKind, for_status, identity, watched_kinds
+from quorate.shell.watch.objects import (
+    PODS,
+    Identity,
+    WatchedKind,
+    for_status,
+    identity,
+    watched_kinds,
+)
 from quorate.shell.watch.troubles import Trouble, is_lost, not_served, trouble_of
 
 log = structlog.get_logger(__name__)
@@ -89,7 +95,7 @@ class Feed:
         """Paths of kinds that were listed, or are known not to be served."""
         self._required: list[str] = []
         self._of_gangs: set[str] = set()
-        self._known: dict[str, dict[str, _Who]] = {}
+        self._known: dict[str, dict[str, Identity]] = {}
         self._unreadable: dict[str, set[str]] = {}
         self._met: dict[str, _Met] = {}
         self.reflectors: dict[str, Reflector] = {}
@@ -109,6 +115,7 @@ class Feed:
                 chance=chance,
                 reach=reach,
                 pace=_REQUIRED if kind.required else Pace(tells_versions=kind.optional),
+                kind=kind.resource.kind,
             )
 
     @property
@@ -198,9 +205,9 @@ class Feed:
         unreadable &= met.unreadable
         known = self._known[kind.path]
         for who in [who for uid, who in known.items() if uid not in met.known]:
-            del known[who.id]
+            del known[_id(who)]
             if kind.resource is PODS or who.full_name not in met.unreadable:
-                self._gone(kind, who.as_object())
+                self._is_gone(kind, who)
         self._told.add(kind.path)
         self._restored(kind)
         if kind.dialect and kind.dialect not in self.served:
@@ -247,7 +254,7 @@ class Feed:
             self.quarantined.pop((kind.resource.kind, name), None)
         self._unreadable[kind.path].clear()
         for who in list(self._known[kind.path].values()):
-            self._gone(kind, who.as_object())
+            self._is_gone(kind, who)
         self._told.add(kind.path)
         if kind.dialect:
             self.lost.pop(kind.path, None)
@@ -269,9 +276,10 @@ class Feed:
             self._past(kind, raw, change)
             return
         who = _who(change)
-        self._known[kind.path][who.id] = who
+        id_ = _id(who)
+        self._known[kind.path][id_] = who
         if kind.path in self._met:
-            self._met[kind.path].known.add(who.id)
+            self._met[kind.path].known.add(id_)
         if self.quarantined:
             self._readable(kind, who.full_name)
         if isinstance(change, GangChanged):
@@ -282,23 +290,25 @@ class Feed:
     def _past(self, kind: WatchedKind, raw: bytes, change: PodGone) -> None:
         """Leave out a pod that is there and means nothing any more."""
         if self.quarantined:
-            who = identity(raw)
-            self._readable(kind, f"{who.namespace}/{who.name}")
+            self._readable(kind, identity(raw).full_name)
         if self._known[kind.path].pop(change.uid, None) is not None:
             self._on_change(change)
 
     def _gone(self, kind: WatchedKind, raw: bytes) -> None:
         try:
-            change = kind.gone(raw)
+            who = identity(raw)
         except Malformed as error:
             self._quarantine(kind, error)
             return
+        self._is_gone(kind, who if kind.resource is PODS else Identity(who.name, who.namespace))
+
+    def _is_gone(self, kind: WatchedKind, who: Identity) -> None:
+        change = kind.gone(who)
         if isinstance(change, GangGone):
             self.objects.pop(change.key, None)
-        who = identity(raw)
-        known = _Who(who.uid if kind.resource is PODS else "", who.namespace, who.name)
-        self._known[kind.path].pop(known.id, None)
-        self._readable(kind, f"{who.namespace}/{who.name}")
+        self._known[kind.path].pop(_id(who), None)
+        if self.quarantined:
+            self._readable(kind, who.full_name)
         self._on_change(change)
 
     def _readable(self, kind: WatchedKind, name: str) -> None:
@@ -333,35 +343,19 @@ class _Met(NamedTuple):
     unreadable: set[str]
 
 
-class _Who(NamedTuple):
-    """Who an object is: enough to say later that it is gone."""
-
-    uid: str
-    namespace: str
-    name: str
-
-    @property
-    def id(self) -> str:
-        return self.full_name if not self.uid else self.uid
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    def as_object(self) -> bytes:
-        metadata = {"uid": self.uid, "namespace": self.namespace, "name": self.name}
-        return msgspec.json.encode({"metadata": metadata})
+def _id(who: Identity) -> str:
+    return who.uid or who.full_name
 
 
-def _who(change: AnyChange) -> _Who:
+def _who(change: AnyChange) -> Identity:
     """Return whom a change is about, without reading the object again."""
     match change:
         case PodChanged(pod=pod):
-            return _Who(pod.uid, pod.namespace, pod.name)
+            return Identity(pod.name, pod.namespace, pod.uid)
         case NodeChanged(node=node):
-            return _Who("", "", node.name)
+            return Identity(node.name)
         case GangChanged(spec=spec):
-            return _Who("", spec.key.namespace, spec.key.name)
+            return Identity(spec.key.name, spec.key.namespace)
         case ObjectChanged(object=found):
-            return _Who("", getattr(found, "namespace", ""), found.name)
+            return Identity(found.name, getattr(found, "namespace", ""))
     raise AssertionError(f"{change} is not about an object")

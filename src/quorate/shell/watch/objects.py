@@ -36,19 +36,32 @@ PODS = Resource("", "v1", "pods", "Pod")
 NODES = Resource("", "v1", "nodes", "Node")
 
 
+class Identity(Struct, gc=False):
+    """The metadata that names an object."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """Its name in its namespace."""
+        return f"{self.namespace}/{self.name}"
+
+
 class WatchedKind(NamedTuple):
     """One kind of object.
 
-    ``changed`` turns an object into a change; ``gone`` turns the last known version of a deleted
-    one into the change that says so. Both raise ``Malformed``. ``unreadable`` turns that error into
-    the change that takes the object out of the core's sight, or None when nobody knows which one
-    it is. ``dialect`` is set for the objects of gangs, whose API may not be served.
+    ``changed`` turns an object into a change, or raises ``Malformed``; ``gone`` makes the change
+    that says that one is deleted. ``unreadable`` turns that error into the change that takes the
+    object out of the core's sight, or None when nobody knows which one it is. ``dialect`` is set
+    for the objects of gangs, whose API may not be served.
     """
 
     resource: Resource
     path: str
     changed: Callable[[bytes], AnyChange]
-    gone: Callable[[bytes], AnyChange]
+    gone: Callable[[Identity], AnyChange]
     unreadable: Callable[[Malformed], AnyChange | None]
     dialect: str = ""
     optional: bool = False
@@ -57,14 +70,6 @@ class WatchedKind(NamedTuple):
     """Whether nothing can be decided without it."""
     struct: str = ""
     """The name of its struct in the core, of what rules look up."""
-
-
-class Identity(Struct, gc=False):
-    """The metadata that names an object."""
-
-    name: str
-    namespace: str = ""
-    uid: str = ""
 
 
 class _Named(Struct, gc=False):
@@ -131,8 +136,7 @@ def _gang_kind(dialect: Dialect, resource: Resource) -> WatchedKind:
     def changed(raw: bytes) -> AnyChange:
         return GangChanged(with_hold_time(decode(raw), raw))
 
-    def gone(raw: bytes) -> AnyChange:
-        who = identity(raw)
+    def gone(who: Identity) -> AnyChange:
         return GangGone(GangKey(who.namespace, name, who.name))
 
     def unreadable(error: Malformed) -> AnyChange | None:
@@ -148,8 +152,7 @@ def _lookup_kind(lookup: Lookup) -> WatchedKind:
     def changed(raw: bytes) -> AnyChange:
         return ObjectChanged(lookup.decode(raw))
 
-    def gone(raw: bytes) -> AnyChange:
-        who = identity(raw)
+    def gone(who: Identity) -> AnyChange:
         return ObjectGone(kind, who.namespace, who.name)
 
     def unreadable(error: Malformed) -> AnyChange | None:
@@ -163,16 +166,16 @@ def _lookup_kind(lookup: Lookup) -> WatchedKind:
     )
 
 
-def _node_gone(raw: bytes) -> AnyChange:
-    return NodeGone(identity(raw).name)
+def _node_gone(who: Identity) -> AnyChange:
+    return NodeGone(who.name)
 
 
 def _node_unreadable(error: Malformed) -> AnyChange | None:
     return NodeGone(error.name, defect=error.message) if error.name else None
 
 
-def _pod_gone(raw: bytes) -> AnyChange:
-    return PodGone(identity(raw).uid)
+def _pod_gone(who: Identity) -> AnyChange:
+    return PodGone(who.uid)
 
 
 def _pod_unreadable(error: Malformed) -> AnyChange | None:

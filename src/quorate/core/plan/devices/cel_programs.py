@@ -20,8 +20,8 @@ from quorate.core.plan.devices.cel_text import rewrite
 from quorate.core.quantity import QuantityError, exact
 
 LIBRARY_MISSING = (
-    "CEL expressions need the Python package common-expression-language, which is not installed:"
-    " reinstall quorate, or pip install common-expression-language"
+    "CEL selectors of devices need the extra devices, which is not installed where quorate runs:"
+    " pip install 'quorate[devices]'"
 )
 _SEMVER = re.compile(
     r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"

@@ -1,0 +1,5 @@
+"""``python -m quorate`` is the same as ``quorate``."""
+
+from quorate.cli.entry import main
+
+main()

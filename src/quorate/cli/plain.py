@@ -1,0 +1,119 @@
+"""The command line where the extra ``cli`` is not installed, as in a scheduler's image.
+
+The commands of ``plain_options``, by argparse; the others are refused with the extras they need.
+"""
+
+# ruff: noqa: PLC0415 - numpy and aiohttp are imported for those who run
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from quorate import __version__
+from quorate.cli import output
+from quorate.cli.plain_options import COMMANDS, DESCRIPTION, OTHERS, Option
+
+_EPILOG = f"""\
+{", ".join(OTHERS)} need extras:
+  pip install 'quorate[cli]'             all but up
+  pip install 'quorate[cli,embedded]'    up
+Pods with claims of devices need one where the scheduler runs:
+  pip install 'quorate[devices]'"""
+
+
+class _CallError(Exception):
+    """The call is at fault; the text is what to print."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _CallError(f"{message}. See: {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    whole = _Parser(
+        prog="quorate",
+        description=DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        one = commands.add_parser(
+            name, help=command.help, description=command.help, allow_abbrev=False
+        )
+        for option in command.options:
+            _add(one, option)
+    return whole
+
+
+def _add(to: argparse.ArgumentParser, option: Option) -> None:
+    more: dict[str, Any] = {"choices": option.choices} if option.choices else {}
+    if not option.names[0].startswith("-"):
+        more["nargs"] = "?"
+    to.add_argument(
+        *option.names,
+        help=option.help,
+        type=option.kind,
+        default=option.default,
+        metavar=option.metavar,
+        **more,
+    )
+
+
+def call(args: Sequence[str] | None = None) -> int:
+    """Carry out one command line, ``sys.argv``'s by default, and return the exit code."""
+    given = sys.argv[1:] if args is None else list(args)
+    try:
+        if given and given[0] in OTHERS:
+            raise _CallError(
+                f"quorate {given[0]} is not installed: pip install 'quorate[{OTHERS[given[0]]}]'"
+            )
+        asked = parser().parse_args(given)
+    except _CallError as error:
+        return output.error(str(error))
+    except SystemExit as ended:  # --help has been printed
+        return ended.code if isinstance(ended.code, int) else 0
+    try:
+        return _carry_out(asked)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _carry_out(asked: argparse.Namespace) -> int:
+    if asked.command == "run":
+        from quorate.cli import serve
+
+        return serve.run(_path(asked.kubeconfig), asked.context, _path(asked.config))
+    if asked.command == "record":
+        from quorate.cli import record
+
+        return record.record(asked.pid, asked.output, _path(asked.config))
+    if asked.command == "version":
+        return version(asked.output)
+    parser().print_help()
+    return 0
+
+
+def version(form: str) -> int:
+    """Print the version; return the exit code."""
+    if form in ("table", "wide"):
+        output.say(__version__)
+    else:
+        output.print_data({"version": __version__}, form)
+    return 0
+
+
+def _path(value: str | None) -> Path | None:
+    return Path(value) if value is not None else None
+
+
+def main() -> None:
+    """Entry point where typer is not installed."""
+    sys.exit(call())

@@ -1,0 +1,27 @@
+"""A scheduler behind a proxy that spoils answers, and a tenant beside it."""
+
+from typing import NamedTuple
+
+from tests.e2e.world import wait_for
+from tests.hostile import figures
+from tests.hostile.faulty import Faulty
+from tests.hostile.neighbour import Neighbour
+from tests.hostile.target import Target
+
+
+class Behind(NamedTuple):
+    """``plain`` has gangs that need pods and nodes alone, ``neighbour`` gangs with objects."""
+
+    proxy: Faulty
+    target: Target
+    plain: Neighbour
+    neighbour: Neighbour
+
+    def heal(self, case: str) -> None:
+        """End the fault, and note how many answers it spoilt."""
+        self.proxy.heal()
+        figures.ANSWERS[case] = figures.ANSWERS.get(case, 0) + self.proxy.spoilt
+
+    def wait_ready(self) -> None:
+        running = self.target.running
+        wait_for(lambda: running.page("/readyz").startswith("ok"), "it is ready", 40)

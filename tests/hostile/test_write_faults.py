@@ -1,0 +1,120 @@
+"""Each write is spoilt in each way for some seconds: gangs are whole or wait, and all start."""
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from aiohttp import web
+
+from tests.e2e.world import wait_for
+from tests.hostile.behind import Behind
+from tests.hostile.conftest import LONG
+from tests.hostile.devices import claim
+from tests.hostile.faulty import FAULTS, OF_WRITES, Spoilt
+from tests.hostile.neighbour import MEMBERS, Neighbour
+from tests.property.seeds import SEED, number
+
+BUDGET_S = number("QUORATE_HOSTILE_WRITES_S", 100_000 if LONG else 25)
+LASTS_S = 2.0
+NOT_OF_WRITES = ("odd events", "odd items", "another kind", "another kind, none", "410")
+TOLD_LATER = ("429", "500", "503", "dropped", "lost", "cut", "stuck", "slow")
+"""After these a report is sent again; after others it is told with the next change."""
+BELIEVED = (("binding", "404"),)
+"""That a pod is not there is believed of the server that says it: left out here."""
+TEMPLATE = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates"
+
+
+def is_binding(request: web.BaseRequest) -> bool:
+    return request.method == "POST" and request.path.endswith("/binding")
+
+
+WRITES: dict[str, Callable[[web.BaseRequest], bool]] = {
+    "binding": is_binding,
+    "eviction": lambda request: request.path.endswith("/eviction"),
+    "pod status": lambda request: "/pods/" in request.path and request.path.endswith("/status"),
+    "group status": lambda request: "podgroups" in request.path and request.method == "PATCH",
+    "events": lambda request: "/events" in request.path and request.method != "GET",
+    "lease": lambda request: "/leases" in request.path,
+    "claims": lambda request: "/resourceclaims" in request.path and request.method != "GET",
+}
+MEANWHILE = ("pod status", "group status", "events", "lease")
+"""Gangs start while these are spoilt."""
+
+
+def cases() -> list[tuple[str, str]]:
+    """Return write and fault of all cases, in an order of this run's seed.
+
+    ``QUORATE_HOSTILE_CASE`` is a part of the words for those that are wanted.
+    """
+    wanted = os.environ.get("QUORATE_HOSTILE_CASE", "")
+    faults = [fault for fault in (*FAULTS, *OF_WRITES) if fault not in NOT_OF_WRITES]
+    every = [(write, f) for write in WRITES for f in faults if wanted in f"{write}, {f}."]
+    every = [case for case in every if case not in BELIEVED]
+    random.Random(SEED).shuffle(every)
+    return every
+
+
+@pytest.fixture
+def tenant(behind: Behind, furnished) -> Iterator[Neighbour]:
+    """The neighbour, with a template of claims for its gangs."""
+    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"}
+    template |= {"metadata": {"name": "one"}, "spec": {"spec": claim("x")["spec"]}}
+    path = TEMPLATE.format(behind.neighbour.namespace)
+    furnished.api("POST", path, template)
+    yield behind.neighbour
+    furnished.api("DELETE", f"{path}/one")
+
+
+def test_gangs_are_whole_although_writes_are_spoilt(behind: Behind, tenant: Neighbour):
+    before = behind.target.state()
+    behind.target.forget_peak()
+    ends_s = time.monotonic() + BUDGET_S
+    done = 0
+    for write, fault in cases():
+        if time.monotonic() > ends_s:
+            break
+        try:
+            (one_eviction if write == "eviction" else one_case)(behind, tenant, write, fault)
+            behind.target.check(before, errors=False)
+        except AssertionError as error:
+            raise AssertionError(f"{write}, {fault}. {error}") from error
+        done += 1
+    print(f"{done} of {len(cases())} cases")
+
+
+def one_case(behind: Behind, tenant: Neighbour, write: str, fault: str) -> None:
+    behind.proxy.spoil(Spoilt(WRITES[write], fault))
+    uses = [{"name": "c", "resourceClaimTemplateName": "one"}]
+    options = {"resourceClaims": uses} if write == "claims" else {}
+    waits = tenant.create_gang(requests={"cpu": "100000"}) if write == "pod status" else ""
+    gang = tenant.create_gang(**options)
+    wait_for(lambda: behind.proxy.spoilt, "the fault is met", 30)
+    if write in MEANWHILE:
+        tenant.wait_started(gang)
+    time.sleep(LASTS_S)
+    behind.heal(f"{write} {fault}")
+    tenant.wait_started(gang)
+    behind.wait_ready()
+    tenant.remove_gang(gang)
+    if waits:
+        if fault in TOLD_LATER:
+            wait_for(lambda: "Insufficient cpu" in tenant.said(waits), "it is told why", 60)
+        tenant.remove_gang(waits)
+
+
+def one_eviction(behind: Behind, tenant: Neighbour, write: str, fault: str) -> None:
+    """One member can never be bound: the others are evicted, in the end."""
+
+    def fails(request: web.BaseRequest) -> bool:
+        return is_binding(request) and "-0/" in request.path
+
+    behind.proxy.spoil(Spoilt(WRITES[write], fault, fails=fails))
+    gang = tenant.create_gang({"scheduleTimeoutSeconds": 1})
+    wait_for(lambda: behind.proxy.spoilt, "the fault is met", 30)
+    time.sleep(LASTS_S)
+    behind.heal(f"{write} {fault}")
+    wait_for(lambda: tenant.bound(gang) in (0, MEMBERS), "it is whole or nothing", 60)
+    behind.wait_ready()
+    tenant.remove_gang(gang)
