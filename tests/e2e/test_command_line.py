@@ -135,6 +135,7 @@ ALLOWED = [
     "patch pods/status",
     "create pods/eviction",
     "create events.events.k8s.io",
+    "patch events.events.k8s.io",
     "watch podgroups.scheduling.x-k8s.io",
     "patch podgroups.scheduling.x-k8s.io/status",
     "patch podgroups.scheduling.sigs.k8s.io",

@@ -27,11 +27,17 @@ class Recorded:
     def __getattr__(self, name):
         return getattr(self.scheduler, name)
 
+    def turn_over(self):
+        for _ in self.recorder.turning_over():
+            pass
+
     def observe(self, changes):
+        self.turn_over()
         self.recorder.observed(changes)
         self.scheduler.observe(changes)
 
     def decide(self, now_s):
+        self.turn_over()
         self.recorder.deciding(now_s)
         plan = self.scheduler.decide(now_s)
         self.recorder.planned(plan)

@@ -151,6 +151,7 @@ class App:
         )
 
     def _make_loop(self) -> Loop:
+        self.recorder.on_failure = self.metrics.recordings_failed.inc
         return Loop(
             self.scheduler,
             self._clock,

@@ -105,6 +105,10 @@ class Loop:
                 # Nobody tells when one may: an empty list is no news. Look again in a moment.
                 wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if leads() else None
                 continue
+            await self._turn_over()
+            if not may_decide():  # the lease may be lost by now
+                wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S
+                continue
             ready()
             plan, is_sound = self._decide()
             commit(plan)
@@ -138,12 +142,19 @@ class Loop:
             if start:
                 await asyncio.sleep(0)
             some = changes[start : start + _SLICE_CHANGES_MAX]
+            await self._turn_over()
             for hear in before:
                 hear(some)
             self._heartbeat.beat()
             self._scheduler.observe(some)
             self._memory.changed(len(some))
             self._heartbeat.beat()
+
+    async def _turn_over(self) -> None:
+        """Let the recorder take the core's state, where it is time; others have their turns."""
+        for _ in self._recorder.turning_over():
+            self._heartbeat.beat()
+            await asyncio.sleep(0)
 
     def _decide(self) -> tuple[Plan, bool]:
         """Return what to do, verified, and whether all of the plan passed verification."""

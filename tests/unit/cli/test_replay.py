@@ -34,10 +34,14 @@ class Told:
 
     def observe(self, changes):
         changes = list(changes)
+        for _ in self.recorder.turning_over():
+            pass
         self.recorder.observed(changes)
         self.inner.observe(changes)
 
     def decide(self, now_s):
+        for _ in self.recorder.turning_over():
+            pass
         self.recorder.deciding(now_s)
         plan = self.inner.decide(now_s)
         self.recorder.planned(plan)

@@ -12,15 +12,14 @@ import msgspec
 import pytest
 
 from quorate.cli.replay import Replay
-from quorate.core.changes import GangChanged, NodeChanged, NodeGone, PodChanged, PodGone
-from quorate.core.invariants import Invariant
-from quorate.core.model import GangKey, GangSpec, Node, Pod, PodShape
+from quorate.core.changes import NodeChanged, NodeGone, PodChanged, PodGone
+from quorate.core.model import Node, Pod, PodShape
 from quorate.core.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
-from quorate.shell.report import recording
-from quorate.shell.report.checkpoint import CheckpointError, capture, restore
-from quorate.shell.report.metrics import Metrics
+from quorate.shell.report import checkpoint, recording
+from quorate.shell.report import recorder as recorder_module
+from quorate.shell.report.checkpoint import CheckpointError, capture, restore, unpacked
 from quorate.shell.report.recorder import Recorder
 from quorate.shell.report.recording import (
     Begin,
@@ -32,10 +31,7 @@ from quorate.shell.report.recording import (
     Stopped,
     Verified,
 )
-from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.watch.pods import PodDecoder
-from tests.unit.core.world import World
-from tests.unit.shell.scripted_server import ManualClock
 
 SECRET = "hunter2-secret"
 
@@ -47,13 +43,20 @@ class Told:
         self.scheduler = Scheduler(Policy(), api_words(), "q")
         self.recorder = Recorder(self.scheduler, api_words(), "q", bytes_max)
         self.now_s = 1000.0
+        self.slices = 0
+
+    def turn_over(self):
+        for _ in self.recorder.turning_over():
+            self.slices += 1
 
     def observe(self, *changes):
+        self.turn_over()
         self.recorder.observed(changes)
         self.scheduler.observe(changes)
 
     def decide(self):
         self.now_s += 1.0
+        self.turn_over()
         self.recorder.deciding(self.now_s)
         plan = self.scheduler.decide(self.now_s)
         self.recorder.planned(plan)
@@ -138,7 +141,7 @@ def test_no_secret_of_a_pod_is_recorded_but_labels_are(path):
 
 
 def _states(path):
-    return [zlib.decompress(r.state) for r in recording.read(path) if isinstance(r, Checkpoint)]
+    return [unpacked(r.state) for r in recording.read(path) if isinstance(r, Checkpoint)]
 
 
 def test_only_the_owner_may_read_the_file_and_it_replaces_no_links_target(tmp_path, path):
@@ -213,6 +216,108 @@ def test_a_recorder_without_bytes_records_nothing(path):
     assert [type(one) for one in told.records(path)] == [Begin]
 
 
+def test_a_large_state_is_taken_in_slices_of_few_objects(path, monkeypatch):
+    told = Told(bytes_max=1 << 22)
+    told.observe(*(node(f"n{number}") for number in range(20)))
+    told.observe(*(pod(f"p{number}") for number in range(1500)))
+    sizes = []
+    real = checkpoint._Writer._block
+
+    def counted(self, cls, objects):
+        sizes.append(len(objects))
+        return real(self, cls, objects)
+
+    monkeypatch.setattr(checkpoint._Writer, "_block", counted)
+    state = capture(told.scheduler)
+    assert max(sizes) <= checkpoint.BLOCK_OBJECTS
+    assert sum(sizes) > 3000
+    twin = Scheduler(Policy(), api_words(), "q")
+    restore(twin, state)
+    assert list(twin.cluster.pods) == list(told.scheduler.cluster.pods)
+    assert twin.decide(1001.0) == told.scheduler.decide(1001.0)
+
+
+def test_a_state_of_one_stream_as_older_files_have_it_is_read():
+    told = Told()
+    told.observe(node(), pod("a"))
+    state = capture(told.scheduler)
+    twin = Scheduler(Policy(), api_words(), "q")
+    restore(twin, zlib.compress(unpacked(state)))
+    assert twin.decide(1001.0) == told.scheduler.decide(1001.0)
+
+
+@pytest.mark.parametrize("error", [msgspec.EncodeError, MemoryError, RuntimeError])
+@pytest.mark.parametrize("where", ["observed", "checkpoint"])
+def test_no_failure_leaves_the_recorder_and_the_next_recording_begins_later(
+    path, monkeypatch, error, where
+):
+    told = Told(bytes_max=40_000)
+    failures = []
+    told.recorder.on_failure = lambda: failures.append(told.now_s)
+    real = recording.frame
+
+    def planted(record):
+        if isinstance(record, Observed if where == "observed" else Checkpoint):
+            raise error("longer than 2**32-1")
+        return real(record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recording, "frame", planted)
+        for number in range(120):
+            told.observe(pod(f"p{number}"))
+            told.decide()
+            told.observe(PodGone(f"uid-p{number}"))
+    assert len(failures) == 1
+    assert not told.recorder.is_on
+    assert told.records(path)[-1].why.startswith(error.__name__)
+    told.now_s += 600
+    told.decide()
+    told.decide()  # it begins before the first decision after that time
+    assert told.recorder.is_on
+    for number in range(20):
+        told.observe(node(f"n{number}"), pod(f"q{number}"))
+        told.decide()
+    replay = Replay()
+    replay.run(told.records(path))
+    assert replay.differences == 0
+    assert replay.equal == replay.decisions >= 20
+
+
+def test_a_recording_that_fails_again_begins_ever_later():
+    told = Told(bytes_max=100)
+    told.scheduler.hobby = lambda: None
+    failures = []
+    told.recorder.on_failure = lambda: failures.append(told.now_s)
+    for number in range(100):
+        told.now_s += 99
+        told.observe(node(f"n{number}"))
+        told.decide()
+    gaps = [later - earlier for earlier, later in pairwise(failures)]
+    assert len(gaps) >= 3
+    assert all(later >= 1.7 * earlier for earlier, later in pairwise(gaps))
+
+
+def test_the_state_of_a_cluster_with_too_many_pods_is_not_taken(path, monkeypatch):
+    monkeypatch.setattr(recorder_module, "PODS_MAX", 10)
+    told = Told(bytes_max=60_000)
+    for number in range(900):
+        told.observe(pod(f"p{number}"))
+    assert told.slices == 0
+    assert "is full" in told.records(path)[-1].why
+    assert told.recorder.size_bytes <= 61_000
+    told.decide()
+    told.now_s += 1000
+    for _ in range(3):
+        told.decide()
+    assert told.slices == 0
+    assert not told.recorder.is_on
+    told.observe(*(PodGone(f"uid-p{number}") for number in range(895)))
+    for _ in range(3):  # at first, what the core has yet to hear of makes the state too large
+        told.now_s += 3000
+        told.decide()
+    assert told.recorder.is_on
+
+
 # Files that are not whole
 
 
@@ -277,101 +382,4 @@ def test_what_has_no_bytes_ends_the_recording(path):
     told.observe(node())
     told.observe(node("n1"))
     assert not told.recorder.is_on
-    assert told.records(path)[-1].why.startswith("the state cannot be written: a builtins.function")
-
-
-# The self-check
-
-
-@pytest.fixture
-def checked():
-    w = World()
-    for number in range(3):
-        w.node(f"n{number}", cpu=4)
-    w.gang("done", 2)
-    w.cycle()
-    clock = ManualClock()
-    metrics = Metrics()
-    return w, clock, metrics, SelfCheck(w.scheduler, metrics, clock)
-
-
-def counted(metrics):
-    return {
-        str(invariant): value
-        for invariant in Invariant
-        if (value := metrics.invariant_violations.labels(str(invariant))._value.get())
-    }
-
-
-def test_a_violation_is_counted_once_while_it_stands_and_again_when_it_returns(checked):
-    w, clock, metrics, check = checked
-    check.look()
-    assert counted(metrics) == {}
-    assert metrics.invariant_checks._value.get() == 6  # 3 nodes, 1 gang, 2 pods
-    free = w.cluster.nodes.free[0, 0]
-    for broken, times in ((1, 1), (1, 1), (0, 1), (1, 2)):
-        w.cluster.nodes.free[0, 0] = free - broken
-        clock.time_s += 1.0
-        check.look()
-        assert counted(metrics) == {"node-counts": times}
-
-
-def test_what_may_stand_for_a_while_is_counted_after_that_while(checked):
-    w, clock, metrics, check = checked
-    w.running("foreign", w.where("done-0"), cpu=4)
-    for _ in range(15):
-        check.look()
-        assert counted(metrics) == {}
-        clock.time_s += 1.0
-    for _ in range(3):
-        check.look()
-        clock.time_s += 1.0
-        assert counted(metrics) == {"node-shared-within-allocatable": 1}
-
-
-def test_a_node_that_shrank_is_excused_until_it_is_no_longer_over(checked):
-    w, clock, metrics, check = checked
-    name = w.where("done-0")
-    smaller = NodeChanged(Node(name, (("cpu", 1000), ("pods", 110))))
-    check.news([smaller])
-    w.observe(smaller)
-    for _ in range(3):
-        check.look()
-        clock.time_s += 20.0
-    assert counted(metrics) == {}
-    w.node(name, cpu=4)
-    check.look()
-    w.observe(smaller)  # nobody told the check that it shrank: our binds are over
-    for _ in range(3):
-        check.look()
-        clock.time_s += 20.0
-    assert set(counted(metrics)) == {"node-within-allocatable"}
-
-
-def test_a_look_takes_a_bounded_time_and_goes_on_where_it_ended(checked):
-    w, _, metrics, _ = checked
-
-    class Slow(ManualClock):
-        def monotonic_s(self):
-            self.time_s += 0.0006
-            return self.time_s
-
-    check = SelfCheck(w.scheduler, metrics, Slow())
-    seen = []
-    for _ in range(5):  # the fourth look ends the round
-        check.look()
-        seen.append(metrics.invariant_checks._value.get())
-    assert seen == [2, 4, 6, 6, 8]
-
-
-def test_objects_that_go_while_a_round_is_under_way_are_passed_over(checked):
-    w, _, metrics, check = checked
-    check._round = check._objects()
-    next(check._round)
-    w.lose_node("n1")
-    w.drop_object(GangKey("team", "x-k8s", "done"))
-    w.delete("done-0", "done-1")
-    w.observe(GangChanged(GangSpec(GangKey("team", "x-k8s", "later"), 2)))
-    w.decide()
-    check.look()
-    assert counted(metrics) == {}
+    assert told.records(path)[-1].why.startswith("CheckpointError: a builtins.function")

@@ -73,6 +73,11 @@ def event(
     }
 
 
+def series(count: int, now_s: float) -> dict[str, object]:
+    """Return the merge patch of an Event that was said again: so often by now, and last now."""
+    return {"series": {"count": count, "lastObservedTime": format_micro_time(now_s)}}
+
+
 def caused_by(event: dict[str, object], preemption: Preemption) -> dict[str, object]:
     """Return an Event about a victim, with the pod that gets its room as its other object."""
     related = {

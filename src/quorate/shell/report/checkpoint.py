@@ -6,8 +6,10 @@ it: every object of a class of the core, with its order of dicts, its arrays, an
 Nothing of a file is ever called or imported: only classes of the core that exist already are
 filled.
 
-Objects of one class are written as columns, one for each attribute, because it is done while the
-scheduler waits: 100,000 pods take two thirds of a second.
+Objects of one class are written as columns, one for each attribute, in blocks of at most
+``BLOCK_OBJECTS`` objects. It is done in slices of a block, between which others have their turns
+and the core waits. Nothing but bytes is kept of a block: millions of new containers would cause
+collections of garbage.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from __future__ import annotations
 import sys
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -36,6 +39,10 @@ _LEFT_OUT: Final = {
     ("Planner", "_searches"),  # generators under way: see ``capture``
 }
 
+BLOCK_OBJECTS = 250
+_NAMES_A_SLICE = 10_000
+_NOTHING: Final = ["plain", []]
+
 Value = Any
 """What an attribute holds, or what has been written of it."""
 
@@ -46,7 +53,20 @@ class CheckpointError(Exception):
 
 def capture(scheduler: Scheduler) -> bytes:
     """Return the state of ``scheduler``. Raises CheckpointError: it holds what has no bytes."""
-    return zlib.compress(_Writer().write(scheduler), level=1)
+    one = Capture(scheduler)
+    deque(one.slices(), maxlen=0)
+    return one.state
+
+
+def unpacked(state: bytes) -> bytes:
+    """Return the msgpack of a state, which is one zlib stream or several."""
+    parts, left = [], _STATE_BYTES_MAX
+    while state:
+        stream = zlib.decompressobj()
+        parts.append(stream.decompress(state, left))
+        left = max(1, left - len(parts[-1]))
+        state = stream.unused_data
+    return b"".join(parts)
 
 
 def restore(scheduler: Scheduler, state: bytes) -> None:
@@ -55,8 +75,7 @@ def restore(scheduler: Scheduler, state: bytes) -> None:
     Raises CheckpointError: these bytes are not a state of this version's.
     """
     try:
-        unpacked = zlib.decompressobj().decompress(state, _STATE_BYTES_MAX)
-        _Reader(scheduler).read(msgspec.msgpack.decode(unpacked))
+        _Reader(scheduler).read(msgspec.msgpack.decode(unpacked(state)))
     except CheckpointError:
         raise
     except (
@@ -70,29 +89,86 @@ def restore(scheduler: Scheduler, state: bytes) -> None:
         raise CheckpointError(f"no state of this version: {error}") from error
 
 
+class Capture:
+    """One state that is being written; ``state`` are its bytes after the last of ``slices``."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._root = scheduler
+        self._head: list[bytes] = []
+        self._body: list[bytes] = []
+
+    @property
+    def state(self) -> bytes:
+        """Two zlib streams; the first has the classes, which are known last."""
+        return b"".join(self._head + self._body)
+
+    def slices(self) -> Iterator[None]:
+        """Write one block of objects after the other; the core must not be called meanwhile.
+
+        Raises CheckpointError: the state holds what has no bytes.
+        """
+        writer, packer, encode = _Writer(), zlib.compressobj(level=1), msgspec.msgpack.encode
+        blocks = 0
+        for block in writer.blocks(self._root):
+            if block is not None:
+                blocks += 1
+                self._body.append(packer.compress(encode(block)))
+            yield
+        self._body.append(packer.flush())
+        packer, names = zlib.compressobj(level=1), writer.classes
+        self._head.append(packer.compress(b"\x92" + _array_head(len(names))))
+        for start in range(0, len(names), _NAMES_A_SLICE):
+            some = b"".join(map(encode, names[start : start + _NAMES_A_SLICE]))
+            self._head.append(packer.compress(some))
+            yield
+        self._head.append(packer.compress(_array_head(blocks)) + packer.flush())
+
+
+def _array_head(length: int) -> bytes:
+    return b"\xdd" + length.to_bytes(4, "big")
+
+
 class _Writer:
     """Gives each object and each container a number when it is first met.
 
-    Both live as long as the state does, so ``id`` tells them apart.
+    What was met is kept, so that ``id`` tells it apart from what is made later.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
         self._made = 0
-        self._classes: list[str] = []
+        self.classes: list[str] = []
         """Class of each object, by its number among objects."""
         self._new: list[object] = []
+        self._kept: list[object] = []
 
-    def write(self, root: Scheduler) -> bytes:
+    def blocks(self, root: Scheduler) -> Iterator[object]:
+        """Yield one block after the other, and None where a slice ends without one."""
         self._reference(root)
-        blocks: list[object] = []
         while self._new:
             by_class: dict[type, list[object]] = {}
             for found in self._new:
                 by_class.setdefault(type(found), []).append(found)
             self._new = []
-            blocks += [self._block(cls, objects) for cls, objects in by_class.items()]
-        return msgspec.msgpack.encode([self._classes, blocks])
+            for cls, objects in by_class.items():
+                for start in range(0, len(objects), BLOCK_OBJECTS):
+                    some = objects[start : start + BLOCK_OBJECTS]
+                    for _ in self._meet_many(some):
+                        yield None
+                    yield self._block(cls, some)
+
+    def _meet_many(self, objects: list[Any]) -> Iterator[None]:
+        """Number what is in large containers in slices, before their block is written."""
+        for one in objects:
+            for name in _attributes(one):
+                value = getattr(one, name)
+                if type(value) in _CONTAINERS and len(value) > BLOCK_OBJECTS:
+                    found = iter(value.values() if isinstance(value, dict) else value)
+                    while some := list(islice(found, BLOCK_OBJECTS)):
+                        for each in some:
+                            if _is_object(type(each)):
+                                self._reference(each)
+                        yield
 
     def _block(self, cls: type, objects: list[Any]) -> object:
         columns = {
@@ -105,13 +181,16 @@ class _Writer:
     def _reference(self, value: object) -> int:
         number = self._numbers.get(id(value))
         if number is None:
-            number = self._numbers[id(value)] = len(self._classes)
-            self._classes.append(_name(type(value)))
+            number = self._numbers[id(value)] = len(self.classes)
+            self.classes.append(_name(type(value)))
             self._new.append(value)
+            self._kept.append(value)
         return number
 
     def _many(self, values: list[Any]) -> object:
         """Write many values; those of one kind in one go."""
+        if not values:
+            return _NOTHING
         kinds = set(map(type, values))
         if kinds <= _PLAIN:
             return ["plain", values]
@@ -145,16 +224,19 @@ class _Writer:
 
     def _container(self, value: Value, kind: type) -> object:
         """Write a container; one that was met before (two names for one dict) as its number."""
-        if kind not in (tuple, frozenset):
+        if kind is not tuple and kind is not frozenset:
             shared = self._numbers.get(id(value))
             if shared is not None:
                 return ["again", shared]
             self._made += 1
             self._numbers[id(value)] = self._made
+            self._kept.append(value)
         if kind is np.ndarray:
             order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
             return ["array", value.dtype.str, value.shape, order, value.tobytes(order=order)]
         if kind in (dict, Counter):
+            if not value:
+                return [kind.__name__, _NOTHING, _NOTHING]
             return [kind.__name__, self._many(list(value)), self._many(list(value.values()))]
         return [kind.__name__, self._many(list(value))]
 
@@ -250,13 +332,23 @@ class _Reader:
 
 def _is_object(kind: type) -> bool:
     """Whether this is a class of the core whose objects are states: neither values nor enums."""
-    is_value = issubclass(kind, msgspec.Struct | Enum | tuple | BaseException)
-    return kind.__module__.startswith(_OF_THE_CORE) and not is_value
+    found = _IS_OBJECT.get(kind)
+    if found is None:
+        is_value = issubclass(kind, msgspec.Struct | Enum | tuple | BaseException)
+        found = kind.__module__.startswith(_OF_THE_CORE) and not is_value
+        _IS_OBJECT[kind] = found
+    return found
+
+
+_IS_OBJECT: Final[dict[type, bool]] = {}
 
 
 def _attributes(one: object) -> list[str]:
-    slots = [name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ())]
-    return [*slots, *getattr(one, "__dict__", ())]
+    return [*_slots(type(one)), *getattr(one, "__dict__", ())]
+
+
+def _slots(kind: type) -> list[str]:
+    return [name for cls in kind.__mro__ for name in getattr(cls, "__slots__", ())]
 
 
 def _name(cls: type) -> str:

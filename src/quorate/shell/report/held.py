@@ -46,7 +46,7 @@ class HeldNotes:
             if reason_before == NOT_HELD:
                 return None
             note = "no room is held for replacements any more"
-            return HeldNote(member, RELEASED, note, _annotations(gang.key), _object_of(gang))
+            return HeldNote(member, RELEASED, note, _annotations(gang.key), object_of(gang))
         not_held = holds.not_held(gang.key)
         ends_s = [hold.until_s for hold in holds.of(gang.key)]
         reason = HELD if ends_s else NOT_HELD
@@ -55,7 +55,7 @@ class HeldNotes:
         if not ends_s and not_held is not None:
             ends_s = [not_held.until_s]
         annotations[HELD_UNTIL] = format_time(max(ends_s, default=0.0))
-        return HeldNote(member, reason, held, annotations, _object_of(gang))
+        return HeldNote(member, reason, held, annotations, object_of(gang))
 
     def forget(self, key: GangKey) -> None:
         """Forget a gang that is gone."""
@@ -66,7 +66,8 @@ def _annotations(key: GangKey) -> dict[str, str]:
     return {HELD_FOR: f"{key.dialect}/{key.name}"}
 
 
-def _object_of(gang: GangEntry) -> dict[str, str] | None:
+def object_of(gang: GangEntry) -> dict[str, str] | None:
+    """Return a reference to the gang's object; None: it has none."""
     dialect = by_name(gang.key.dialect)
     resource = dialect.RESOURCE if dialect is not None else None
     if resource is None or gang.spec is None or not gang.spec.uid:

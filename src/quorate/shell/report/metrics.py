@@ -89,6 +89,7 @@ class Metrics:
         self.guard_reviews = self._counter(
             "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
         )
+        self.recordings_failed = self._counter("recordings_failed", "Recordings that failed.", [])
         self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
         self._make_vital_signs()
         self._make_inner_signs()

@@ -1,41 +1,41 @@
-"""Say why gangs stand where they stand, once they stand still. In: touched gangs. Out: writes.
+"""Send what the core says of gangs: conditions, Events and the status of their objects.
 
-Run by ``shell.app``. A gang is reported when nothing has happened to it for a moment, so that one
-that starts at once costs no write but its binds; the sentence is computed then, not while planning.
-Each pod gets its condition and Event only when its sentence has changed.
+In: touched gangs. Out: writes. Run by ``shell.app``. What is said when is the core's policy
+(``core.telling``); here are its bytes and requests, and the turns of the loop that it may take.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import cast
+from urllib.parse import quote
 
 from quorate.core.explain import Explainer
 from quorate.core.model import GangKey, Pod, PodShape
 from quorate.core.plan.plan import Preemption, Victim
 from quorate.core.pod_words import priority_words
-from quorate.core.reasons import Explanation, GangState, Reason
+from quorate.core.reasons import Explanation
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import GangEntry, Where, key_of
+from quorate.core.state.gangs import GangEntry, key_of
+from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
+from quorate.core.telling.telling import Now, Telling
 from quorate.dialects import StatusPatch, by_name
+from quorate.dialects.fields import format_micro_time
 from quorate.shell.clock import SteadyClock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
 from quorate.shell.report import bodies
-from quorate.shell.report.held import HeldNotes
+from quorate.shell.report.held import HeldNotes, object_of
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.writes import Writes
 
-_QUIET_S = 0.2
-_PATIENCE_S = 1.0
-_PODS_PER_S = 200
 _TICK_S = 0.1
 _GANGS_PER_TICK = 500
-_REPORT_S_MAX = 0.05
+_REPORT_S_MAX = 0.02
 """So long it may take to explain gangs before others have their turn in the loop."""
 _WARNINGS_MAX = 20
 """How many different ones a gang gets: pods come and go, with labels as anybody writes them."""
@@ -66,13 +66,8 @@ class Reporter:
         self._instance = instance
         self._clock = clock
         self.writes = Writes(*idle)
-        self._touched: dict[GangKey, tuple[float, float]] = {}
-        """When a gang was first and last touched since its last report (monotonic)."""
+        self._telling = Telling()
         self._touch_news = asyncio.Event()
-        self._reported_at_s: dict[GangKey, float] = {}
-        self._last: dict[GangKey, tuple[GangState, Reason]] = {}
-        self._said: dict[str, tuple[str, str]] = {}
-        """The reason and sentence that each pod (by uid) carries."""
         self._warned: dict[GangKey, set[str]] = {}
         self._held = HeldNotes()
 
@@ -82,17 +77,17 @@ class Reporter:
         gangs = self._scheduler.cluster.gangs
         for key in keys:
             if key.is_single and key in gangs and not gangs[key].has_undecided:
-                self._settle(key)  # a pod with a node has nothing to tell, and there are many
+                self._telling.settle(
+                    key
+                )  # a pod with a node has nothing to tell, and there are many
                 continue
-            first_s, _ = self._touched.get(key, (now_s, now_s))
-            self._touched[key] = first_s, now_s
+            self._telling.rest.touch(key, now_s)
         self._touch_news.set()
 
     def bound(self, pod: Pod, node: str) -> None:
         """Tell that a pod has its node."""
-        self._said.pop(pod.uid, None)
+        self._telling.has_node(pod)
         self.writes.forget(("condition", pod.uid))
-        self.writes.forget(("FailedScheduling", pod.uid))
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
         if pod.warning:
@@ -112,7 +107,7 @@ class Reporter:
 
     def gone(self, uid: str) -> None:
         """Forget a deleted pod."""
-        self._said.pop(uid, None)
+        self._telling.gone(uid)
         self.writes.forget(("condition", uid))
 
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
@@ -141,33 +136,15 @@ class Reporter:
 
     async def _run(self) -> None:
         while True:
-            if not self._touched:
+            if not (self._telling.rest or self._telling):
                 self._touch_news.clear()
                 await self._touch_news.wait()
             await asyncio.sleep(_TICK_S)
-            due = self._due(self._clock.monotonic_s())
+            gangs, now_s = self._scheduler.cluster.gangs, self._clock.monotonic_s()
+            due = self._telling.rest.due(gangs, now_s, _GANGS_PER_TICK)
             if due:
                 self._report(due)
-
-    def _due(self, now_s: float) -> list[GangKey]:
-        """Return the gangs that have come to rest, or been restless for too long.
-
-        A large gang that keeps changing is reported less often, so that its pods' conditions are
-        not rewritten for each new member.
-        """
-        due = []
-        for key, (first_s, last_s) in self._touched.items():
-            gang = self._scheduler.cluster.gangs.get(key)
-            pods = len(gang.members) if gang else 0
-            patience_s = max(_PATIENCE_S, pods / _PODS_PER_S)
-            since_report_s = now_s - self._reported_at_s.get(key, -1e9)
-            if now_s - first_s >= patience_s or (
-                now_s - last_s >= _QUIET_S and since_report_s >= pods / _PODS_PER_S
-            ):
-                due.append(key)
-                if len(due) == _GANGS_PER_TICK:
-                    break
-        return due
+            self._send(now_s)
 
     def _report(self, due: list[GangKey]) -> None:
         """Report as many of these gangs as there is time for; the others have the next turn."""
@@ -177,7 +154,7 @@ class Reporter:
             try:
                 self._report_gang(explainer, key)
             except Exception as error:  # it costs this gang its report, until some time has passed
-                self._touched.pop(key, None)
+                self._telling.rest.drop(key)
                 self._scheduler.note_unexplained(key, error, now_s)
             if self._clock.monotonic_s() - began_s > _REPORT_S_MAX:
                 break
@@ -190,18 +167,18 @@ class Reporter:
             return
         if self._waits_for_owner(explainer, key):
             return
-        del self._touched[key]
-        lost_its_pods = not gang.members and key in self._last
+        now_s = self._clock.monotonic_s()
+        self._telling.rest.looked(key, now_s)
+        lost_its_pods = not gang.members and key in self._telling
         if not (gang.ours or lost_its_pods or self._claims_empty(gang)):
             self._forget(key)
             return
         explanation = explainer.explain(key)
         if explanation is not None:
-            self._reported_at_s[key] = self._clock.monotonic_s()
-            self._last[key] = explanation.state, explanation.reason
-            self._tell_pods(gang, explainer, explanation)
+            now = Now(now_s, self._clock.wall_s())
+            self._telling.tell(gang, explainer, explanation, now)
+            self._warn_of(gang)
             self._tell_held(gang, explanation)
-            self._write_status(gang, explainer, explanation)
         if not gang.members:
             self._forget(key)  # nobody waits: it counts in no metric
 
@@ -218,14 +195,8 @@ class Reporter:
         takes_volcano = "volcano" in self._scheduler.policy.scheduler_names
         return gang.key.dialect == "volcano" and takes_volcano and not gang.members
 
-    def _settle(self, key: GangKey) -> None:
-        """Stop to follow a gang that has nothing to tell now."""
-        self._last.pop(key, None)
-        self._reported_at_s.pop(key, None)
-        self._touched.pop(key, None)
-
     def _forget(self, key: GangKey) -> None:
-        self._settle(key)
+        self._telling.settle(key)
         self._warned.pop(key, None)
         self._held.forget(key)
 
@@ -243,37 +214,12 @@ class Reporter:
         )
         self.writes.put((note.reason, gang.key), send, urgent=False)
 
-    def _tell_pods(self, gang: GangEntry, explainer: Explainer, explanation: Explanation) -> None:
-        """Write the condition and the Event of each waiting member whose sentence is new."""
-        now_s = self._clock.wall_s()
-        starting = explanation.reason in (Reason.NONE, Reason.STARTING)
+    def _warn_of(self, gang: GangEntry) -> None:
+        """Say what is odd about the gang's pods."""
         of_gang = {gang.spec.warning if gang.spec else "", priority_words(gang), ""}
         for entry in gang.members.values():
-            pod = entry.pod
-            for warning in (of_gang | {pod.warning}) - {""}:
-                self._warn(gang.key, pod, warning)
-            if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
-                self._said.pop(pod.uid, None)
-                continue
-            if starting and entry.where is Where.WAITING:
-                continue
-            reason, sentence = explainer.pod_sentence(entry, explanation)
-            if self._said.get(pod.uid) == (reason, sentence):
-                continue
-            self._said[pod.uid] = reason, sentence
-            patch = bodies.not_scheduled(reason, sentence, now_s)
-            path = pod_path(pod.namespace, pod.name, "status")
-            send = partial(self._client.patch, path, patch, "strategic")
-            lost = partial(self._unsaid, gang.key, pod.uid)
-            self.writes.put(("condition", pod.uid), send, urgent=True, lost=lost)
-            self.event(
-                pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=sentence
-            )
-
-    def _unsaid(self, key: GangKey, uid: str) -> None:
-        """A pod's condition was lost: say it again."""
-        self._said.pop(uid, None)
-        self.touch((key,))
+            for warning in (of_gang | {entry.pod.warning}) - {""}:
+                self._warn(gang.key, entry.pod, warning)
 
     def _warn(self, key: GangKey, pod: Pod, warning: str) -> None:
         """Say once for each gang what is odd about a pod but holds nothing back."""
@@ -282,23 +228,86 @@ class Reporter:
             warned.add(warning)
             self.event(pod, kind="Warning", reason="GangLabels", action="Scheduling", note=warning)
 
-    def _write_status(
-        self, gang: GangEntry, explainer: Explainer, explanation: Explanation
-    ) -> None:
-        dialect, raw = by_name(gang.key.dialect), self._objects.get(gang.key)
-        view = explainer.view(gang.key, explanation)
-        if dialect is None or dialect.RESOURCE is None or raw is None or view is None:
-            return
-        patch = dialect.status(view, raw, self._clock.wall_s())
-        if patch is None:
-            return
-        resource = dialect.RESOURCE
-        path = resource_path(
-            resource.group, resource.version, resource.plural, gang.key.namespace, gang.key.name
+    # What the core says
+
+    def _send(self, now_s: float) -> None:
+        """Queue the requests of what may be said now."""
+        for saying in self._telling.take(now_s):
+            try:
+                self._say(saying)
+            except Exception as error:  # it costs this gang these words, and nobody else
+                self._scheduler.note_unexplained(saying.key, error, self._clock.now_s())
+
+    def _say(self, saying: Saying) -> None:
+        match saying:
+            case SayCondition():
+                self._send_condition(saying)
+            case SayEvent():
+                self._send_waiting(saying)
+            case SayStatus():
+                self._send_status(saying)
+
+    def _send_condition(self, saying: SayCondition) -> None:
+        pod = saying.pod
+        patch = bodies.not_scheduled(saying.reason, saying.sentence, self._clock.wall_s())
+        path = pod_path(pod.namespace, pod.name, "status")
+        send = partial(self._client.patch, path, patch, "strategic")
+        lost = partial(self._condition_lost, saying)
+        self.writes.put(saying.about, send, urgent=True, lost=lost)
+
+    def _condition_lost(self, saying: SayCondition) -> None:
+        self._telling.lost(saying.key, saying.pod.uid, self._clock.monotonic_s())
+        self._touch_news.set()
+
+    def _send_waiting(self, saying: SayEvent) -> None:
+        """Queue the Event of a pod or a gang that waits: a new one, or one that goes on."""
+        event = bodies.event(
+            saying.pod,
+            kind="Warning",
+            reason="FailedScheduling",
+            action="Scheduling",
+            note=saying.sentence,
+            instance=self._instance,
+            now_s=saying.began_s,
         )
+        gang = self._scheduler.cluster.gangs.get(saying.key)
+        if saying.of_gang and gang is not None:
+            event = bodies.about(event, object_of(gang), {})
+        send = partial(self._send_series, saying, event)
+        self.writes.put(saying.about, send, urgent=False)
+
+    async def _send_series(self, saying: SayEvent, event: dict[str, object]) -> None:
+        path = _EVENTS_PATH.format(saying.pod.namespace)
+        if saying.count > 1:
+            now_s = self._clock.wall_s()
+            name = cast(dict[str, str], event["metadata"])["name"]
+            try:
+                patch = bodies.series(saying.count, now_s)
+                await self._client.patch(f"{path}/{quote(name)}", patch, "merge")
+            except NotFound:  # it has expired, or was never written
+                event = {**event, "eventTime": format_micro_time(now_s)}
+            else:
+                return
+        await self._client.post(path, event)
+
+    def _send_status(self, saying: SayStatus) -> None:
+        key = saying.key
+        dialect, raw = by_name(key.dialect), self._objects.get(key)
+        if dialect is None or dialect.RESOURCE is None or raw is None:
+            self._telling.unused()
+            return
+        patch = dialect.status(saying.view, raw, self._clock.wall_s())
+        if patch is None:
+            self._telling.unused()
+            return
+        of = dialect.RESOURCE
+        path = resource_path(of.group, of.version, of.plural, key.namespace, key.name)
         send = partial(self._patch_status, path, patch)
-        lost = partial(self.touch, (gang.key,))
-        self.writes.put(("status", gang.key), send, urgent=True, lost=lost)
+        self.writes.put(saying.about, send, urgent=True, lost=partial(self._status_lost, key))
+
+    def _status_lost(self, key: GangKey) -> None:
+        self._telling.status_lost(key, self._clock.monotonic_s())
+        self._touch_news.set()
 
     async def _patch_status(self, path: str, patch: StatusPatch) -> None:
         if patch.subresource:
@@ -312,7 +321,6 @@ class Reporter:
         await self._client.patch(path, patch.body, "merge")
 
     def _show_gangs(self) -> None:
-        states = Counter(state for state, _ in self._last.values())
-        self._metrics.show_gangs(states, Counter(reason for _, reason in self._last.values()))
-        self._metrics.reports_queued.set(len(self.writes))
+        self._metrics.show_gangs(*self._telling.counts())
+        self._metrics.reports_queued.set(len(self.writes) + len(self._telling))
         self._metrics.reports_dropped.set(self.writes.dropped)

@@ -1,0 +1,78 @@
+"""Which gangs have come to rest, so that it is worth saying why they wait. In: touches and times.
+
+A gang that starts at once costs no request but its binds. Times are seconds of a monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quorate.core.model import GangKey
+from quorate.core.state.gangs import GangEntry
+
+QUIET_S = 0.2
+PATIENCE_S = 1.0
+PODS_PER_S = 200
+"""A large gang that keeps changing is looked at less often: each of its pods may have to hear."""
+
+
+class Rest:
+    """Remembers when gangs were touched, and when they were looked at last."""
+
+    def __init__(self) -> None:
+        self._touched: dict[GangKey, tuple[float, float]] = {}
+        """When a gang was first and last touched since the last look at it."""
+        self._looked_s: dict[GangKey, float] = {}
+        self._later: dict[GangKey, float] = {}
+        """When to look at gangs again that nobody touches."""
+
+    def __len__(self) -> int:
+        """Return how many gangs will be looked at."""
+        return len(self._touched) + len(self._later)
+
+    def touch(self, key: GangKey, now_s: float) -> None:
+        """Look at a gang when it has come to rest."""
+        first_s, _ = self._touched.get(key, (now_s, now_s))
+        self._touched[key] = first_s, now_s
+
+    def look_at(self, key: GangKey, at_s: float) -> None:
+        """Look at a gang at ``at_s``, or earlier if something happens to it."""
+        self._later[key] = min(at_s, self._later.get(key, at_s))
+
+    def looked(self, key: GangKey, now_s: float) -> None:
+        """Note that a gang is being looked at."""
+        self.drop(key)
+        self._looked_s[key] = now_s
+
+    def drop(self, key: GangKey) -> None:
+        """Look at a gang no more until it is touched."""
+        self._touched.pop(key, None)
+        self._later.pop(key, None)
+
+    def forget(self, key: GangKey) -> None:
+        """Forget a gang."""
+        self.drop(key)
+        self._looked_s.pop(key, None)
+
+    def due(
+        self, gangs: Mapping[GangKey, GangEntry], now_s: float, count_max: int
+    ) -> list[GangKey]:
+        """Return gangs that have come to rest, or been restless for too long."""
+        found = []
+        for key, (first_s, last_s) in self._touched.items():
+            gang = gangs.get(key)
+            pods = len(gang.members) if gang else 0
+            patience_s = max(PATIENCE_S, pods / PODS_PER_S)
+            since_look_s = now_s - self._looked_s.get(key, -1e9)
+            if now_s - first_s >= patience_s or (
+                now_s - last_s >= QUIET_S and since_look_s >= pods / PODS_PER_S
+            ):
+                found.append(key)
+                if len(found) == count_max:
+                    return found
+        for key, at_s in self._later.items():
+            if at_s <= now_s and key not in self._touched:
+                found.append(key)
+                if len(found) == count_max:
+                    break
+        return found

@@ -1,0 +1,284 @@
+"""What is said of a gang, and when. In: explanations and times. Out: sayings, at a bounded pace.
+
+Pure: called by ``shell.report.reporter``, which sends, and by simulation. A pod's condition has the
+newest sentence, and the gang's Event says how often it was said; why an Event for each pod besides:
+``docs/adr/0019``. Words of another reason are said at once, a few times; other words of the same
+reason, which differ in counts, ``AGAIN_S`` after the last. What is left unsaid then is looked at
+again, so the last sentence is always said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from quorate.core.explain import Explainer
+from quorate.core.model import GangKey, Pod
+from quorate.core.reasons import Explanation, GangState, GangView, Reason
+from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.telling.outbox import Outbox
+from quorate.core.telling.rest import Rest
+from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
+
+AGAIN_S = 30.0
+AFTER_LOSS_S = 10.0
+CHANGES_AT_ONCE_MAX = 4
+"""So many changes of reason are said at once in ``AGAIN_S``: a reason that flaps is no news."""
+SERIES_S_MAX = 3600.0
+"""An API server keeps an Event for an hour after it was written last."""
+
+
+_UNSAID = frozenset({Reason.NONE, Reason.STARTING})
+
+
+class Now(NamedTuple):
+    """One instant, in seconds of a monotonic clock and of the wall clock."""
+
+    s: float
+    wall_s: float
+
+
+class _Said(msgspec.Struct):
+    """What a pod's condition says, since when, and which reasons its Events gave."""
+
+    namespace: str
+    reason: Reason
+    sentence: str
+    at_s: float
+    events: set[Reason]
+    is_lost: bool = False
+
+
+class _Series(msgspec.Struct):
+    """An Event of a gang that may go on."""
+
+    began_s: float
+    at_s: float
+    sentence: str
+    count: int = 1
+
+
+class _Gang(msgspec.Struct):
+    """What was said of one gang."""
+
+    state: GangState
+    reason: Reason
+    changed_s: list[float] = []
+    """When its reason changed, of late."""
+    series: dict[Reason, _Series] = {}
+    event_reason: Reason | None = None
+    """The reason that its last Event gave."""
+    status: tuple[Reason, str, float] | None = None
+    """The reason and sentence that the object's status has, and since when."""
+
+
+class Telling:
+    """Decides for one scheduler core; ``take`` says what may be said now."""
+
+    def __init__(self) -> None:
+        self.rest = Rest()
+        self._outbox = Outbox()
+        self._gangs: dict[GangKey, _Gang] = {}
+        self._pods: dict[str, _Said] = {}
+        self._stamp_s = 0.0
+
+    def __len__(self) -> int:
+        """Return how many sayings wait for their turn."""
+        return len(self._outbox)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether something is known to have been said of the gang."""
+        return key in self._gangs
+
+    def counts(self) -> tuple[Counter[GangState], Counter[Reason]]:
+        """Return how many gangs stand where, and why."""
+        gangs = self._gangs.values()
+        return Counter(one.state for one in gangs), Counter(one.reason for one in gangs)
+
+    def take(self, now_s: float) -> Iterator[Saying]:
+        """Yield what may be said now."""
+        return self._outbox.take(now_s)
+
+    def unused(self) -> None:
+        """Count the last saying as not said: it took no request."""
+        self._outbox.give_back()
+
+    # What happens to pods and gangs
+
+    def has_node(self, pod: Pod) -> None:
+        """A pod has its node: what waits to be said of it is no longer true."""
+        self._forget_pod(pod.uid)
+        key = key_of(pod)
+        if key.is_single:
+            self.settle(key)
+
+    def gone(self, uid: str) -> None:
+        """A pod was deleted."""
+        self._forget_pod(uid)
+
+    def lost(self, key: GangKey, uid: str, now_s: float) -> None:
+        """A pod's condition could not be written: it is said again after a while."""
+        said = self._pods.get(uid)
+        if said is not None:
+            said.is_lost, said.at_s = True, now_s
+        self.rest.look_at(key, now_s + AFTER_LOSS_S)
+
+    def status_lost(self, key: GangKey, now_s: float) -> None:
+        """The status of a gang's object could not be written: it is said again after a while."""
+        self.rest.look_at(key, now_s + AFTER_LOSS_S)
+
+    def settle(self, key: GangKey) -> None:
+        """Forget a gang that has nothing to tell now."""
+        self.rest.forget(key)
+        one = self._gangs.pop(key, None)
+        for reason in one.series if one is not None else ():
+            self._outbox.drop(key.namespace, ("FailedScheduling", key, reason))
+
+    def _forget_pod(self, uid: str) -> None:
+        said = self._pods.pop(uid, None)
+        if said is None:
+            return
+        self._outbox.drop(said.namespace, ("condition", uid))
+        for reason in said.events:
+            self._outbox.drop(said.namespace, ("FailedScheduling", uid, reason))
+
+    # What is said
+
+    def tell(
+        self, gang: GangEntry, explainer: Explainer, explanation: Explanation, now: Now
+    ) -> None:
+        """Queue what is to be said of a gang that was explained."""
+        one = self._gangs.get(gang.key)
+        if one is None:
+            one = self._gangs[gang.key] = _Gang(explanation.state, explanation.reason)
+        if one.reason is not explanation.reason and explanation.reason not in _UNSAID:
+            one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < AGAIN_S]
+            one.changed_s.append(now.s)
+        one.state, one.reason = explanation.state, explanation.reason
+        told = self._waiting(gang, explanation)
+        for entry in told:
+            self._tell_pod(gang, one, entry, explainer.pod_sentence(entry, explanation), now)
+        if told:
+            first = next((entry for entry in told if entry.where is Where.WAITING), told[0])
+            words = explainer.pod_sentence(first, explanation)
+            self._tell_readers(gang.key, one, first.pod, words, now)
+            if not gang.key.is_single:
+                bare = None if _has_object(gang) else first
+                self._tell_of_pods(gang.key, [entry for entry in told if entry is not bare], now)
+        self._tell_status(one, explainer.view(gang.key, explanation), now)
+
+    def _waiting(self, gang: GangEntry, explanation: Explanation) -> list[PodEntry]:
+        """Return the members that are to be told why they wait; forget what others were told."""
+        told = []
+        for entry in gang.members.values():
+            if entry.where is Where.ASSUMED and entry.ours:
+                continue  # its bind may fail, and then its condition is what it was
+            if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
+                self._forget_pod(entry.pod.uid)
+            elif entry.where is Where.INVALID or explanation.reason not in _UNSAID:
+                told.append(entry)
+        return told
+
+    def _tell_pod(
+        self, gang: GangEntry, one: _Gang, entry: PodEntry, words: tuple[Reason, str], now: Now
+    ) -> None:
+        """Queue a pod's condition, if it is due."""
+        pod, (reason, sentence) = entry.pod, words
+        said = self._pods.get(pod.uid)
+        if said is None:
+            said = _Said(pod.namespace, reason, sentence, now.s, set())
+            self._pods[pod.uid] = said
+            again = False
+        elif not self._is_due(gang.key, one, said, words, now):
+            return
+        else:
+            again = said.reason is reason
+            said.reason, said.sentence, said.at_s, said.is_lost = reason, sentence, now.s, False
+        self._outbox.put(SayCondition(gang.key, pod, reason, sentence), again=again)
+
+    def _tell_of_pods(self, key: GangKey, told: list[PodEntry], now: Now) -> None:
+        """Queue an Event for each member and each reason that it has not heard yet."""
+        for entry in told:
+            said = self._pods[entry.pod.uid]
+            if said.reason not in said.events:
+                said.events.add(said.reason)
+                event = SayEvent(
+                    key=key,
+                    pod=entry.pod,
+                    reason=said.reason,
+                    sentence=said.sentence,
+                    of_gang=False,
+                    count=1,
+                    began_s=self.stamp(now.wall_s),
+                )
+                self._outbox.put(event, again=True)  # it repeats what the condition says
+
+    def _is_due(
+        self, key: GangKey, one: _Gang, said: _Said, words: tuple[Reason, str], now: Now
+    ) -> bool:
+        """Whether other words than those that were said are to be said now, if not later."""
+        if said.is_lost:
+            due_s = said.at_s + AFTER_LOSS_S
+        elif (said.reason, said.sentence) == words:
+            return False
+        elif said.reason is not words[0] and len(one.changed_s) <= CHANGES_AT_ONCE_MAX:
+            return True
+        else:
+            due_s = said.at_s + AGAIN_S
+        if now.s >= due_s:
+            return True
+        self.rest.look_at(key, due_s)
+        return False
+
+    def _tell_readers(
+        self, key: GangKey, one: _Gang, pod: Pod, words: tuple[Reason, str], now: Now
+    ) -> None:
+        """Queue the gang's Event: one for each reason, which goes on as a series."""
+        reason, sentence = words
+        series = one.series.get(reason)
+        if series is None or now.s - series.at_s >= SERIES_S_MAX:
+            series = one.series[reason] = _Series(self.stamp(now.wall_s), now.s, sentence)
+        elif series.sentence == sentence and reason is one.event_reason:
+            return
+        elif now.s - series.at_s < AGAIN_S:
+            self.rest.look_at(key, series.at_s + AGAIN_S)
+            return
+        else:
+            series.at_s, series.sentence, series.count = now.s, sentence, series.count + 1
+        one.event_reason = reason
+        event = SayEvent(
+            key=key,
+            pod=pod,
+            reason=reason,
+            sentence=sentence,
+            of_gang=True,
+            count=series.count,
+            began_s=series.began_s,
+        )
+        self._outbox.put(event, again=series.count > 1)
+
+    def _tell_status(self, one: _Gang, view: GangView | None, now: Now) -> None:
+        """Queue the status of the gang's object: counts at once, other words of a reason later."""
+        if view is None or view.key.is_single:
+            return
+        before = one.status
+        if before is not None and before[0] is view.reason and before[1] != view.sentence:
+            due_s = before[2] + AGAIN_S
+            if now.s < due_s:
+                self.rest.look_at(view.key, due_s)
+                view = msgspec.structs.replace(view, sentence=before[1])
+        if before is None or before[:2] != (view.reason, view.sentence):
+            one.status = view.reason, view.sentence, now.s
+        self._outbox.put(SayStatus(view.key, view), again=False)
+
+    def stamp(self, wall_s: float) -> float:
+        """Return a time of the wall clock that no other Event has."""
+        self._stamp_s = max(wall_s, self._stamp_s + 1e-6)
+        return self._stamp_s
+
+
+def _has_object(gang: GangEntry) -> bool:
+    return gang.spec is not None and bool(gang.spec.uid)

@@ -1,0 +1,271 @@
+"""What is said of waiting gangs, and when: by virtual time, with no shell.
+
+Method: real worlds and explanations; the clock is a number. Sayings are counted.
+"""
+
+from collections import Counter
+
+import pytest
+
+from quorate.core.reasons import Reason
+from quorate.core.telling.outbox import SAYINGS_AT_ONCE_MAX, SAYINGS_PER_S, Outbox
+from quorate.core.telling.sayings import SayCondition, SayEvent, SayStatus
+from quorate.core.telling.telling import (
+    AFTER_LOSS_S,
+    AGAIN_S,
+    CHANGES_AT_ONCE_MAX,
+    SERIES_S_MAX,
+    Now,
+    Telling,
+)
+from tests.unit.core.world import World, key
+
+WALL_S = 1.7e9
+
+
+class Told:
+    """A world whose gangs are looked at each tenth of a second, as the reporter does."""
+
+    def __init__(self):
+        self.world = World()
+        self.telling = Telling()
+        self.now_s = 0.0
+        self.said = []
+
+    def touch(self, *names):
+        self.world.decide()
+        gangs = self.world.cluster.gangs
+        for one in gangs:
+            if not names or one.bare_name in names:
+                self.telling.rest.touch(one, self.now_s)
+
+    def turn(self):
+        gangs = self.world.cluster.gangs
+        explainer = self.world.scheduler.explainer(self.now_s)
+        for one in self.telling.rest.due(gangs, self.now_s, 500):
+            self.telling.rest.looked(one, self.now_s)
+            if one in gangs:
+                found = explainer.explain(one)
+                now = Now(self.now_s, WALL_S + self.now_s)
+                self.telling.tell(gangs[one], explainer, found, now)
+        self.said += [(self.now_s, one) for one in self.telling.take(self.now_s)]
+
+    def run(self, seconds):
+        """Return what is said in that time."""
+        before = len(self.said)
+        for _ in range(round(seconds * 10)):
+            self.now_s += 0.1
+            self.turn()
+        return [one for _, one in self.said[before:]]
+
+
+def of(kind, said):
+    return [one for one in said if isinstance(one, kind)]
+
+
+@pytest.fixture
+def told():
+    return Told()
+
+
+def waiting(told, pods=4):
+    told.world.gang("g", pods, cpu=9)
+    told.touch()
+
+
+def joins(told, count=1):
+    """Nodes join on which nothing fits: the count in the sentence is another one."""
+    for _ in range(count):
+        told.world.node(f"small-{len(told.world.cluster.nodes.rows)}", cpu=1)
+    told.touch()
+
+
+# What, and of whom
+
+
+def test_each_pod_has_its_condition_and_the_gang_its_event(told):
+    joins(told)
+    waiting(told)
+    said = told.run(2)
+    conditions = of(SayCondition, said)
+    assert sorted(one.pod.name for one in conditions) == ["g-0", "g-1", "g-2", "g-3"]
+    (of_gang,) = [one for one in of(SayEvent, said) if one.of_gang]
+    assert of_gang.sentence == conditions[0].sentence
+    assert of_gang.count == 1
+
+
+def test_a_single_pod_has_one_event(told):
+    joins(told)
+    told.world.pod("lonely", cpu=9)
+    told.touch()
+    said = told.run(2)
+    (event,) = of(SayEvent, said)
+    assert event.of_gang
+    assert event.pod.name == "lonely"
+    assert of(SayStatus, said) == []
+
+
+def test_a_member_hears_each_reason_in_one_event_however_often_it_is_told(told):
+    joins(told)
+    waiting(told)
+    told.run(2)
+    for _ in range(6):
+        joins(told)
+        told.run(AGAIN_S + 5)
+    events = [one for _, one in told.said if isinstance(one, SayEvent)]
+    assert Counter(one.of_gang for one in events if one.pod.name == "g-1") == {False: 1}
+    counts = [one.count for one in events if one.of_gang]
+    assert counts == list(range(1, 8))
+    assert len({one.began_s for one in events if one.of_gang}) == 1
+
+
+def test_an_event_that_the_server_has_dropped_is_made_anew(told):
+    joins(told)
+    waiting(told)
+    told.run(2)
+    told.now_s += SERIES_S_MAX
+    joins(told)
+    (event,) = [one for one in of(SayEvent, told.run(5)) if one.of_gang]
+    assert event.count == 1
+
+
+# When
+
+
+def test_counts_that_change_are_said_again_after_30_s_and_the_last_is_said(told):
+    joins(told)
+    waiting(told)
+    assert len(of(SayCondition, told.run(2))) == 4
+    sent = []
+    for _ in range(20):
+        joins(told)
+        sent += of(SayCondition, told.run(1))
+    assert sent == []
+    last = of(SayCondition, told.run(AGAIN_S))
+    assert len(last) == 4
+    assert {one.sentence.split()[0] for one in last} == {"0/21"}
+    assert told.run(3 * AGAIN_S) == []
+
+
+def test_another_reason_is_said_at_once(told):
+    joins(told)
+    told.world.gang("g", 2, cpu=9)
+    told.world.delete("g-1")
+    told.touch()
+    assert {one.reason for one in of(SayCondition, told.run(2))} == {Reason.NOT_ENOUGH_MEMBERS}
+    told.world.pod("g-1", key("g"), cpu=9)
+    told.touch()
+    said = of(SayCondition, told.run(2))
+    assert [(one.pod.name, one.reason) for one in said] == [
+        ("g-0", Reason.REQUEST_TOO_LARGE),
+        ("g-1", Reason.REQUEST_TOO_LARGE),
+    ]
+
+
+def test_a_reason_that_flaps_is_said_a_few_times_only(told):
+    joins(told)
+    told.world.gang("g", 2, cpu=9)
+    for _ in range(60):
+        told.world.delete("g-1")
+        told.touch()
+        told.run(1)
+        told.world.pod("g-1", key("g"), cpu=9)
+        told.touch()
+        told.run(1)
+    rewrites = [one for _, one in told.said if isinstance(one, SayCondition)]
+    of_first = [one for one in rewrites if one.pod.name == "g-0"]
+    assert len(of_first) <= (CHANGES_AT_ONCE_MAX + 2) * (120 / AGAIN_S + 1)
+    assert told.run(2 * AGAIN_S) is not None
+    newest = [one for _, one in told.said if getattr(one, "pod", None) and one.pod.name == "g-0"]
+    assert newest[-1].reason is Reason.REQUEST_TOO_LARGE
+
+
+def test_what_was_lost_is_said_again_later_and_not_at_once(told):
+    joins(told)
+    waiting(told, pods=1)
+    (condition,) = of(SayCondition, told.run(2))
+    for _ in range(3):
+        told.telling.lost(condition.key, condition.pod.uid, told.now_s)
+        assert of(SayCondition, told.run(AFTER_LOSS_S - 0.5)) == []
+        assert of(SayCondition, told.run(1)) == [condition]
+
+
+def test_a_pod_that_has_its_node_is_told_nothing_more(told):
+    joins(told)
+    waiting(told, pods=1)
+    told.world.decide()
+    telling = told.telling
+    told.now_s += 1
+    gang = told.world.cluster.gangs[key("g")]
+    explainer = told.world.scheduler.explainer(told.now_s)
+    telling.tell(gang, explainer, explainer.explain(key("g")), Now(1.0, WALL_S))
+    assert len(telling) >= 2
+    (entry,) = gang.members.values()
+    telling.has_node(entry.pod)
+    left = list(telling.take(1.0))
+    assert of(SayCondition, left) == []
+
+
+# How much
+
+
+def test_requests_depend_on_time_and_not_on_pods_times_nodes(told):
+    """300 pods wait and 200 nodes join, one each half second: 60,000 pairs."""
+    joins(told)
+    for number in range(300):
+        told.world.pod(f"p{number}", cpu=9)
+    told.touch()
+    for _ in range(200):
+        joins(told)
+        told.run(0.5)
+    told.run(2 * AGAIN_S)
+    seconds = told.now_s
+    assert len(told.said) <= 2 * 300 * (seconds / AGAIN_S + 1)
+    last = {one.pod.uid: one.sentence for _, one in told.said if isinstance(one, SayCondition)}
+    assert len(last) == 300
+    assert {sentence.split()[0] for sentence in last.values()} == {"0/201"}
+
+
+def test_all_gangs_together_say_so_much_a_second(told):
+    joins(told)
+    for number in range(SAYINGS_AT_ONCE_MAX):
+        told.world.pod(f"p{number}", cpu=9)
+    told.touch()
+    at = 0
+    for second in range(1, 40):
+        at += len(told.run(1))
+        assert at <= SAYINGS_AT_ONCE_MAX + second * SAYINGS_PER_S
+    assert at == 2 * SAYINGS_AT_ONCE_MAX
+    assert len({one.pod.uid for _, one in told.said if isinstance(one, SayCondition)}) == 2000
+
+
+def test_a_namespace_with_much_to_say_holds_up_no_other():
+    outbox, told = Outbox(), Told()
+    w = told.world
+    w.pod("loud", cpu=1)
+    (pod,) = [entry.pod for entry in w.cluster.pods.values()]
+    loud, quiet = key("loud"), type(key("x"))("other", "x-k8s", "quiet")
+    for number in range(50_000):
+        one = type(pod)(f"u{number}", "team", f"p{number}", "quorate", pod.shape)
+        outbox.put(SayCondition(loud, one, Reason.POD_INVALID, ""), again=False)
+    outbox.put(SayCondition(quiet, pod, Reason.POD_INVALID, ""), again=False)
+    first = [one.key for one in outbox.take(0.0)]
+    assert len(first) == SAYINGS_AT_ONCE_MAX
+    assert quiet in first[:2]
+
+
+def test_what_is_new_goes_before_what_is_said_again():
+    outbox, told = Outbox(), Told()
+    told.world.pod("one", cpu=1)
+    (pod,) = [entry.pod for entry in told.world.cluster.pods.values()]
+    pods = [type(pod)(f"u{n}", "team", f"p{n}", "quorate", pod.shape) for n in range(3)]
+    said = [SayCondition(key("g"), one, Reason.POD_INVALID, "a") for one in pods]
+    outbox.put(said[0], again=True)
+    outbox.put(said[1], again=False)
+    outbox.put(SayCondition(key("g"), pods[1], Reason.POD_INVALID, "b"), again=True)
+    outbox.put(said[2], again=False)
+    assert [(one.pod.uid, one.sentence) for one in outbox.take(0.0)] == [
+        ("u1", "b"),
+        ("u2", "a"),
+        ("u0", "a"),
+    ]
