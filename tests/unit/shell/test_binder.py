@@ -181,7 +181,12 @@ async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():
 @pytest.mark.parametrize(
     ("steps", "outcome"),
     [
-        pytest.param([refusal(404, "NotFound")], (BindFailure.GONE, "n0"), id="pod gone"),
+        pytest.param([refusal(404, "NotFound")] * 2, (BindFailure.GONE, "n0"), id="pod gone"),
+        pytest.param(
+            [refusal(404, "NotFound"), pod()],
+            (BindFailure.REFUSED, "n0"),
+            id="said to be gone, and it is there",
+        ),
         pytest.param(
             [refusal(409, "Conflict"), pod(uid="uid-2")],
             (BindFailure.GONE, "n0"),

@@ -194,9 +194,7 @@ class Binder:
                 return await self._not_bound(bind, "", BindFailure.NOT_SENT, in_doubt)
             try:
                 await self._client.post(path, body, may_send=self._may_bind)
-            except NotFound:
-                return BindFailed(bind.uid, bind.node, BindFailure.GONE)
-            except Conflict as error:
+            except (Conflict, NotFound) as error:  # a proxy may say "not found" of all there is
                 return await self._read_back(bind, error.message, BindFailure.REFUSED)
             except ApiError as error:
                 if error.is_namespace_going:  # and so is the pod: another try would come to nothing
