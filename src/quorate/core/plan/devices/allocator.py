@@ -74,8 +74,7 @@ class Search:
         self._claims = claims
         self._kind = kind
         self._numbers = numbers
-        # What a constraint of different values admits depends on the order of what was tried.
-        self._skips_alike = not any(one.distinct for claim in claims for one in claim.constraints)
+        self._skips_alike = not any(map(_depends_on_order, claims))
         self._wanted: dict[ChoiceKey, Wanted] = {}
         self._tally = Tally()
         self._taken = Taken(claims, kind, self._tally)
@@ -276,3 +275,14 @@ class Search:
         self._stack.pop()
         self._claim = number
         return _Outcome.NOT
+
+
+def _depends_on_order(claim: ClaimAsk) -> bool:
+    """Whether what a claim comes to may depend on which of two devices that are alike was tried.
+
+    It does where values have to differ, and where a constraint refuses one of "all devices": that
+    is an error, which is met or not as another of them is taken already.
+    """
+    choices = (choice for request in claim.requests for choice in request.choices)
+    has_all = bool(claim.constraints) and any(one.wanted.count is None for one in choices)
+    return has_all or any(one.distinct for one in claim.constraints)
