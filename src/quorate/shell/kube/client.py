@@ -9,6 +9,7 @@ order, so whoever must never wait behind a thousand binds (``leader``) takes a c
 Bodies are never compressed: the API server's CPU is the scarcest of all.
 """
 
+import asyncio
 import contextlib
 import socket
 import ssl
@@ -32,6 +33,7 @@ from quorate.shell.kube.errors import (
     status_class,
 )
 from quorate.shell.kube.fast import ConnectionPool
+from quorate.shell.kube.fenced import FencedRequest, fenced
 from quorate.shell.kube.paths import with_params
 
 USER_AGENT: Final = f"quorate/{__version__}"
@@ -96,6 +98,8 @@ class KubeClient:
         self._identity_headers: dict[str, str] | None = None
         self._identity_lines = b""
         self._reads = self._session(_READ_CONNECTIONS_MAX, None)
+        self._slow_writes = self._session(write_connections_max, None)
+        self._slow_slots = asyncio.Semaphore(write_connections_max)  # a wait here is no timeout
         self._streams = self._session(0, _large_buffer_socket)
         # The pool knows the usual way through a proxy; aiohttp knows the others too.
         self._writes = None
@@ -126,8 +130,8 @@ class KubeClient:
     ) -> bytes:
         """Create; ``body`` is bytes of JSON, or anything that msgspec can encode.
 
-        ``may_send`` as in ``ConnectionPool.request``; where a proxy is spoken to by TLS, or the
-        server is plain http behind one, it is asked at the call only.
+        ``may_send`` is asked on a connection that is free, right before the request is written.
+        If it says no, nothing is sent and Unreachable is raised.
         """
         return await self._write("POST", path, params, body, _CONTENT_TYPE, may_send)
 
@@ -200,6 +204,7 @@ class KubeClient:
         if self._writes is not None:
             await self._writes.close()
         await self._reads.close()
+        await self._slow_writes.close()
         await self._streams.close()
 
     async def __aenter__(self) -> Self:
@@ -228,9 +233,11 @@ class KubeClient:
             body = _ENCODER.encode(body)
         target = self._path_prefix + (with_params(path, params) if params else path)
         if self._writes is None:
-            if may_send is not None and not may_send():
-                raise Unreachable("who asked for it may write no more", maybe_processed=False)
-            return await self._request_by_aiohttp(method, target, body, content_type)
+            async with self._slow_slots:
+                with fenced(may_send):
+                    return await self._request_by_aiohttp(
+                        method, target, body, content_type, self._slow_writes
+                    )
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour
             self._identity_lines = self._common_header_lines(headers)
@@ -255,13 +262,18 @@ class KubeClient:
         raise self._error(response.status, response.body, response.retry_after)
 
     async def _request_by_aiohttp(
-        self, method: str, target: str, body: bytes, content_type: str | None
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        content_type: str | None,
+        session: aiohttp.ClientSession | None = None,
     ) -> bytes:
         headers = await self._credentials.headers()
         if content_type is not None:
             headers = {**headers, "Content-Type": content_type}
         try:
-            async with self._reads.request(
+            async with (session or self._reads).request(
                 method,
                 URL(self._origin + target, encoded=True),
                 data=body or None,
@@ -321,6 +333,7 @@ class KubeClient:
         )
         return aiohttp.ClientSession(
             connector=connector,
+            request_class=FencedRequest,
             headers={
                 "User-Agent": USER_AGENT,
                 "Accept": _CONTENT_TYPE,
