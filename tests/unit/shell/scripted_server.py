@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from quorate.shell.clock import SystemClock
+from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.kube.watch_events import (
     ListBegins,
@@ -16,6 +17,7 @@ from quorate.shell.kube.watch_events import (
     SomeListed,
     WatchEvent,
 )
+from quorate.shell.kube.writer import Writer
 from tests.servers import take_who_waits
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -58,6 +60,11 @@ def credentials_for(url: str, ca_path: str | None = None) -> Credentials:
         return configuration
 
     return Credentials(configuration, load, clock=SystemClock(), reload_interval_s=60.0)
+
+
+def writer_of(client: KubeClient, may_write: Callable[[], bool] = lambda: True) -> Writer:
+    """A writer whose time stands still, and that draws no chance."""
+    return Writer(client, may_write=may_write, clock=ManualClock())
 
 
 class ScriptedServer:
