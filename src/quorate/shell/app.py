@@ -119,7 +119,7 @@ class App:
         self._lookup = OwnerLookup(self._reads, on_change=self._loop.put, clock=clock)
         self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
         self._reporter = Reporter(
-            self._reads,
+            self._writer,
             self.scheduler,
             self._feed.objects,
             lookup=self._lookup,
@@ -131,7 +131,7 @@ class App:
         told = self._reporter.preempted
         self._preemptor = Preemptor(self._writer, told, self._loop.put, clock=steady)
         owns_volcano = "volcano" in config.policy.scheduler_names
-        self._queues = VolcanoQueues(self._reads, is_ours=owns_volcano)
+        self._queues = VolcanoQueues(self._writer, is_ours=owns_volcano)
         self._outcomes = Outcomes(self.scheduler, self.metrics, self._reporter, self._times, steady)
         self._committer = self._make_committer()
         self._numbers = self._make_numbers()
