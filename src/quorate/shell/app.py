@@ -36,6 +36,7 @@ from quorate.shell.health_thread import HealthThread
 from quorate.shell.heartbeat import Heartbeat
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
+from quorate.shell.kube.writer import WRITES_AT_ONCE, Writer
 from quorate.shell.leadership import Leadership, LeaseLostError
 from quorate.shell.loop import Loop
 from quorate.shell.loop_lag import LoopLag
@@ -82,7 +83,7 @@ class App:
         self._identity = identity
         chance = random.Random(identity).random
         self._binds = connect(config.bind_concurrency)
-        self._reads = connect(8)
+        self._reads = connect(WRITES_AT_ONCE)
         self._heartbeat = Heartbeat(clock)
         self._waiting_before = 0
         self._has_synced = False
@@ -100,6 +101,7 @@ class App:
         self._loop = self._make_loop()
         self._feed = self._make_feed(chance)
         self._leadership = self._make_leadership(connect)
+        self._writer = Writer(self._reads, may_write=self._may_write, clock=steady, chance=chance)
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
@@ -109,21 +111,18 @@ class App:
             clock=steady,
         )
         self._claims = Claims(
-            self._binds,
+            self._writer,
             self._binder.submit,
             self._loop.put,
             on_written=self._on_claim_written,
-            may_write=self._may_write,
             clock=steady,
         )
-        self._preparer = Preparer(
-            self._reads, on_change=self._loop.put, may_write=self._may_write, clock=steady
-        )
-        self._evictor = Evictor(self._reads, may_evict=self._may_write)
+        self._preparer = Preparer(self._writer, on_change=self._loop.put, clock=steady)
+        self._evictor = Evictor(self._writer)
         self._lookup = OwnerLookup(self._reads, on_change=self._loop.put, clock=clock)
         self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
         self._reporter = Reporter(
-            self._reads,
+            self._writer,
             self.scheduler,
             self._feed.objects,
             lookup=self._lookup,
@@ -132,10 +131,10 @@ class App:
             instance=self._identity,
             clock=steady,
         )
-        told, may_write = self._reporter.preempted, self._may_write
-        self._preemptor = Preemptor(self._reads, told, self._loop.put, may_write, clock=steady)
+        told = self._reporter.preempted
+        self._preemptor = Preemptor(self._writer, told, self._loop.put, clock=steady)
         owns_volcano = "volcano" in config.policy.scheduler_names
-        self._queues = VolcanoQueues(self._reads, is_ours=owns_volcano)
+        self._queues = VolcanoQueues(self._writer, is_ours=owns_volcano)
         self._outcomes = Outcomes(self.scheduler, self.metrics, self._reporter, self._times, steady)
         self._committer = self._make_committer()
         self._numbers = self._make_numbers()

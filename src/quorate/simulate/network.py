@@ -18,8 +18,9 @@ import msgspec
 from quorate.embedded import errors
 from quorate.embedded.server.answers import encode
 from quorate.embedded.store.store import Event
-from quorate.shell.kube.client import ByteStream, KubeClient, Params, PatchKind
+from quorate.shell.kube.client import KubeClient, Params, PatchKind
 from quorate.shell.kube.errors import ApiError, Unreachable, error_from_response
+from quorate.shell.kube.sessions import ByteStream
 from quorate.simulate.faults import Fate, Faults, StreamFate
 from quorate.simulate.history import History
 from quorate.simulate.loop import VirtualLoop

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from quorate.shell.clock import SystemClock
 from quorate.shell.kube.access import Access, Pem, Trust
+from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.kube.watch_events import (
     ListBegins,
@@ -16,6 +17,7 @@ from quorate.shell.kube.watch_events import (
     SomeListed,
     WatchEvent,
 )
+from quorate.shell.kube.writer import Writer
 from tests.servers import take_who_waits
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -43,6 +45,11 @@ def credentials_for(url: str, ca_path: str | None = None) -> Credentials:
         return access
 
     return Credentials(access, load, clock=SystemClock())
+
+
+def writer_of(client: KubeClient, may_write: Callable[[], bool] = lambda: True) -> Writer:
+    """A writer whose time stands still, and that draws no chance."""
+    return Writer(client, may_write=may_write, clock=ManualClock())
 
 
 class ScriptedServer:

@@ -21,6 +21,7 @@ from tests.unit.shell.scripted_server import (
     credentials_for,
     refusal,
     serving,
+    writer_of,
 )
 
 GIVEN = Allocation((GivenDevice("r", DeviceId("d", "p", "gpu-0")),))
@@ -50,11 +51,10 @@ async def writing(*steps, may_write=lambda: True, told=None):
         KubeClient(credentials_for(server.url), write_connections_max=4) as client,
     ):
         claims = Claims(
-            client,
+            writer_of(client, may_write),
             bound.append,
             outcomes.append,
             on_written=told.append if told is not None else bytes,
-            may_write=may_write,
             clock=ManualClock(),
         )
         yield claims, bound, outcomes, server

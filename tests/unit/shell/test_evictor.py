@@ -12,6 +12,7 @@ from tests.unit.shell.scripted_server import (
     credentials_for,
     refusal,
     serving,
+    writer_of,
 )
 
 EVICTION = Eviction("uid-1", "team", "job-0", GangKey("team", "x-k8s", "job"), "not in time")
@@ -30,10 +31,10 @@ async def requests_of(*steps):
         serving(ScriptedServer(*steps)) as server,
         KubeClient(credentials_for(server.url), write_connections_max=2) as client,
     ):
-        evictor = Evictor(client, may_evict=lambda: True)
+        evictor = Evictor(writer_of(client))
         evictor.submit([EVICTION])
         async with asyncio.timeout(10):
-            await asyncio.gather(*evictor._tasks)
+            await evictor.writes.settled()
         return [(one.method, one.path[one.path.rindex("/") :]) for one in server.requests]
 
 
@@ -66,7 +67,7 @@ async def test_others_wait_until_each_eviction_was_tried_but_not_for_one_that_is
         serving(ScriptedServer(slow)) as server,
         KubeClient(credentials_for(server.url), write_connections_max=2) as client,
     ):
-        evictor = Evictor(client, may_evict=lambda: True)
+        evictor = Evictor(writer_of(client))
         assert evictor.idle.is_set()
         evictor.submit([EVICTION])
         await asked.wait()
@@ -74,5 +75,5 @@ async def test_others_wait_until_each_eviction_was_tried_but_not_for_one_that_is
         go_on.set()
         async with asyncio.timeout(10):
             await evictor.idle.wait()
-        assert evictor._tasks, "it is tried again"
+        assert len(evictor.writes), "it is tried again"
         await evictor.close()

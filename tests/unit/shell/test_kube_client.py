@@ -8,6 +8,7 @@ import pytest
 
 from quorate.shell.kube import errors
 from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import Unreachable
 from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
@@ -136,3 +137,29 @@ async def test_a_stream_that_is_cut_is_unreachable():
         async with client.stream("/x", None, silence_s_max=0.2) as body:
             with pytest.raises(errors.Unreachable):
                 await body.read()
+
+
+async def test_a_write_that_waits_behind_a_plain_proxy_is_not_sent_once_its_author_is_deposed():
+    leads, arrived, go_on = True, asyncio.Event(), asyncio.Event()
+
+    async def first(request):
+        arrived.set()
+        await go_on.wait()
+        return await answer(201, {})(request)
+
+    async with serving(ScriptedServer(first, answer(200, {}))) as server:
+        credentials = credentials_for("http://api.invalid:6443")
+        credentials.proxy_url = server.url
+        async with KubeClient(credentials, write_connections_max=1) as client:
+            bind = asyncio.create_task(client.post("/one", {}, may_send=lambda: leads))
+            await arrived.wait()
+            queued = asyncio.create_task(client.post("/two", {}, may_send=lambda: leads))
+            await asyncio.sleep(0)
+            leads = False
+            go_on.set()
+            await bind
+            with pytest.raises(Unreachable, match="may write no more") as caught:
+                await queued
+            assert not caught.value.maybe_processed
+            await client.get("/three")
+        assert [one.path[-4:] for one in server.requests] == ["/one", "hree"]

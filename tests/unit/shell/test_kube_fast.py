@@ -126,6 +126,24 @@ def test_what_may_not_be_sent_any_more_when_a_connection_is_free_is_not_sent():
     scenario(reply, steps, connections_max=1)
 
 
+def test_a_deposed_leader_sends_nothing_on_an_idle_connection_which_stays_in_use():
+    seen = []
+
+    async def reply(path, writer):
+        seen.append(path)
+        writer.write(ok())
+
+    async def steps(pool, server):
+        await ask(pool, "/first")
+        with pytest.raises(Unreachable, match="may write no more") as caught:
+            await pool.request(b"GET /late\n", may_send=lambda: False)
+        assert not caught.value.maybe_processed
+        await ask(pool, "/fine")
+        assert seen == ["/first", "/fine"]
+
+    scenario(reply, steps, connections_max=1)
+
+
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
 def test_a_connection_closed_before_the_answer_is_unreachable(sent):
     async def reply(path, writer):

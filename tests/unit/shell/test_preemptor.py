@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 from quorate.core.changes import PreemptionFailed
 from quorate.core.model import GangKey
@@ -17,6 +18,7 @@ from tests.unit.shell.scripted_server import (
     credentials_for,
     refusal,
     serving,
+    writer_of,
 )
 
 VICTIM = Victim("uid-low", "team", "low")
@@ -41,8 +43,7 @@ async def carried_out(*steps, preemption=PREEMPTION, may_write=lambda: True):
         KubeClient(credentials_for(server.url), write_connections_max=2) as client,
     ):
         made = Preemptor(
-            client,
-            may_write=may_write,
+            writer_of(client, may_write),
             on_change=failures.append,
             on_preempted=lambda by, victim: told.append((by.name, victim.name)),
             clock=SteadyClock(ManualClock()),
@@ -97,7 +98,8 @@ async def test_a_victim_that_is_gone_is_no_failure():
 
 
 async def test_an_answer_that_may_change_is_asked_for_again(monkeypatch):
-    monkeypatch.setattr(preemptor, "_RETRY_S", 0.001)
+    quick = replace(preemptor._PREEMPTION, retry_s_min=0.001)
+    monkeypatch.setattr(preemptor, "_PREEMPTION", quick)
     busy = refusal(503, "ServiceUnavailable")
     asked, told, failures, _ = await carried_out(DONE, DONE, DONE, busy, DONE)
     assert asked[-2:] == [("DELETE", "low")] * 2

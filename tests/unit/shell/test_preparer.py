@@ -18,6 +18,7 @@ from tests.unit.shell.scripted_server import (
     credentials_for,
     refusal,
     serving,
+    writer_of,
 )
 
 KEY = GangKey("team", "x-k8s", "job")
@@ -44,7 +45,7 @@ async def preparing(*steps, may_write=lambda: True):
         KubeClient(credentials_for(server.url), write_connections_max=4) as client,
     ):
         preparer = Preparer(
-            client, on_change=outcomes.append, may_write=may_write, clock=ManualClock()
+            writer_of(client, may_write), on_change=outcomes.append, clock=ManualClock()
         )
         yield preparer, outcomes, server
         await preparer.close()

@@ -14,8 +14,8 @@ from quorate.core.scheduler import Scheduler
 from quorate.dialects import DIALECTS, Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.clock import SystemClock
-from quorate.shell.kube import client as client_module
 from quorate.shell.kube import lines
+from quorate.shell.kube import sessions as sessions_module
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import TooLarge, error_from_response
 from quorate.shell.kube.lines import LineSplitter
@@ -210,7 +210,7 @@ async def test_a_list_nested_without_end_is_a_visible_reason_and_tried_again():
 
 
 async def test_pages_that_are_too_large_are_asked_for_in_smaller_ones(monkeypatch):
-    monkeypatch.setattr(client_module, "READ_BYTES_MAX", 2000)
+    monkeypatch.setattr(sessions_module, "READ_BYTES_MAX", 2000)
     too_large = listing([f"{i:0100}" for i in range(64)], 10)
     async with reflecting(
         too_large,
@@ -224,7 +224,7 @@ async def test_pages_that_are_too_large_are_asked_for_in_smaller_ones(monkeypatc
 
 
 async def test_an_object_that_is_too_large_by_itself_is_a_visible_reason(monkeypatch):
-    monkeypatch.setattr(client_module, "READ_BYTES_MAX", 2000)
+    monkeypatch.setattr(sessions_module, "READ_BYTES_MAX", 2000)
     large = listing(["x" * 5000], 10)
     async with reflecting(large, large, large, large) as (seen, reflector, server):
         assert not [one for one in seen if not isinstance(one, ListBegins | Failing)]

@@ -169,3 +169,28 @@ async def test_reports_wait_for_all_who_go_first():
         await sent.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_reports_do_not_starve_while_binds_come_without_end(monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE_S", 0.001)
+    never, told = asyncio.Event(), []
+    writes = Writes(never)
+
+    async def send(key):
+        told.append(key)
+
+    writes.put("event", lambda: send("event"), urgent=False)
+    writes.put("condition", lambda: send("condition"), urgent=True)
+    running = asyncio.create_task(writes.run())
+    async with asyncio.timeout(10):
+        while len(told) < 2:
+            await asyncio.sleep(0.001)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert told == ["condition", "event"]
+
+
+async def test_a_report_into_a_namespace_that_goes_is_no_second_try_and_no_loss():
+    going = Forbidden(403, "Forbidden", "it is being terminated")
+    going.is_namespace_going = True
+    assert await tries_until_settled(going) == (1, 0, 0)

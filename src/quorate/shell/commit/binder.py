@@ -25,7 +25,6 @@ from quorate.core.journal import entry_of
 from quorate.core.plan.plan import Bind, GangBinds
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 from quorate.shell.clock import Clock
-from quorate.shell.commit.trying import TRANSIENT, Backoff
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
@@ -36,6 +35,7 @@ from quorate.shell.kube.errors import (
     Unreachable,
 )
 from quorate.shell.kube.paths import pod_path
+from quorate.shell.kube.writer import TRANSIENT, Backoff
 
 log = structlog.get_logger(__name__)
 

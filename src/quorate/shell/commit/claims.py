@@ -28,15 +28,15 @@ from quorate.shell.commit.special_claims import (
     make_special,
     tell_pod,
 )
-from quorate.shell.commit.trying import TRANSIENT, Background, Backoff
-from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import ApiError, Conflict, NotFound
+from quorate.shell.kube.errors import ApiError, NotFound
+from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
 
 log = structlog.get_logger(__name__)
 
 BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
-_CONCURRENCY = 64
+_GIVE = Rule(Priority.CLAIM, again_after_conflict=True)
+_TAKE_BACK = Rule(Priority.CLAIM, tries_max=1)
 _POLL_S = 5.0
 
 
@@ -89,21 +89,18 @@ class Claims:
 
     def __init__(
         self,
-        client: KubeClient,
+        writer: Writer,
         bind: Callable[[GangBinds], None],
         on_change: Callable[[BindFailed], None],
         *,
         on_written: Callable[[bytes], None],
-        may_write: Callable[[], bool],
         clock: Clock,
     ) -> None:
-        self._client = client
+        self._writer = writer
         self._bind = bind
         self._on_change = on_change
         self._on_written = on_written
-        self._may_write = may_write
         self._clock = clock
-        self._slots = asyncio.Semaphore(_CONCURRENCY)
         self._writes = Background()
         self._taken_back: dict[str, str] = {}
 
@@ -135,15 +132,14 @@ class Claims:
 
         async def write(give: Give, binds: list[Bind]) -> None:
             try:
-                async with self._slots:
-                    await self._write(give, binds, gang.deadline_s)
+                await self._write(give, binds, gang.deadline_s)
                 await self._until_ready(give)
             except (ClaimError, ApiError, msgspec.DecodeError) as error:
                 text = f"claim {give.namespace}/{give.claim}: {error}"
                 problems.update(dict.fromkeys((bind.uid for bind in binds), text))
 
         await asyncio.gather(*(write(*one) for one in users.values()))
-        if not self._may_write():
+        if not self._writer.may_write():
             return  # a successor decides about this gang, from what it finds
         if not problems:
             self._bind(gang)
@@ -156,20 +152,15 @@ class Claims:
 
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
         """Allocate and reserve one claim, again after passing troubles. Raises when it cannot."""
-        backoff = Backoff()
-        while self._may_write():
-            try:
-                await self._write_once(give, binds)
-            except (*TRANSIENT, Conflict) as error:
-                if self._clock.now_s() >= deadline_s:
-                    raise
-                await backoff.wait(error)
-            else:
-                return
+        outcome = await self._writer.write(
+            lambda: self._write_once(give, binds), _GIVE, deadline_s=deadline_s
+        )
+        if outcome.end not in (End.DONE, End.DEPOSED) and outcome.error is not None:
+            raise outcome.error
 
-    async def _write_once(self, give: Give, binds: list[Bind]) -> None:
+    async def _write_once(self, give: Give, binds: list[Bind]) -> bytes:
         if give.special is not None:
-            uid = await make_special(self._client, give, give.special, binds[0], self._may_write)
+            uid = await make_special(self._writer, give, give.special, binds[0])
             give = msgspec.structs.replace(give, uid=uid)
         reserved = [{"resource": "pods", "name": bind.name, "uid": bind.uid} for bind in binds]
         metadata: dict[str, object] = {"uid": give.uid}
@@ -191,13 +182,15 @@ class Claims:
             metadata["resourceVersion"] = claim.metadata.resourceVersion
         body = {"metadata": metadata, "status": status}
         path = claim_path(give.namespace, give.claim, "status")
-        self._on_written(await self._patch(path, body))
+        written = await self._patch(path, body)
+        self._on_written(written)
         if give.special is not None:
-            await tell_pod(self._client, give, give.special, binds[0], self._may_write)
+            await tell_pod(self._writer, give, give.special, binds[0])
+        return written
 
     async def _patch(self, path: str, body: object) -> bytes:
         try:
-            return await self._client.patch(path, body, "strategic", may_send=self._may_write)
+            return await self._writer.patch(path, body, "strategic")
         except NotFound as error:
             raise ClaimError("it does not exist any more") from error
 
@@ -209,8 +202,8 @@ class Claims:
             if one.binding_conditions
         ]
         until_s = self._clock.now_s() + BINDING_TIMEOUT_S
-        while waiting and self._may_write():
-            claim = _CLAIM.decode(await self._client.get(claim_path(give.namespace, give.claim)))
+        while waiting and self._writer.may_write():
+            claim = _CLAIM.decode(await self._writer.get(claim_path(give.namespace, give.claim)))
             true = _true_conditions(claim)
             for one in waiting:
                 failed = true.get(tuple(one.device), set()) & set(one.binding_failures)
@@ -232,18 +225,16 @@ class Claims:
             "status": {"allocation": None, "reservedFor": None, "devices": None},
         }
         path = claim_path(claim.namespace, claim.claim, "status")
-        try:
-            async with self._slots:
-                if not self._may_write():
-                    return
-                if claim.special:
-                    await delete_special(self._client, claim, self._may_write)
-                else:
-                    await self._client.patch(path, body, "merge", may_send=self._may_write)
-        except (Conflict, NotFound):
-            pass  # it is different by now, and the core will see how
-        except ApiError as error:
-            log.warning("devices could not be taken back", claim=claim.claim, problem=str(error))
+
+        async def send() -> bytes:
+            if claim.special:
+                return await delete_special(self._writer, claim)
+            return await self._writer.patch(path, body, "merge")
+
+        outcome = await self._writer.write(send, _TAKE_BACK)
+        if outcome.end in (End.REFUSED, End.GIVEN_UP):  # else it is different, as the core will see
+            problem = str(outcome.error)
+            log.warning("devices could not be taken back", claim=claim.claim, problem=problem)
             self._taken_back.pop(claim.uid, None)
 
 

@@ -7,22 +7,26 @@ budgets are heard; a refusal is retried until the pod is gone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 
 import msgspec
 import structlog
 
 from quorate.core.plan.plan import Eviction
-from quorate.shell.commit.trying import Backoff
-from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import pod_path
+from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
 
 log = structlog.get_logger(__name__)
 
-_RETRY_S_MIN = 0.5
-_RETRY_S_MAX = 30.0
+_EVICTION = Rule(
+    Priority.EVICTION,
+    retry_s_min=0.5,
+    retry_s_max=30.0,
+    again_after_conflict=True,
+    again_after_refusal=True,
+    per_s=100.0,
+)
 
 
 class _Metadata(msgspec.Struct):
@@ -38,12 +42,11 @@ _POD = msgspec.json.Decoder(_Pod)
 
 
 class Evictor:
-    """Evicts pods, a few at a time, each until it is gone."""
+    """Evicts pods, so many a second, each until it is gone."""
 
-    def __init__(self, client: KubeClient, *, may_evict: Callable[[], bool]) -> None:
-        self._client = client
-        self._may_evict = may_evict
-        self._tasks: set[asyncio.Task[None]] = set()
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.writes = Background()
         self._untried: set[str] = set()
         self.idle = asyncio.Event()
         """Set while every eviction has had an answer: others who write wait for it, but not for
@@ -55,13 +58,7 @@ class Evictor:
         for eviction in evictions:
             self._untried.add(eviction.uid)
             self.idle.clear()
-            task = asyncio.create_task(self._evict(eviction))
-            self._tasks.add(task)
-            task.add_done_callback(partial(self._ended, eviction.uid))
-
-    def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._tried(uid)
+            self.writes.start(self._evict(eviction))
 
     def _tried(self, uid: str) -> None:
         self._untried.discard(uid)
@@ -70,9 +67,7 @@ class Evictor:
 
     async def close(self) -> None:
         """Give up what is under way; a successor finds the pods as they are."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.writes.close()
 
     async def _evict(self, eviction: Eviction) -> None:
         body = {
@@ -82,26 +77,26 @@ class Evictor:
             "deleteOptions": {"preconditions": {"uid": eviction.uid}},
         }
         path = pod_path(eviction.namespace, eviction.name, "eviction")
-        backoff = Backoff(_RETRY_S_MIN, _RETRY_S_MAX)
-        while self._may_evict():
-            try:
-                await self._client.post(path, body, may_send=self._may_evict)
-            except NotFound:
-                return
-            except ApiError as error:
-                if isinstance(error, Conflict) and await self._is_going(eviction):
-                    return
-                self._tried(eviction.uid)
-                log.warning("eviction refused", pod=eviction.name, problem=error.message)
-                await backoff.wait(error)
-            else:
-                return
+
+        async def refused(error: ApiError) -> End | None:
+            if isinstance(error, Conflict) and await self._is_going(eviction):
+                return End.GONE
+            self._tried(eviction.uid)
+            log.warning("eviction refused", pod=eviction.name, problem=error.message)
+            return None
+
+        try:
+            await self._writer.write(
+                lambda: self._writer.post(path, body), _EVICTION, on_failed=refused
+            )
+        finally:
+            self._tried(eviction.uid)
 
     async def _is_going(self, eviction: Eviction) -> bool:
         """Whether the pod is gone, going, or another one by now; else 409 is worth another try."""
         path = pod_path(eviction.namespace, eviction.name)
         try:
-            metadata = _POD.decode(await self._client.get(path)).metadata
+            metadata = _POD.decode(await self._writer.get(path)).metadata
         except NotFound:
             return True
         except (ApiError, msgspec.DecodeError):

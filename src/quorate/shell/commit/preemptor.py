@@ -10,7 +10,7 @@ the first write: the right is granted only where an operator wants preemption.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import structlog
@@ -19,16 +19,13 @@ from quorate.core.changes import PreemptionFailed
 from quorate.core.plan.plan import Preemption, Victim
 from quorate.dialects.fields import format_time
 from quorate.shell.clock import SteadyClock
-from quorate.shell.commit.trying import TRANSIENT, Background, Backoff
-from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound
+from quorate.shell.kube.errors import ApiError, Forbidden
 from quorate.shell.kube.paths import pod_path
+from quorate.shell.kube.writer import Background, End, Priority, Rule, Send, Writer
 
 log = structlog.get_logger(__name__)
 
-_RETRY_S = 0.2
-_TRIES_MAX = 5
-_AT_ONCE_MAX = 8
+_PREEMPTION = Rule(Priority.PREEMPTION, tries_max=5, retry_s_min=0.2)
 _NO_RIGHT = 'cannot delete resource "pods"'
 """What RBAC says; an admission webhook that refuses says something else."""
 NOT_GRANTED = (
@@ -45,19 +42,16 @@ class Preemptor:
 
     def __init__(
         self,
-        client: KubeClient,
+        writer: Writer,
         on_preempted: Callable[[Preemption, Victim], None],
         on_change: Callable[[PreemptionFailed], None],
-        may_write: Callable[[], bool],
         *,
         clock: SteadyClock,
     ) -> None:
-        self._client = client
-        self._may_write = may_write
+        self._writer = writer
         self._on_change = on_change
         self._on_preempted = on_preempted
         self._clock = clock
-        self._slots = asyncio.Semaphore(_AT_ONCE_MAX)
         self._writes = Background()
         self._may_delete = False
         """Whether a dry run has shown that we may."""
@@ -93,12 +87,12 @@ class Preemptor:
 
     async def _may(self, preemption: Preemption) -> bool:
         """Find out, until it is known, whether pods may be deleted; if not, say so to the core."""
-        if self._may_delete or not self._may_write():
+        if self._may_delete or not self._writer.may_write():
             return True
         first = preemption.victims[0]
         path = pod_path(first.namespace, first.name)
         try:
-            await self._client.delete(path, params={"dryRun": "All"})
+            await self._writer.delete(path, params={"dryRun": "All"})
         except ApiError as error:
             if not (isinstance(error, Forbidden) and _NO_RIGHT in error.message):
                 return True  # whatever it is, the deletion itself will meet and report it
@@ -128,9 +122,7 @@ class Preemptor:
             return problem or ""
         path = pod_path(victim.namespace, victim.name)
         options = {"preconditions": {"uid": victim.uid}}
-        problem = await self._tried(
-            lambda: self._client.delete(path, options, may_send=self._may_write)
-        )
+        problem = await self._tried(lambda: self._writer.delete(path, options))
         if problem == "":
             who = {"pod": victim.name, "node": preemption.node, "by": preemption.name}
             log.warning("preempted", **who, gang=victim.gang_hit or None)
@@ -138,29 +130,13 @@ class Preemptor:
         return problem or ""
 
     async def _patch(self, namespace: str, name: str, body: object) -> bytes:
-        path = pod_path(namespace, name, "status")
-        return await self._client.patch(path, body, "strategic", may_send=self._may_write)
+        return await self._writer.patch(pod_path(namespace, name, "status"), body, "strategic")
 
-    async def _tried(self, send: Callable[[], Awaitable[object]]) -> str | None:
+    async def _tried(self, send: Send) -> str | None:
         """Send until it is done ("") or hopeless (the last problem); None: the pod is gone."""
-        problem = "another replica leads"
-        backoff = Backoff(_RETRY_S)
-        for _ in range(_TRIES_MAX):
-            if not self._may_write():
-                return problem
-            try:
-                async with self._slots:
-                    await send()
-            except (NotFound, Conflict):
-                return None  # or another pod has the name by now: the watch will say so
-            except TRANSIENT as error:
-                problem = error.message
-                await backoff.wait(error)
-            except ApiError as error:
-                return error.message
-            else:
-                return ""
-        return problem
+        outcome = await self._writer.write(send, _PREEMPTION)
+        # After a conflict another pod has the name by now: the watch will say so.
+        return None if outcome.end in (End.GONE, End.CHANGED) else outcome.problem
 
 
 def _nomination(node: str, uid: str = "") -> dict[str, object]:

@@ -17,17 +17,15 @@ from quorate.core.changes import PrepareFailed, Undone
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import GangBinds, Plan, Prepare, Undo
 from quorate.shell.clock import Clock
-from quorate.shell.commit.trying import TRANSIENT, Backoff
-from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.kube.writer import End, Priority, Rule, Writer
 
 log = structlog.get_logger(__name__)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 _UNDO_S_MAX = 60.0
-_CONCURRENCY = 32
+_CLAIM = Rule(Priority.CLAIM)
 _INVALID = 422
 
 
@@ -36,17 +34,14 @@ class Preparer:
 
     def __init__(
         self,
-        client: KubeClient,
+        writer: Writer,
         *,
         on_change: Callable[[PrepareFailed | Undone], None],
-        may_write: Callable[[], bool],
         clock: Clock,
     ) -> None:
-        self._client = client
+        self._writer = writer
         self._on_change = on_change
-        self._may_write = may_write
         self._clock = clock
-        self._slots = asyncio.Semaphore(_CONCURRENCY)
         self._last: dict[GangKey, asyncio.Task[None]] = {}
 
     def carry_out(self, plan: Plan) -> None:
@@ -99,25 +94,15 @@ class Preparer:
     async def _prepare(self, one: Prepare, gang: GangBinds) -> None:
         """Write once, again after passing troubles, until the attempt's time is over."""
         path, body = _write_of(one)
-        backoff, is_first = Backoff(), True
-        while self._may_write():
-            try:
-                async with self._slots:
-                    await self._client.patch(path, body, "merge", may_send=self._may_write)
-            except TRANSIENT as error:
-                if self._clock.now_s() >= gang.deadline_s:
-                    return  # the core gives up by itself
-                await backoff.wait(error)
-                is_first = False
-            except ApiError as error:
-                if isinstance(error, Conflict) and not is_first:
-                    return  # an earlier try, whose answer was lost, may have changed it: news tell
-                what = f"volume {one.volume}" if one.volume else f"claim {one.key}"
-                text = f"{what} cannot be written: {error.message}"
-                self._on_change(PrepareFailed(gang.key, gang.attempt, one.node, text))
-                return
-            else:
-                return
+        outcome = await self._writer.write(
+            lambda: self._writer.patch(path, body, "merge"), _CLAIM, deadline_s=gang.deadline_s
+        )
+        # After a second try an earlier one, whose answer was lost, may have changed it: news tell.
+        is_news = outcome.end is End.CHANGED and outcome.tries > 1
+        if outcome.end in (End.GONE, End.CHANGED, End.REFUSED) and not is_news:
+            what = f"volume {one.volume}" if one.volume else f"claim {one.key}"
+            text = f"{what} cannot be written: {outcome.problem}"
+            self._on_change(PrepareFailed(gang.key, gang.attempt, one.node, text))
 
     async def _undo_all(self, undo: Undo) -> None:
         await asyncio.gather(*(self._take_back(one) for one in undo.prepared))
@@ -126,21 +111,14 @@ class Preparer:
     async def _take_back(self, one: Prepare) -> None:
         """Remove what we wrote, if it is still there and the claim is not bound by it."""
         path, body = _undo_of(one)
-        backoff, end_s = Backoff(), self._clock.now_s() + _UNDO_S_MAX
-        while self._may_write() and self._clock.now_s() < end_s:
-            try:
-                async with self._slots:
-                    await self._client.patch(path, body, "json", may_send=self._may_write)
-            except NotFound:
-                return
-            except TRANSIENT as error:
-                await backoff.wait(error)
-            except ApiError as error:
-                if error.status != _INVALID:  # a test of the patch did not hold: it is not ours
-                    log.warning("cannot be undone", claim=str(one.key), problem=error.message)
-                return
-            else:
-                return
+        end, _, _, error = await self._writer.write(
+            lambda: self._writer.patch(path, body, "json"),
+            _CLAIM,
+            deadline_s=self._clock.now_s() + _UNDO_S_MAX,
+        )
+        # 422: a test of the patch did not hold, so it is not ours.
+        if end in (End.CHANGED, End.REFUSED) and error is not None and error.status != _INVALID:
+            log.warning("cannot be undone", claim=str(one.key), problem=error.message)
 
 
 def _claim_path(one: Prepare) -> str:

@@ -7,19 +7,15 @@ kube-scheduler 1.36's DynamicResources.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
 from quorate.core.plan.plan import Bind, Give, SpecialClaim, TakeBack
-from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import Conflict, NotFound
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.kube.writer import Writer
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
-MaySend = Callable[[], bool]
-"""Asked when a connection is free: only the holder of the lease writes."""
 
 
 class ClaimError(Exception):
@@ -50,9 +46,7 @@ def claim_path(namespace: str, name: str, sub: str = "") -> str:
     return resource_path("resource.k8s.io", "v1", "resourceclaims", namespace, name, sub or None)
 
 
-async def make_special(
-    client: KubeClient, give: Give, special: SpecialClaim, bind: Bind, may_send: MaySend
-) -> str:
+async def make_special(writer: Writer, give: Give, special: SpecialClaim, bind: Bind) -> str:
     """Create the claim, if it is not there yet, and return its uid. Raises ``ClaimError``."""
     owner = {
         "apiVersion": "v1",
@@ -85,9 +79,9 @@ async def make_special(
     }
     path = resource_path("resource.k8s.io", "v1", "resourceclaims", give.namespace)
     try:
-        return _CLAIM.decode(await client.post(path, body, may_send=may_send)).metadata.uid
+        return _CLAIM.decode(await writer.post(path, body)).metadata.uid
     except Conflict:
-        found = _CLAIM.decode(await client.get(claim_path(give.namespace, give.claim)))
+        found = _CLAIM.decode(await writer.get(claim_path(give.namespace, give.claim)))
     owners = [one.uid for one in found.metadata.ownerReferences or ()]
     if owners != [bind.uid] or found.metadata.deletionTimestamp is not None:
         raise ClaimError("there is another claim of that name")
@@ -101,9 +95,7 @@ def _names(claim: _Claim) -> list[object]:
     return [one.get("name") for one in devices.get("requests", ())]
 
 
-async def tell_pod(
-    client: KubeClient, give: Give, special: SpecialClaim, bind: Bind, may_send: MaySend
-) -> None:
+async def tell_pod(writer: Writer, give: Give, special: SpecialClaim, bind: Bind) -> None:
     """Write into the pod's status which claim its containers get their resources by."""
     status = {
         "extendedResourceClaimStatus": {
@@ -121,12 +113,12 @@ async def tell_pod(
     path = resource_path("", "v1", "pods", bind.namespace, bind.name, "status")
     try:
         body = {"metadata": {"uid": bind.uid}, "status": status}
-        await client.patch(path, body, "merge", may_send=may_send)
+        await writer.patch(path, body, "merge")
     except NotFound as error:
         raise ClaimError(f"pod {bind.name} does not exist any more") from error
 
 
-async def delete_special(client: KubeClient, claim: TakeBack, may_send: MaySend) -> None:
+async def delete_special(writer: Writer, claim: TakeBack) -> bytes:
     """Delete a claim that its pod does not use after all, its devices with it."""
     path = claim_path(claim.namespace, claim.claim)
     metadata = {
@@ -134,6 +126,6 @@ async def delete_special(client: KubeClient, claim: TakeBack, may_send: MaySend)
         "resourceVersion": claim.version,
         "$deleteFromPrimitiveList/finalizers": [FINALIZER],
     }
-    await client.patch(path, {"metadata": metadata}, "strategic", may_send=may_send)
+    await writer.patch(path, {"metadata": metadata}, "strategic")
     options = {"preconditions": {"uid": claim.uid}}
-    await client.delete(path, options, may_send=may_send)
+    return await writer.delete(path, options)

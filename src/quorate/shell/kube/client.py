@@ -9,25 +9,21 @@ order, so whoever must never wait behind a thousand binds (``leader``) takes a c
 Bodies are never compressed: the API server's CPU is the scarcest of all.
 """
 
+import asyncio
 import contextlib
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
 
 import aiohttp
 import msgspec
-from aiohttp.connector import AddrInfoType, SocketFactoryType
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from quorate import __version__
 from quorate.shell.kube.credentials import Credentials
 from quorate.shell.kube.errors import (
     ApiError,
-    TooLarge,
     Unreachable,
     error_from_response,
     is_object,
@@ -35,43 +31,27 @@ from quorate.shell.kube.errors import (
 )
 from quorate.shell.kube.fast import ConnectionPool
 from quorate.shell.kube.paths import is_safe_target, with_params
+from quorate.shell.kube.sessions import (
+    CONTENT_TYPE,
+    NETWORK_ERRORS,
+    USER_AGENT,
+    ByteStream,
+    body_of,
+    fenced,
+    session,
+    unreachable,
+)
 
-USER_AGENT: Final = f"quorate/{__version__}"
 PatchKind = Literal["merge", "strategic", "json"]
 Params = Mapping[str, str | int]
 
-_CONTENT_TYPE: Final = "application/json"
 _PATCH_TYPES: Final[dict[PatchKind, str]] = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
 }
 _READ_CONNECTIONS_MAX: Final = 16
-READ_BYTES_MAX: Final = 256 * 1024 * 1024
-"""The most that one answer may have; ``watching`` asks for smaller pages beyond it."""
-_STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
-_NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
 _ENCODER: Final = msgspec.json.Encoder()
-
-
-class ByteStream:
-    """The body of a long answer, as it comes."""
-
-    __slots__ = ("_content", "_name")
-
-    def __init__(self, content: aiohttp.StreamReader, name: str) -> None:
-        self._content = content
-        self._name = name
-
-    async def read(self) -> bytes:
-        """Return all bytes that are there, at least one; ``b""`` at the end of a whole body.
-
-        Raises Unreachable: the connection broke, or was silent for too long.
-        """
-        try:
-            return await self._content.readany()
-        except _NETWORK_ERRORS as error:
-            raise _unreachable(self._name, error) from error
 
 
 class KubeClient:
@@ -97,8 +77,10 @@ class KubeClient:
         self._timeout_s = timeout_s
         self._identity_headers: CIMultiDictProxy[str] | None = None
         self._identity_lines = b""
-        self._reads = self._session(_READ_CONNECTIONS_MAX, None)
-        self._streams = self._session(0, _large_buffer_socket)
+        self._reads = session(_READ_CONNECTIONS_MAX, timeout_s)
+        self._slow_writes = session(write_connections_max, timeout_s)
+        self._slow_slots = asyncio.Semaphore(write_connections_max)  # a wait here is no timeout
+        self._streams = session(0, timeout_s, is_stream=True)
         # The pool knows the usual way through a proxy; aiohttp knows the others too.
         self._writes = None
         proxy = URL(credentials.proxy_url) if credentials.proxy_url else None
@@ -128,14 +110,14 @@ class KubeClient:
     ) -> bytes:
         """Create; ``body`` is bytes of JSON, or anything that msgspec can encode.
 
-        ``may_send`` as in ``ConnectionPool.request``; where a proxy is spoken to by TLS, or the
-        server is plain http behind one, it is asked at the call only.
+        ``may_send`` is asked on a connection that is free, right before the request is written.
+        If it says no, nothing is sent and Unreachable is raised.
         """
-        return await self._write("POST", path, params, body, _CONTENT_TYPE, may_send)
+        return await self._write("POST", path, params, body, CONTENT_TYPE, may_send)
 
     async def put(self, path: str, body: object, params: Params | None = None) -> bytes:
         """Replace."""
-        return await self._write("PUT", path, params, body, _CONTENT_TYPE)
+        return await self._write("PUT", path, params, body, CONTENT_TYPE)
 
     async def patch(
         self,
@@ -163,7 +145,7 @@ class KubeClient:
         may_send: Callable[[], bool] | None = None,
     ) -> bytes:
         """Delete; ``body`` may hold DeleteOptions (grace period, preconditions)."""
-        return await self._write("DELETE", path, params, body, _CONTENT_TYPE, may_send)
+        return await self._write("DELETE", path, params, body, CONTENT_TYPE, may_send)
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -188,11 +170,11 @@ class KubeClient:
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             )
-        except _NETWORK_ERRORS as error:
+        except NETWORK_ERRORS as error:
             raise self._unreachable(error) from error
         try:
             if response.status != 200:
-                raise self._refusal(response.status, await _body(response), response.headers)
+                raise self._refusal(response.status, await body_of(response), response.headers)
             yield ByteStream(response.content, self._name)
         finally:
             response.close()  # the rest of a stream is of no use, nor is its connection
@@ -202,6 +184,7 @@ class KubeClient:
         if self._writes is not None:
             await self._writes.close()
         await self._reads.close()
+        await self._slow_writes.close()
         await self._streams.close()
 
     async def __aenter__(self) -> Self:
@@ -262,21 +245,28 @@ class KubeClient:
         content_type: str,
         may_send: Callable[[], bool] | None,
     ) -> bytes:
-        if may_send is not None and not may_send():
-            raise Unreachable("who asked for it may write no more", maybe_processed=False)
-        answer = await self._request_by_aiohttp(method, target, body, content_type)
+        async with self._slow_slots:
+            with fenced(may_send):
+                answer = await self._request_by_aiohttp(
+                    method, target, body, content_type, self._slow_writes
+                )
         if is_object(answer):
             return answer
         raise self._error(200, answer, None)
 
     async def _request_by_aiohttp(
-        self, method: str, target: str, body: bytes, content_type: str | None
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        content_type: str | None,
+        by: aiohttp.ClientSession | None = None,
     ) -> bytes:
         headers = await self._credentials.headers()
         if content_type is not None:
             headers = CIMultiDictProxy(CIMultiDict(headers, **{"Content-Type": content_type}))
         try:
-            async with self._reads.request(
+            async with (by or self._reads).request(
                 method,
                 URL(self._origin + target, encoded=True),
                 data=body or None,
@@ -286,8 +276,8 @@ class KubeClient:
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             ) as response:
-                answer = await _body(response)
-        except _NETWORK_ERRORS as error:
+                answer = await body_of(response)
+        except NETWORK_ERRORS as error:
             raise self._unreachable(error) from error
         if 200 <= response.status < 300:
             return answer
@@ -305,7 +295,7 @@ class KubeClient:
             never_sent = isinstance(error, aiohttp.ConnectionTimeoutError)
             said = f"no answer from {self._name} within {self._timeout_s:g} s"
             return Unreachable(said, maybe_processed=not never_sent)
-        return _unreachable(self._name, error)
+        return unreachable(self._name, error)
 
     def _refusal(self, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
         return self._error(status, body, headers.get("Retry-After"))
@@ -321,78 +311,10 @@ class KubeClient:
         lines = [
             ("Host", self._host_header),
             ("User-Agent", USER_AGENT),
-            ("Accept", _CONTENT_TYPE),
+            ("Accept", CONTENT_TYPE),
             *headers.items(),
         ]
         for name, value in lines:
             if not value.isprintable() or not value.isascii():
                 raise ValueError(f"header {name} holds characters that HTTP forbids")
         return "".join(f"{n}: {v}\r\n" for n, v in lines).encode("ascii") + b"\r\n"
-
-    def _session(
-        self, connections_max: int, socket_factory: SocketFactoryType | None
-    ) -> aiohttp.ClientSession:
-        """Return a session that adds nothing of its own: no cookies, no proxy from the env."""
-        connector = aiohttp.TCPConnector(
-            limit=connections_max,
-            keepalive_timeout=60,  # see fast._IDLE_S_MAX
-            socket_factory=socket_factory,
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            headers={
-                "User-Agent": USER_AGENT,
-                "Accept": _CONTENT_TYPE,
-                "Accept-Encoding": "identity",
-            },
-            skip_auto_headers=["Content-Type"],
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-            auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=self._timeout_s),
-            # Lists too come in many megabytes: each pause of a smaller buffer costs CPU.
-            read_bufsize=_STREAM_BUFFER_BYTES,
-        )
-
-
-async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """Return all of it. Raises TooLarge: it has more than ``READ_BYTES_MAX``."""
-    chunks, size_bytes = [], response.content_length or 0
-    if size_bytes <= READ_BYTES_MAX:
-        size_bytes = 0
-        async for chunk in response.content.iter_any():
-            size_bytes += len(chunk)
-            chunks.append(chunk)
-            if size_bytes > READ_BYTES_MAX:
-                break
-        else:
-            return b"".join(chunks)
-    response.close()  # the rest is not read, nor is its connection of use
-    raise TooLarge(f"an answer of more than {READ_BYTES_MAX // 2**20} MiB")
-
-
-def _unreachable(name: str, error: BaseException) -> Unreachable:
-    # A connection that was never made is the one case in which surely nothing was processed.
-    never_sent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-    text = str(error) or type(error).__name__
-    return Unreachable(f"{name}: {text}", maybe_processed=not never_sent)
-
-
-def _large_buffer_socket(address: AddrInfoType) -> socket.socket:
-    """Return a socket that holds much unread, because the API server drops slow watchers.
-
-    A fixed size switches off the kernel's own tuning, so it is only set if the kernel grants a
-    size that is worth it: on hosts with the usual limit of 208 KiB the tuning does better.
-    """
-    family, kind, protocol, _, _ = address
-    created = socket.socket(family=family, type=kind, proto=protocol)
-    if _granted_buffer_bytes_max() >= _STREAM_BUFFER_BYTES // 4:
-        created.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _STREAM_BUFFER_BYTES)
-    return created
-
-
-def _granted_buffer_bytes_max() -> int:
-    try:
-        return int(Path("/proc/sys/net/core/rmem_max").read_text())
-    except (OSError, ValueError):
-        return 0

@@ -82,6 +82,11 @@ class Unreachable(ApiError):  # noqa: N818
         self.maybe_processed = maybe_processed
 
 
+def not_sent() -> Unreachable:
+    """Return the error of a write whose author holds the lease no more."""
+    return Unreachable("it was not sent: who asked for it may write no more", maybe_processed=False)
+
+
 class _Cause(msgspec.Struct):
     reason: str | None = None
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from aiohappyeyeballs import start_connection
 from yarl import URL
 
-from quorate.shell.kube.errors import Unreachable
+from quorate.shell.kube.errors import Unreachable, not_sent
 from quorate.shell.kube.http1 import MalformedResponse, Response, ResponseParser
 from quorate.shell.kube.proxies import open_tunnel
 
@@ -161,6 +161,9 @@ class ConnectionPool:
         self._sweep_later()
         connection = self._take_idle()
         if connection is not None:
+            if may_send is not None and not may_send():
+                self._idle.append(connection)
+                raise not_sent()
             connection.send(exchange, exchange.since_s)
         else:
             self._waiting.append(exchange)
@@ -214,7 +217,7 @@ class ConnectionPool:
             if exchange.answer.done():
                 continue  # cancelled meanwhile
             if exchange.may_send is not None and not exchange.may_send():
-                exchange.fail("it was not sent: who asked for it may write no more")
+                exchange.answer.set_exception(not_sent())
                 continue
             connection.send(exchange, now_s)
             return

@@ -14,8 +14,9 @@ from typing import Final
 
 import msgspec
 
-from quorate.shell.kube.client import READ_BYTES_MAX, KubeClient
+from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ServerError, TooLarge
+from quorate.shell.kube.sessions import READ_BYTES_MAX
 
 SLICE_OBJECTS: Final = 100
 """Objects between two turns of the loop: about 5 ms of decoding when they are pods."""

@@ -24,9 +24,9 @@ from quorate.core.telling.telling import Now, Telling
 from quorate.dialects import StatusPatch, by_name
 from quorate.dialects.fields import format_micro_time
 from quorate.shell.clock import SteadyClock
-from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
+from quorate.shell.kube.writer import Writer
 from quorate.shell.report import bodies
 from quorate.shell.report.held import HeldNotes, object_of
 from quorate.shell.report.metrics import Metrics
@@ -48,7 +48,7 @@ class Reporter:
 
     def __init__(
         self,
-        client: KubeClient,
+        client: Writer,
         scheduler: Scheduler,
         objects: dict[GangKey, bytes],
         *,

@@ -10,9 +10,9 @@ import asyncio
 
 import structlog
 
-from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.kube.writer import Writer
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +27,7 @@ class VolcanoQueues:
     ``is_ours`` says that we are that: pods of ``volcano`` are ours. Else its API is another's.
     """
 
-    def __init__(self, client: KubeClient, *, is_ours: bool) -> None:
+    def __init__(self, client: Writer, *, is_ours: bool) -> None:
         self._client = client
         self._is_ours = is_ours
         self._making: asyncio.Task[None] | None = None
@@ -43,7 +43,7 @@ class VolcanoQueues:
             self._making = None
 
 
-async def _ensure(client: KubeClient) -> None:
+async def _ensure(client: Writer) -> None:
     """Create the queues that are missing, and open them; return when both are there."""
     for name, reclaimable in _QUEUES:
         while True:
@@ -58,7 +58,7 @@ async def _ensure(client: KubeClient) -> None:
                 break
 
 
-async def _create(client: KubeClient, name: str, *, reclaimable: bool) -> None:
+async def _create(client: Writer, name: str, *, reclaimable: bool) -> None:
     queue = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",

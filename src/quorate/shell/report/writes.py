@@ -1,27 +1,21 @@
 """A bounded queue of writes that can wait. In: writes with a key. Out: requests, a few at a time.
 
 Used by ``reporter``. A later write with the same key takes the place of an earlier one that was not
-sent yet. Nothing is sent while binds are under way: binding comes first, telling comes after. A
+sent yet. While binds are under way little is sent: binding comes first, telling comes after. A
 write that fails waits for its next try beside the queue, so that it holds up no other one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
 import structlog
 
-from quorate.shell.kube.errors import (
-    ApiError,
-    Conflict,
-    Forbidden,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
+from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound
+from quorate.shell.kube.writer import TRANSIENT
 
 log = structlog.get_logger(__name__)
 
@@ -33,8 +27,10 @@ _WORKERS = 8
 _TRIES_MAX = 5
 _RETRY_S = 0.2
 _RETRY_S_MAX = 30.0
+_PATIENCE_S = 5.0
+"""While others write without a pause each worker sends one write in so long."""
 _REFUSALS_TOLD_EVERY_S = 30.0
-_PASSING = (Conflict, TooManyRequests, ServerError, Unreachable)
+_PASSING = (Conflict, *TRANSIENT)
 
 
 @dataclass(slots=True, eq=False)
@@ -106,8 +102,7 @@ class Writes:
 
     async def _work(self) -> None:
         while True:
-            for other in self._idle:
-                await other.wait()
+            await self._others_first()
             queue = self._urgent or self._other
             if not queue:
                 self._wake.clear()
@@ -115,6 +110,15 @@ class Writes:
                 continue
             key = next(iter(queue))
             await self._send(key, queue.pop(key))
+
+    async def _others_first(self) -> None:
+        """Wait for those who go first, but for none for ever: binds may come without end."""
+        if all(other.is_set() for other in self._idle):
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                for other in self._idle:
+                    await other.wait()
 
     async def _send(self, key: Hashable, write: _Write) -> None:
         write.tries += 1
@@ -132,6 +136,8 @@ class Writes:
                 if write.lost is not None:
                     write.lost()
         except ApiError as error:
+            if error.is_namespace_going:
+                return  # and nobody reads this any more
             # What has an author who would say it again must not stay unsaid: the right to write it
             # may come later, and an API server that has just started knows none, for some seconds.
             self._tell(error)

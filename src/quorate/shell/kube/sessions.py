@@ -1,0 +1,145 @@
+"""How we use aiohttp: sessions, bodies with a limit, and writes that only a leader sends.
+
+Used by ``client`` for reads, streams, and writes by a way that ``fast`` does not know.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+
+from quorate import __version__
+from quorate.shell.kube.errors import TooLarge, Unreachable, not_sent
+
+if TYPE_CHECKING:
+    from aiohttp.connector import AddrInfoType, Connection
+
+USER_AGENT: Final = f"quorate/{__version__}"
+CONTENT_TYPE: Final = "application/json"
+READ_BYTES_MAX: Final = 256 * 1024 * 1024
+"""The most that one answer may have; ``watching`` asks for smaller pages beyond it."""
+NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
+_STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
+_may_send: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("may_send", default=None)
+
+
+class ByteStream:
+    """The body of a long answer, as it comes."""
+
+    __slots__ = ("_content", "_name")
+
+    def __init__(self, content: aiohttp.StreamReader, name: str) -> None:
+        self._content = content
+        self._name = name
+
+    async def read(self) -> bytes:
+        """Return all bytes that are there, at least one; ``b""`` at the end of a whole body.
+
+        Raises Unreachable: the connection broke, or was silent for too long.
+        """
+        try:
+            return await self._content.readany()
+        except NETWORK_ERRORS as error:
+            raise unreachable(self._name, error) from error
+
+
+@contextmanager
+def fenced(may_send: Callable[[], bool] | None) -> Iterator[None]:
+    """Have ``may_send`` asked before each request that is made within; None: not at all."""
+    token = _may_send.set(may_send)
+    try:
+        yield
+    finally:
+        _may_send.reset(token)
+
+
+class FencedRequest(aiohttp.ClientRequest):
+    """Asks on a connection that is free, right before it writes."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        """Raises Unreachable: it was not sent."""
+        may_send = _may_send.get()
+        if may_send is not None and not may_send():
+            raise not_sent()
+        return await super().send(conn)
+
+
+def session(
+    connections_max: int, timeout_s: float, *, is_stream: bool = False
+) -> aiohttp.ClientSession:
+    """Return a session that adds nothing of its own: no cookies, no proxy from the env.
+
+    ``connections_max`` 0 is no limit. ``timeout_s`` is for all of one request.
+    """
+    connector = aiohttp.TCPConnector(
+        limit=connections_max,
+        keepalive_timeout=60,  # see fast._IDLE_S_MAX
+        socket_factory=_large_buffer_socket if is_stream else None,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        request_class=FencedRequest,
+        headers={
+            "User-Agent": USER_AGENT,
+            "Accept": CONTENT_TYPE,
+            "Accept-Encoding": "identity",
+        },
+        skip_auto_headers=["Content-Type"],
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(total=timeout_s),
+        # Lists too come in many megabytes: each pause of a smaller buffer costs CPU.
+        read_bufsize=_STREAM_BUFFER_BYTES,
+    )
+
+
+async def body_of(response: aiohttp.ClientResponse) -> bytes:
+    """Return all of it. Raises TooLarge: it has more than ``READ_BYTES_MAX``."""
+    chunks, size_bytes = [], response.content_length or 0
+    if size_bytes <= READ_BYTES_MAX:
+        size_bytes = 0
+        async for chunk in response.content.iter_any():
+            size_bytes += len(chunk)
+            chunks.append(chunk)
+            if size_bytes > READ_BYTES_MAX:
+                break
+        else:
+            return b"".join(chunks)
+    response.close()  # the rest is not read, nor is its connection of use
+    raise TooLarge(f"an answer of more than {READ_BYTES_MAX // 2**20} MiB")
+
+
+def unreachable(name: str, error: BaseException) -> Unreachable:
+    """Return what a failure of the network to ``name`` means for its request."""
+    # A connection that was never made is the one case in which surely nothing was processed.
+    never_sent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+    text = str(error) or type(error).__name__
+    return Unreachable(f"{name}: {text}", maybe_processed=not never_sent)
+
+
+def _large_buffer_socket(address: AddrInfoType) -> socket.socket:
+    """Return a socket that holds much unread, because the API server drops slow watchers.
+
+    A fixed size switches off the kernel's own tuning, so it is only set if the kernel grants a
+    size that is worth it: on hosts with the usual limit of 208 KiB the tuning does better.
+    """
+    family, kind, protocol, _, _ = address
+    created = socket.socket(family=family, type=kind, proto=protocol)
+    if _granted_buffer_bytes_max() >= _STREAM_BUFFER_BYTES // 4:
+        created.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _STREAM_BUFFER_BYTES)
+    return created
+
+
+def _granted_buffer_bytes_max() -> int:
+    try:
+        return int(Path("/proc/sys/net/core/rmem_max").read_text())
+    except (OSError, ValueError):
+        return 0
