@@ -62,8 +62,8 @@ def end_after(rule, error, *, is_young=False):
 
 ANSWERS = {
     "done": (DONE, End.DONE, 1),
-    "nonsense": (answer(200, b"\xff{not json"), End.DONE, 1),
-    "huge": (answer(201, b"x" * 3_000_000), End.DONE, 1),
+    "nonsense": (answer(200, b"\xff{not json"), End.GIVEN_UP, 2),
+    "huge": (answer(201, b"x" * 3_000_000), End.GIVEN_UP, 2),
     "slow": (slow, End.DONE, 1),
     "403": (refusal(403, "Forbidden"), End.REFUSED, 1),
     "going": (GOING, End.GONE, 1),
