@@ -18,6 +18,7 @@ from functools import partial
 import msgspec
 
 from quorate.core import policy as bounds
+from quorate.core import verifying
 from quorate.core.applying import Applier
 from quorate.core.changes import Change
 from quorate.core.explain import ApiWords, Explainer
@@ -157,9 +158,20 @@ class Scheduler:
             return self.apply(self.planner.plan(self._due, now_s))
         except Exception as error:
             if self._is_contained("decide", error, now_s):
-                return Plan(wake_at_s=now_s)
+                return self._due_alone(now_s)
         self._defects += 1
-        return Plan(wake_at_s=now_s + bounds.back_off_s(self._defects))
+        return self._due_alone(now_s + bounds.back_off_s(self._defects))
+
+    def _due_alone(self, wake_at_s: float) -> Plan:
+        """Return what is due already, when nothing else is decided: later it may be out of date."""
+        try:
+            plan = msgspec.structs.replace(self._due.plan(()), touched=(), wake_at_s=wake_at_s)
+            self._places = {first_of(one): place for place, one in enumerate(self._due.gangs)}
+            self._due.sent()
+        except Exception as error:
+            self._quarantine.note("decide", "what is due", error)
+            return Plan(wake_at_s=wake_at_s)
+        return plan
 
     def _begin(self, now_s: float) -> None:
         """Have the state sound, and try again what was set aside, when it is time."""
@@ -213,7 +225,7 @@ class Scheduler:
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
         dropped = self._make_true(decision)
-        plan = _without(decision.plan, dropped) if dropped else decision.plan
+        plan = verifying.without(decision.plan, dropped) if dropped else decision.plan
         touched = {*plan.touched, *(one.key for one in decision.tried)}
         wake_at_s: float | None = decision.now_s
         due, self._due = self._due, Due()
@@ -382,14 +394,3 @@ class Scheduler:
             now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
         return min((due_s for due_s in due if due_s is not None), default=None)
-
-
-def _without(plan: Plan, gangs: set[GangKey]) -> Plan:
-    """Return the plan without what was decided for these gangs: it could not be made true."""
-    return msgspec.structs.replace(
-        plan,
-        gangs=tuple(one for one in plan.gangs if one.key not in gangs),
-        preparing=tuple(one for one in plan.preparing if one.key not in gangs),
-        undo=tuple(one for one in plan.undo if one.key not in gangs),
-        preemptions=tuple(one for one in plan.preemptions if one.key not in gangs),
-    )

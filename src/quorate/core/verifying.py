@@ -119,3 +119,14 @@ def preemptions_failed(preemptions: Iterable[Preemption], words: str) -> Iterato
     """Yield the outcomes of preemptions that are not carried out."""
     for one in preemptions:
         yield PreemptionFailed(one.uid, tuple(victim.uid for victim in one.victims), words)
+
+
+def without(plan: Plan, gangs: set[GangKey]) -> Plan:
+    """Return the plan without what was decided for these gangs: it could not be made true."""
+    return msgspec.structs.replace(
+        plan,
+        gangs=tuple(one for one in plan.gangs if one.key not in gangs),
+        preparing=tuple(one for one in plan.preparing if one.key not in gangs),
+        undo=tuple(one for one in plan.undo if one.key not in gangs),
+        preemptions=tuple(one for one in plan.preemptions if one.key not in gangs),
+    )
