@@ -96,7 +96,7 @@ class Bounded(Watched):
 
 
 def test_no_more_is_held_than_the_operator_allows_in_any_world():
-    @profile(120)
+    @profile(400)
     @given(scripts())
     def run(script):
         Bounded().run(script)

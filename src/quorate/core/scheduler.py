@@ -163,9 +163,20 @@ class Scheduler:
             return self.apply(self.planner.plan(self._due, now_s))
         except Exception as error:
             if self._is_contained("decide", error, now_s):
-                return Plan(wake_at_s=now_s)
+                return self._due_alone(now_s)
         self._defects += 1
-        return Plan(wake_at_s=now_s + bounds.back_off_s(self._defects))
+        return self._due_alone(now_s + bounds.back_off_s(self._defects))
+
+    def _due_alone(self, wake_at_s: float) -> Plan:
+        """Return what is due already, when nothing else is decided: later it may be out of date."""
+        try:
+            plan = msgspec.structs.replace(self._due.plan(()), touched=(), wake_at_s=wake_at_s)
+            self._places = {first_of(one): place for place, one in enumerate(self._due.gangs)}
+            self._due.sent()
+        except Exception as error:
+            self._quarantine.note("decide", "what is due", error)
+            return Plan(wake_at_s=wake_at_s)
+        return plan
 
     def _begin(self, now_s: float) -> None:
         """Have the state sound, and try again what was set aside, when it is time."""

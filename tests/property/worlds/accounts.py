@@ -113,7 +113,7 @@ class Accounts:
             self.sealed.add(pod.uid)
         if before is not None and before.membership != pod.membership:
             self._count(key_of(before))
-            if pod.node and not pod.attempt:
+            if pod.uid in self.place and not pod.attempt:  # a failed bind may have told of it
                 self.moved_into.add(key_of(pod))
         self._count(key_of(pod))
         refused = pod.refusal and not (before is not None and before.refusal)

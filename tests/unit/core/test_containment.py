@@ -6,15 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.core import explain, policy
-from quorate.core.changes import PodBound
+from quorate.core.changes import BindFailure, PodBound
 from quorate.core.invariants import check_all
 from quorate.core.plan import cycle, verify
+from quorate.core.planning import Planner
 from quorate.core.quarantine import Quarantine
 from quorate.core.reasons import Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import GangEntry
-from tests.unit.core.world import World, key, names
+from tests.unit.core.world import World, fail, key, names
 
 
 class Planted(Exception):  # noqa: N818  it stands for any defect
@@ -206,6 +207,23 @@ def test_a_defect_in_what_comes_before_planning_costs_one_decision(monkeypatch, 
     for _ in range(3):
         placed |= w.cycle(after_s=1.0)
     assert sorted(placed) == ["job-0", "job-1"]
+
+
+def test_what_is_due_is_sent_although_a_defect_keeps_all_else_from_being_decided(monkeypatch):
+    w = world(nodes=1, cpu=2)
+    w.gang("job", 2)
+    w.settle(w.decide(), job_1=fail(BindFailure.REFUSED))
+    w.node("n0", cpu=1)  # too small for the other one
+    w.decide()
+    with monkeypatch.context() as patch:
+
+        def planted(*_arguments):
+            raise Planted("planted")
+
+        patch.setattr(Planner, "plan", planted)
+        plan = w.decide(after_s=60)
+    assert names(plan.evictions) == ["job-0"]
+    assert names(w.decide(after_s=60).evictions) == []  # not once more
 
 
 def test_after_a_restart_the_same_poison_is_set_aside_before_anybody_waits_for_it(monkeypatch):

@@ -60,6 +60,10 @@ class Due:
             touched=tuple(sorted(self.touched)),
         )
 
+    def sent(self) -> None:
+        """Forget what was to be sent."""
+        self.gangs, self.undo, self.evictions, self.preemptions = [], [], [], []
+
 
 def take_held_otherwise(cluster: Cluster, queue: Queue) -> set[GangKey]:
     """Return and forget the gangs whose holds are others; whoever waits is told anew of them."""
