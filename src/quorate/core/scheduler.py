@@ -150,16 +150,17 @@ class Scheduler:
 
     # Decisions
 
-    def decide(self, now_s: float) -> Plan:
+    def decide(self, now_s: float, *, is_whole: bool = False) -> Plan:
         """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds.
 
-        The plan is empty, and to be asked for again at once, while there is much news to take in.
+        While there is much news to take in, the plan has only what is due and is to be asked for
+        again at once, unless it ``is_whole``.
         """
         try:
             self._begin(now_s)
-            self._take_step(now_s)
+            self._take_step(now_s, is_whole=is_whole)
             if self.advance.is_behind:
-                return Plan(wake_at_s=now_s)
+                return self._due_alone(now_s)
             return self.apply(self.planner.plan(self._due, now_s))
         except Exception as error:
             if self._is_contained("decide", error, now_s):
@@ -202,16 +203,19 @@ class Scheduler:
         self._contain(stage, "a decision", error)
         return False
 
-    def _take_step(self, now_s: float) -> None:
-        """Bring life-cycles up to date with news and time."""
-        queue, room = self.queue, self.planner.room()
-        self._is_rebuilt = False
-        self.advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
-        failed, self._due.failed = self._due.failed, []
-        if failed:
-            self._rebuild()
-        for one in failed:
-            self._set_aside(one, "decide", now_s)
+    def _take_step(self, now_s: float, *, is_whole: bool) -> None:
+        """Bring life-cycles up to date with news and time: with some of it, or the whole."""
+        is_more = True
+        while is_more:
+            queue, room = self.queue, self.planner.room()
+            self._is_rebuilt = False
+            self.advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
+            failed, self._due.failed = self._due.failed, []
+            if failed:
+                self._rebuild()
+            for one in failed:
+                self._set_aside(one, "decide", now_s)
+            is_more = is_whole and self.advance.is_behind
 
     def plan(self, now_s: float) -> Decision:
         """Return what the next decision would come to. Changes nothing: asked twice, it is equal.
@@ -222,9 +226,7 @@ class Scheduler:
         """
         other = fork(self)
         try:
-            other._take_step(now_s)
-            while other.advance.is_behind:
-                other._take_step(now_s)
+            other._take_step(now_s, is_whole=True)
             return other.planner.plan(other._due, now_s)
         except Exception:  # the decision itself tells of it
             return Decision(Plan(), now_s)
@@ -294,8 +296,10 @@ class Scheduler:
         # Of those nothing can be said yet, and their turn comes at once.
         touched = {key for key in touched if key not in queue.ready}
         cluster.grown |= freed
-        again = queue.ready or cluster.holds.ended_on or freed or decision.is_more
-        return touched, now_s if again else self._wake_at_s(now_s)
+        if queue.ready or cluster.holds.ended_on or freed or decision.is_more:
+            return touched, now_s
+        due_s = self.advance.next_s(cluster, queue, now_s), self._quarantine.due_s()
+        return touched, min((one for one in due_s if one is not None), default=None)
 
     def _set_aside(self, failed: Failed, stage: str, now_s: float) -> None:
         """Leave a gang alone for a while: a defect of ours was met with it."""
@@ -321,10 +325,7 @@ class Scheduler:
         if policy is not None:
             other.configure(policy)
         other.observe(changes)
-        plan = other.decide(now_s)
-        while other.advance.is_behind:
-            plan = other.decide(now_s)
-        return plan
+        return other.decide(now_s, is_whole=True)
 
     def forget_answers(self) -> None:
         """Forget what follows from the rest: a state that is written down begins without it."""
@@ -392,15 +393,3 @@ class Scheduler:
             gang.memory.unexplained.begin(incident.id, now_s)
             self.queue.alarms.set(key, gang.memory.unexplained.until_s)
         return incident.id
-
-    def _wake_at_s(self, now_s: float) -> float | None:
-        queue, cluster = self.queue, self.cluster
-        due = (
-            queue.next_s(),
-            self._attempts.wake_at_s(cluster.gangs),
-            cluster.holds.wake_at_s(),
-            cluster.devices.due_s(),
-            self._quarantine.due_s(),
-            now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
-        )
-        return min((due_s for due_s in due if due_s is not None), default=None)

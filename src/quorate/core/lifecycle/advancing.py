@@ -138,6 +138,17 @@ class Advance:
             queue.back_off(key, cluster.gangs[key].memory.aside.until_s)
         queue.time_passed(now_s)
 
+    def next_s(self, cluster: Cluster, queue: Queue, now_s: float) -> float | None:
+        """Return when time alone changes something next; None: never."""
+        due_s = (
+            queue.next_s(),
+            self._attempts.wake_at_s(cluster.gangs),
+            cluster.holds.wake_at_s(),
+            cluster.devices.due_s(),
+            now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
+        )
+        return min((one for one in due_s if one is not None), default=None)
+
     def _some_of(self, news: set[GangKey]) -> set[GangKey]:
         """Return whose news is taken in now, and keep the others for the next step."""
         gangs, singles, most = self._gangs_left, self._singles_left, bounds.TOUCHED_PER_TURN_MAX
