@@ -96,9 +96,9 @@ class Explainer:
         if gang is None:
             return None
         before = gang.memory.unexplained
-        if before.lasts(self._now_s):
-            return unexplained(key, before.incident)
         try:
+            if before.lasts(self._now_s):
+                return unexplained(key, before.incident)
             return self._explain(gang)
         except Exception as error:
             return unexplained(key, self._note_defect(key, error, self._now_s))
