@@ -20,6 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import yaml
+
 from quorate.embedded.private_files import write_private
 from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient
@@ -152,7 +154,7 @@ class Embedded(Access):
 
     def kubeconfig_for(self, token: str, *, name: str = "user") -> Path:
         """Write a kubeconfig with this bearer token and give its path; ``name`` is in the path."""
-        config = json.loads(self.kubeconfig.read_text())
+        config = yaml.safe_load(self.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": token}
         path = self.data_dir / f"kubeconfig-{name}"
         write_private(path, json.dumps(config))
@@ -168,10 +170,10 @@ class Embedded(Access):
 
     def _answers(self) -> bool:
         try:
-            config = json.loads(self.kubeconfig.read_text())
-        except ValueError:
+            config = yaml.safe_load(self.kubeconfig.read_text())
+            cluster = config["clusters"][0]["cluster"]
+        except (yaml.YAMLError, LookupError, TypeError):
             return False  # half written
-        cluster = config["clusters"][0]["cluster"]
         if not hasattr(self, "client") or self.server != cluster["server"]:
             self.server = cluster["server"]
             self._port = int(self.server.rpartition(":")[2])

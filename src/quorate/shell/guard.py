@@ -27,6 +27,7 @@ from quorate.core.state.cluster import Cluster
 from quorate.shell.bounded_http import BoundedServer, ServeError, listening_everywhere, text_answer
 from quorate.shell.clock import Clock
 from quorate.shell.config import GuardConfig
+from quorate.shell.kube.objects import Metadata
 from quorate.shell.report.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -74,19 +75,13 @@ class _Review(msgspec.Struct, rename={"api_version": "apiVersion"}):
     request: _Request
 
 
-class _Metadata(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-    uid: str | None = None
-
-
 class _Target(msgspec.Struct):
     kind: str = ""
     name: str = ""
 
 
 class _WireBinding(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     target: _Target = msgspec.field(default_factory=_Target)
 
 

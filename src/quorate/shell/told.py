@@ -21,6 +21,7 @@ from quorate.dialects.fields import parse_time
 from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
+from quorate.shell.kube.objects import Condition, Metadata
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.report.held import HELD, NOT_HELD, RELEASED
 
@@ -29,12 +30,8 @@ _NAMESPACES_ASKED_MAX = 20
 _GANGS_ASKED_MAX = 20
 
 
-class _Metadata(msgspec.Struct):
-    annotations: dict[str, str] | None = None
-
-
 class _Event(msgspec.Struct, rename="camel"):
-    metadata: _Metadata
+    metadata: Metadata
     reason: str = ""
     note: str = ""
     event_time: str | None = None
@@ -44,14 +41,8 @@ class _Events(msgspec.Struct):
     items: list[_Event]
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-    message: str = ""
-
-
 class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
 
 
 class _Pod(msgspec.Struct):

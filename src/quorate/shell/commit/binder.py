@@ -34,6 +34,7 @@ from quorate.shell.kube.errors import (
     ServerError,
     Unreachable,
 )
+from quorate.shell.kube.objects import Metadata
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import TRANSIENT, Backoff
 
@@ -57,16 +58,12 @@ class _Attempt:
     failed: bool = False  # since it last had nothing under way
 
 
-class _Metadata(msgspec.Struct):
-    uid: str = ""
-
-
 class _Spec(msgspec.Struct):
     nodeName: str = ""  # noqa: N815 - the API's own name
 
 
 class _Pod(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 

@@ -29,6 +29,7 @@ from quorate.shell.commit.special_claims import (
     tell_pod,
 )
 from quorate.shell.kube.errors import ApiError, NotFound
+from quorate.shell.kube.objects import Condition, Metadata
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
 
 log = structlog.get_logger(__name__)
@@ -40,22 +41,11 @@ _TAKE_BACK = Rule(Priority.CLAIM, tries_max=1)
 _POLL_S = 5.0
 
 
-class _Metadata(msgspec.Struct):
-    uid: str = ""
-    resourceVersion: str = ""  # noqa: N815 - the API's own name
-    deletionTimestamp: str | None = None  # noqa: N815 - the API's own name
-
-
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-
-
 class _Result(msgspec.Struct):
     driver: str = ""
     pool: str = ""
     device: str = ""
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
     """Only of a device's status."""
 
 
@@ -73,7 +63,7 @@ class _Status(msgspec.Struct):
 
 
 class _Claim(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     status: _Status = msgspec.field(default_factory=_Status)
 
 
@@ -170,7 +160,7 @@ class Claims:
             body = {"metadata": metadata | {"finalizers": [FINALIZER]}}
             path = claim_path(give.namespace, give.claim)
             claim = _CLAIM.decode(await self._patch(path, body))
-            if claim.metadata.deletionTimestamp is not None:
+            if claim.metadata.deletion_timestamp is not None:
                 raise ClaimError("it is being deleted")
             if claim.status.allocation is None:
                 now = datetime.fromtimestamp(self._clock.now_s(), UTC)
@@ -179,7 +169,7 @@ class Claims:
                 }
             elif not _is_same(claim.status.allocation, give.allocation):
                 raise ClaimError("it got other devices meanwhile")
-            metadata["resourceVersion"] = claim.metadata.resourceVersion
+            metadata["resourceVersion"] = claim.metadata.resource_version
         body = {"metadata": metadata, "status": status}
         path = claim_path(give.namespace, give.claim, "status")
         written = await self._patch(path, body)

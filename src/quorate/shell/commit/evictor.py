@@ -14,6 +14,7 @@ import structlog
 
 from quorate.core.plan.plan import Eviction
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
+from quorate.shell.kube.objects import AnyObject
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
 
@@ -29,16 +30,7 @@ _EVICTION = Rule(
 )
 
 
-class _Metadata(msgspec.Struct):
-    uid: str = ""
-    deletionTimestamp: str | None = None  # noqa: N815 - the API's own name
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-_POD = msgspec.json.Decoder(_Pod)
+_POD = msgspec.json.Decoder(AnyObject)
 
 
 class Evictor:
@@ -101,4 +93,4 @@ class Evictor:
             return True
         except (ApiError, msgspec.DecodeError):
             return False
-        return metadata.uid != eviction.uid or metadata.deletionTimestamp is not None
+        return metadata.uid != eviction.uid or metadata.deletion_timestamp is not None

@@ -11,6 +11,7 @@ import msgspec
 
 from quorate.core.plan.plan import Bind, Give, SpecialClaim, TakeBack
 from quorate.shell.kube.errors import Conflict, NotFound
+from quorate.shell.kube.objects import Metadata
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.kube.writer import Writer
 
@@ -22,18 +23,8 @@ class ClaimError(Exception):
     """A claim that cannot be written; the text says why."""
 
 
-class _Owner(msgspec.Struct):
-    uid: str = ""
-
-
-class _Metadata(msgspec.Struct):
-    uid: str = ""
-    deletionTimestamp: str | None = None  # noqa: N815 - the API's own name
-    ownerReferences: list[_Owner] | None = None  # noqa: N815 - the API's own name
-
-
 class _Claim(msgspec.Struct):
-    metadata: _Metadata
+    metadata: Metadata
     spec: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -82,8 +73,8 @@ async def make_special(writer: Writer, give: Give, special: SpecialClaim, bind: 
         return _CLAIM.decode(await writer.post(path, body)).metadata.uid
     except Conflict:
         found = _CLAIM.decode(await writer.get(claim_path(give.namespace, give.claim)))
-    owners = [one.uid for one in found.metadata.ownerReferences or ()]
-    if owners != [bind.uid] or found.metadata.deletionTimestamp is not None:
+    owners = [one.uid for one in found.metadata.owner_references or ()]
+    if owners != [bind.uid] or found.metadata.deletion_timestamp is not None:
         raise ClaimError("there is another claim of that name")
     if _names(found) != [name for name, _, _ in special.requests]:
         raise ClaimError("it was made for another node")

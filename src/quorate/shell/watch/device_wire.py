@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct, field
 
+from quorate.shell.kube.objects import NamedMetadata
 from quorate.shell.watch.pod_wire import EMPTY, NodeSelector
 
 Quantity = str | int | float
@@ -13,32 +14,6 @@ Text = str
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Flag = bool
-
-
-class OwnerRef(Struct, gc=False):
-    """``metadata.ownerReferences[]``."""
-
-    uid: str = ""
-    controller: bool | None = None
-
-
-class Metadata(Struct, gc=False, rename="camel"):
-    """``metadata``."""
-
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    owner_references: list[OwnerRef] | None = None
-    annotations: dict[str, str] | None = None
-    creation_timestamp: str | None = None
-
-
-class Named(Struct, gc=False):
-    """Any object."""
-
-    metadata: Metadata
 
 
 class WireAttribute(Struct, gc=False):
@@ -142,7 +117,7 @@ class SliceSpec(Struct, gc=False, rename="camel"):
 class WireSlice(Struct, gc=False):
     """A ResourceSlice."""
 
-    metadata: Metadata
+    metadata: NamedMetadata
     spec: SliceSpec
 
 
@@ -177,7 +152,7 @@ class ClassSpec(Struct, gc=False):
 class WireClass(Struct, gc=False):
     """A DeviceClass."""
 
-    metadata: Metadata
+    metadata: NamedMetadata
     spec: ClassSpec
 
 
@@ -293,6 +268,6 @@ class ClaimStatus(Struct, gc=False, rename="camel"):
 class WireClaim(Struct, gc=False):
     """A ResourceClaim."""
 
-    metadata: Metadata
+    metadata: NamedMetadata
     spec: ClaimSpec
     status: ClaimStatus | None = None

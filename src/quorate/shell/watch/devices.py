@@ -32,6 +32,7 @@ from quorate.core.model.devices import (
 from quorate.core.quantity import QuantityError, exact
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
+from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import device_wire as wire
 from quorate.shell.watch.pod_neighbours import requirements
 from quorate.shell.watch.pod_shape import tolerations
@@ -40,7 +41,7 @@ from quorate.shell.watch.pod_wire import EMPTY, NodeSelector, ShapeError, defect
 _SLICE = msgspec.json.Decoder(wire.WireSlice)
 _CLASS = msgspec.json.Decoder(wire.WireClass)
 _CLAIM = msgspec.json.Decoder(wire.WireClaim)
-_NAMED = msgspec.json.Decoder(wire.Named)
+_NAMED = msgspec.json.Decoder(NamedObject)
 BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
 EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
@@ -139,7 +140,7 @@ def _decode(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
         try:
             who = _NAMED.decode(raw).metadata
         except UNREADABLE:
-            who = wire.Metadata(name="")
+            who = NamedMetadata(name="")
         text = defect_text(error).replace("the pod", "the object")
         raise Malformed(text, namespace=who.namespace, name=who.name) from error
 

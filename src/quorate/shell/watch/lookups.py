@@ -39,6 +39,7 @@ from quorate.core.model.storage import (
 )
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE
+from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import storage
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
 from quorate.shell.watch.pod_neighbours import label_selector
@@ -57,22 +58,12 @@ class Lookup(NamedTuple):
     optional: bool = False
 
 
-class _Metadata(Struct, gc=False):
-    name: str
-    namespace: str = ""
-    labels: dict[str, str] | None = None
-
-
-class _WireNamespace(Struct, gc=False):
-    metadata: _Metadata
-
-
 class _ByLabels(Struct, gc=False):
     selector: dict[str, str] | None = None
 
 
 class _WireByLabels(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _ByLabels | None = None
 
 
@@ -81,7 +72,7 @@ class _BySelector(Struct, gc=False):
 
 
 class _WireBySelector(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _BySelector | None = None
 
 
@@ -91,12 +82,12 @@ class _BudgetStatus(Struct, gc=False, rename="camel"):
 
 
 class _WireBudget(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _BySelector | None = None
     status: _BudgetStatus | None = None
 
 
-_NAMESPACE = msgspec.json.Decoder(_WireNamespace)
+_NAMESPACE = msgspec.json.Decoder(NamedObject)
 _BY_LABELS = msgspec.json.Decoder(_WireByLabels)
 _BY_SELECTOR = msgspec.json.Decoder(_WireBySelector)
 _BUDGET = msgspec.json.Decoder(_WireBudget)
@@ -164,7 +155,7 @@ def _budget(raw: bytes) -> PodDisruptionBudget:
     )
 
 
-def _selecting(raw: bytes) -> tuple[_Metadata, LabelSelector | None]:
+def _selecting(raw: bytes) -> tuple[NamedMetadata, LabelSelector | None]:
     wire = _decode(_BY_SELECTOR, raw)
     written = wire.spec.selector if wire.spec is not None else None
     if written is None:

@@ -13,12 +13,8 @@ from quorate.core.model import Node, Taint
 from quorate.core.quantity import QuantityError, is_node_resource, parse_amount
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE
+from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch.pod_wire import defect_text
-
-
-class _Metadata(Struct, gc=False):
-    name: str
-    labels: dict[str, str] | None = None
 
 
 class _Taint(Struct, gc=False):
@@ -44,17 +40,13 @@ class _Status(Struct, gc=False):
 
 
 class _WireNode(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _Spec | None = None
     status: _Status | None = None
 
 
-class _NameOnly(Struct, gc=False):
-    metadata: _Metadata
-
-
 _DECODER = msgspec.json.Decoder(_WireNode)
-_NAME = msgspec.json.Decoder(_NameOnly)
+_NAME = msgspec.json.Decoder(NamedObject)
 
 
 def decode_node(raw: bytes) -> NodeChanged:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from quorate.dialects.fields import UNREADABLE
+from quorate.shell.kube.objects import Metadata
 
 EMPTY = Raw()
 T = TypeVar("T")
@@ -26,26 +27,12 @@ class ShapeError(ValueError):
     """A field of a pod that cannot be used; the text names it."""
 
 
-class OwnerRef(Struct, gc=False, rename="camel"):
-    """``metadata.ownerReferences[]``."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    controller: bool | None = None
-
-
-class Metadata(Struct, gc=False, rename="camel"):
-    """``metadata``."""
+class PodMetadata(Metadata, gc=False, kw_only=True):
+    """``metadata`` of a pod, which has a namespace and a uid as well."""
 
     name: str
     namespace: str
     uid: str
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    owner_references: list[OwnerRef] | None = None
 
 
 class Container(Struct, gc=False, rename="camel"):
@@ -149,7 +136,7 @@ class Status(Struct, gc=False, rename="camel"):
 class WirePod(Struct, gc=False):
     """A pod."""
 
-    metadata: Metadata
+    metadata: PodMetadata
     spec: Spec
     status: Status | None = None
 

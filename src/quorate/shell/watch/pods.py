@@ -23,13 +23,13 @@ from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
 from quorate.dialects.hold_time import FOR_NOBODY
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
+from quorate.shell.kube.objects import OwnerRef
 from quorate.shell.watch import pod_shape, pod_volumes
 from quorate.shell.watch.pod_claims import pod_claims
 from quorate.shell.watch.pod_limits import bounded, bounded_uses
 from quorate.shell.watch.pod_wire import (
     Condition,
-    Metadata,
-    OwnerRef,
+    PodMetadata,
     ShapeError,
     Spec,
     Status,
@@ -173,7 +173,7 @@ class PodDecoder:
         return said if owned else Resolution(said.membership)
 
     def _shape(
-        self, meta: Metadata, spec: Spec, status: Status | None, *, rules: bool
+        self, meta: PodMetadata, spec: Spec, status: Status | None, *, rules: bool
     ) -> tuple[PodShape, str]:
         """Return the shape, and what is above a bound and not in it.
 
@@ -239,7 +239,7 @@ def _of_hold(said: Resolution, owner: Owner | None) -> str:
 
 
 def _claims(
-    meta: Metadata, spec: Spec, status: Status | None
+    meta: PodMetadata, spec: Spec, status: Status | None
 ) -> tuple[tuple[ClaimUse, ...], tuple[PodClaim, ...], str]:
     """Return a pod's claims of volumes and of devices, and what is above a bound and left out."""
     of_volumes = pod_volumes.claims(meta.name, spec.volumes) if spec.volumes else ()
@@ -264,7 +264,7 @@ def _rules_key(spec: Spec) -> tuple[object, ...]:
     )
 
 
-def _neighbours_key(meta: Metadata, spec: Spec, *, rules: bool) -> tuple[object, ...]:
+def _neighbours_key(meta: PodMetadata, spec: Spec, *, rules: bool) -> tuple[object, ...]:
     """Return all that says which other pods matter: terms mean pods of the pod's own namespace."""
     affinity, spread = bytes(spec.affinity), bytes(spec.topology_spread_constraints)
     near = affinity if b'"podAffinity"' in affinity or b'"podAntiAffinity"' in affinity else b""
@@ -309,7 +309,7 @@ def _make_room(cache: dict[K, V]) -> None:
         cache.clear()
 
 
-def _created_s(meta: Metadata) -> float:
+def _created_s(meta: PodMetadata) -> float:
     if meta.creation_timestamp is None:
         return 0.0
     created_s = parse_time(meta.creation_timestamp)

@@ -27,6 +27,7 @@ from quorate.core.model.storage import (
 from quorate.core.quantity import QuantityError, parse_quantity
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE
+from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch.pod_wire import NodeSelector, PodSelector, defect_text
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -36,26 +37,6 @@ _OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 _ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 Quantity = str | int | float
 T = TypeVar("T", bound=Struct)
-
-
-class _Owner(Struct, gc=False):
-    uid: str = ""
-    controller: bool | None = None
-
-
-class _Metadata(Struct, gc=False, rename="camel"):
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    deletion_timestamp: str | None = None
-    owner_references: list[_Owner] | None = None
-
-
-class _Named(Struct, gc=False):
-    metadata: _Metadata
 
 
 class _Resources(Struct, gc=False):
@@ -77,7 +58,7 @@ class _Phase(Struct, gc=False):
 
 
 class _WireClaim(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _ClaimSpec = field(default_factory=_ClaimSpec)
     status: _Phase | None = None
 
@@ -114,7 +95,7 @@ class _VolumeSpec(Struct, gc=False, rename="camel"):
 
 
 class _WireVolume(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _VolumeSpec = field(default_factory=_VolumeSpec)
     status: _Phase | None = None
 
@@ -129,7 +110,7 @@ class _Topology(Struct, gc=False, rename="camel"):
 
 
 class _WireClass(Struct, gc=False, rename="camel"):
-    metadata: _Metadata
+    metadata: NamedMetadata
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: list[_Topology] | None = None
@@ -149,7 +130,7 @@ class _CSINodeSpec(Struct, gc=False):
 
 
 class _WireCSINode(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _CSINodeSpec = field(default_factory=_CSINodeSpec)
 
 
@@ -158,12 +139,12 @@ class _DriverSpec(Struct, gc=False, rename="camel"):
 
 
 class _WireDriver(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _DriverSpec = field(default_factory=_DriverSpec)
 
 
 class _WireCapacity(Struct, gc=False, rename="camel"):
-    metadata: _Metadata
+    metadata: NamedMetadata
     storage_class_name: str = ""
     capacity: Quantity | None = None
     maximum_volume_size: Quantity | None = None
@@ -181,7 +162,7 @@ class _AttachmentSpec(Struct, gc=False, rename="camel"):
 
 
 class _WireAttachment(Struct, gc=False):
-    metadata: _Metadata
+    metadata: NamedMetadata
     spec: _AttachmentSpec = field(default_factory=_AttachmentSpec)
 
 
@@ -192,7 +173,7 @@ _CSI_NODE = msgspec.json.Decoder(_WireCSINode)
 _DRIVER = msgspec.json.Decoder(_WireDriver)
 _CAPACITY = msgspec.json.Decoder(_WireCapacity)
 _ATTACHMENT = msgspec.json.Decoder(_WireAttachment)
-_NAMED = msgspec.json.Decoder(_Named)
+_NAMED = msgspec.json.Decoder(NamedObject)
 
 
 def decode_claim(raw: bytes) -> Claim:
@@ -314,7 +295,7 @@ def _decoded(decoder: msgspec.json.Decoder[T], raw: bytes, what: str) -> T:
         raise Malformed(text, namespace=namespace, name=name) from error
 
 
-def _size(written: Quantity | None, path: str, meta: _Metadata) -> int | None:
+def _size(written: Quantity | None, path: str, meta: NamedMetadata) -> int | None:
     if written is None:
         return None
     try:
@@ -323,7 +304,7 @@ def _size(written: Quantity | None, path: str, meta: _Metadata) -> int | None:
         raise Malformed(f"{path}: {error}", namespace=meta.namespace, name=meta.name) from error
 
 
-def _selector(written: PodSelector | None, path: str, meta: _Metadata) -> LabelSelector | None:
+def _selector(written: PodSelector | None, path: str, meta: NamedMetadata) -> LabelSelector | None:
     if written is None:
         return None
     found = [
@@ -352,7 +333,7 @@ def _terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
     )
 
 
-def _csi_of(spec: _VolumeSpec, meta: _Metadata) -> tuple[str, str, bool]:
+def _csi_of(spec: _VolumeSpec, meta: NamedMetadata) -> tuple[str, str, bool]:
     """Return driver, handle and whether they were translated, as csi-translation-lib does."""
     if spec.csi is not None:
         return spec.csi.driver, spec.csi.volume_handle, False
