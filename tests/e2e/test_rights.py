@@ -54,7 +54,7 @@ def recorded(cluster, tmp_path):
     with Recording(cluster.server, str(cluster.ca), loses=loses, refuses=refuses) as proxy:
         election = {"namespace": NAMESPACE, "leaseDurationSeconds": 15, "renewDeadlineSeconds": 10}
         config = {
-            "schedulerNames": [NAMESPACE],
+            "schedulerNames": [NAMESPACE, "volcano"],  # whose queues are made only then
             "profiles": [{"schedulerName": PREEMPTING}],
             "leaderElection": {**election, "retryPeriodSeconds": 1},
             "logLevel": "debug",

@@ -16,6 +16,8 @@ SIGS = "scheduling.sigs.k8s.io/v1alpha1"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 NATIVE = "scheduling.k8s.io/v1alpha2"
 GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+SAID_WITHIN_S = 45.0
+"""Other words for the same reason come after up to 30 s."""
 
 
 def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> object:
@@ -173,7 +175,9 @@ class World:
             if condition["type"] == "PodScheduled" and condition["status"] == "False"
         ]
 
-    def wait_condition(self, text: str, selector: str = "", timeout_s: float = 15.0) -> str:
+    def wait_condition(
+        self, text: str, selector: str = "", timeout_s: float = SAID_WITHIN_S
+    ) -> str:
         """Wait until the condition of some pod contains ``text``; return the message."""
 
         def found() -> str:
@@ -191,7 +195,7 @@ class World:
     def events(self, reason: str) -> list[str]:
         return [event["note"] for event in self.all_events() if event["reason"] == reason]
 
-    def wait_event(self, reason: str, text: str, timeout_s: float = 15.0) -> str:
+    def wait_event(self, reason: str, text: str, timeout_s: float = SAID_WITHIN_S) -> str:
 
         def found() -> str:
             return next((note for note in self.events(reason) if text in note), "")
