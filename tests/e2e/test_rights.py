@@ -17,6 +17,7 @@ from tests.e2e.test_devices import RESOURCE, claims, gpus, left_over
 from tests.e2e.world import (
     GANG_LABEL,
     NATIVE,
+    SAID_WITHIN_S,
     SIGS,
     VOLCANO,
     World,
@@ -94,6 +95,7 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     a_claim_is_made_for_an_extended_resource_and_one_deleted(life)
     life.create_pod(pod("large", scheduler=NAMESPACE, requests={"cpu": "100000"}))
     life.wait_condition("Insufficient cpu")
+    its_event_goes_on(life, proxy)
 
     assert not proxy.refused
     rights = {right_of(method, target) for method, target in proxy.requests}
@@ -104,6 +106,16 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     requests = len(proxy.requests)
     print(f"{len(ASKED)} rights granted, {len(asked)} asked for in {requests} requests, 0 refused")
     the_token_is_nowhere(life, running)
+
+
+def its_event_goes_on(life, proxy):
+    """With one node more the numbers are others: the same Event says so, as a series."""
+    life.nodes(1, prefix="one-more-")
+
+    def is_patched():
+        return any(verb == "PATCH" and "/events/" in path for verb, path in list(proxy.requests))
+
+    wait_for(is_patched, "the Event goes on", SAID_WITHIN_S)
 
 
 def a_pod_preempts_another(life):
