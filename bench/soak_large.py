@@ -31,6 +31,7 @@ from bench import soak_objects as objects
 from bench.cluster_bench import say
 from bench.measurement import cpu_s
 from bench.reliability_bench import Row
+from bench.soak_floor import read_all
 from bench.soak_load import LoadJob, Started
 from bench.soak_meter import Lag, Meter, Sample, growth, mib, own_lag_s
 from bench.soak_seed import Seed
@@ -112,6 +113,8 @@ class Soak:
             if self.options.minutes:
                 self._churn(quorate, meter)
             peaks = [meter.peak_bytes()]
+        floor_s, size_bytes = read_all(self.cluster)
+        say(f"to read all pods and drop them takes {floor_s:.1f} s")
         with self.scheduler() as (_, meter, took_s):
             starts_s.append(took_s)
             self._lag_rows("at the second start", meter.lag, meter.samples)
@@ -119,6 +122,8 @@ class Soak:
         note = " and ".join(self.starts)
         self.rows += [
             Row("start to first bind", max(starts_s), START_S, "s", note),
+            Row("all pods read and dropped", floor_s, unit="s", note=f"{mib(size_bytes):.0f} MiB"),
+            Row("second start, times that", starts_s[-1] / floor_s),
             Row("peak of memory", mib(max(peaks)), mib(memory_limit_bytes()), "MiB"),
         ]
 
