@@ -40,7 +40,7 @@ from quorate.shell.kube.writer import WRITES_AT_ONCE, Writer
 from quorate.shell.leadership import Leadership, LeaseLostError
 from quorate.shell.loop import Loop
 from quorate.shell.loop_lag import LoopLag
-from quorate.shell.memory import freeze_memory, prepare_memory
+from quorate.shell.memory import YoungMemory, freeze_memory, prepare_memory
 from quorate.shell.numbers import Numbers
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.incidents import Incidents
@@ -72,6 +72,9 @@ class App:
 
     lease_in_thread = True
     """Simulated time knows one thread only."""
+
+    owns_memory = True
+    """Simulated replicas share a process, which looks after its memory itself."""
 
     connect_lease: Connect | None = None
     """Makes the lease's client, in the lease's thread, with credentials that renew themselves."""
@@ -159,6 +162,7 @@ class App:
             metrics=self.metrics,
             recorder=self.recorder,
             incidents=self.incidents,
+            memory=YoungMemory() if self.owns_memory else None,
         )
 
     def _make_committer(self) -> Committer:
@@ -320,7 +324,8 @@ class App:
             self._has_synced = True
             nodes, pods = len(cluster.nodes.rows), len(cluster.pods)
             log.info("synced", nodes=nodes, pods=pods, gangs=len(cluster.gangs))
-            freeze_memory()
+            if self.owns_memory:
+                freeze_memory()
         self._queues.keep(is_served="volcano" in self._feed.served)
         if cluster.waiting > self._waiting_before:  # a gang arrives: its binds will come at once
             gangs = (cluster.gangs[key] for key in cluster.touched if key in cluster.gangs)

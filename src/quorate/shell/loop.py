@@ -47,6 +47,7 @@ class Loop:
         metrics: Metrics,
         recorder: Recorder,
         incidents: Incidents,
+        memory: YoungMemory | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._clock = clock
@@ -55,7 +56,7 @@ class Loop:
         self._metrics = metrics
         self._recorder = recorder
         self._incidents = incidents
-        self._memory = YoungMemory()
+        self._memory = memory
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
         self._paced_until_s = 0.0
@@ -147,7 +148,8 @@ class Loop:
                 hear(some)
             self._heartbeat.beat()
             self._scheduler.observe(some)
-            self._memory.changed(len(some))
+            if self._memory is not None:
+                self._memory.changed(len(some))
             self._heartbeat.beat()
 
     async def _turn_over(self) -> None:

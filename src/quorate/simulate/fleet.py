@@ -55,6 +55,7 @@ class Replica(App):
     """The production scheduler; checkers see each plan before it is carried out."""
 
     lease_in_thread = False
+    owns_memory = False
 
     def __init__(
         self,
