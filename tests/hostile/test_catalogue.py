@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.world import wait_for
+from tests.e2e.world import SAID_WITHIN_S, wait_for
 from tests.hostile.attacker import Attacker
 from tests.hostile.catalogue import CATALOGUE
 from tests.hostile.catalogue.rows import STARTS, Attack
@@ -66,7 +66,7 @@ def told(attack: Attack, attacker: Attacker) -> None:
             wait_for(
                 lambda text=text: any(text in said for said in attacker.said()),
                 f"a condition with {text!r}; {attacker.said()}, refused {attacker.refused}",
-                30,
+                SAID_WITHIN_S,
             )
     if attack.refused:
         assert attack.refused in attacker.refused, attacker.refused
