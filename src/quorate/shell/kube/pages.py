@@ -4,8 +4,10 @@ Called by ``watching``. A page's bytes are dropped once its objects were handed 
 has its turn after each slice, so that neither memory nor a pause grows with the list. The next page
 is asked for before this one's objects are handed on: the server makes one while we read the other.
 
-Lists are consistent reads, without ``resourceVersion=0``: to that a server answers with all objects
-at once, whatever the limit, and perhaps older ones than were seen before.
+Lists are consistent reads in pages. With ``resourceVersion=0`` a server answers with all objects at
+once, whatever the limit, and perhaps older ones than were seen before. To stream the list as events
+(``sendInitialEvents``) takes the API server 1.36 1.7 times the CPU: 4.1, 3.3 and 4.4 s against 3.0,
+2.1 and 1.8 s in turn, for 20,000 pods of 8 KB; and since 1.34 pages come from its memory too.
 """
 
 import asyncio
