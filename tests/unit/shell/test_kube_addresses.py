@@ -107,3 +107,10 @@ async def test_a_pool_that_is_closed_amid_its_tries_keeps_no_descriptor(resolve)
                 await pool.close()
             while len(os.listdir("/dev/fd")) > before:  # the server's ends follow ours
                 await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("way", ["read", "write"])
+async def test_an_address_that_refuses_is_named_as_it_is_written_in_a_url(way):
+    async with KubeClient(credentials_for("http://[::1]:1")) as client:
+        with pytest.raises(Unreachable, match=r"\[::1\]:1"):
+            await ask(client, way)

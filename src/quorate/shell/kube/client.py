@@ -30,7 +30,7 @@ from quorate.shell.kube.errors import (
     status_class,
 )
 from quorate.shell.kube.fast import ConnectionPool
-from quorate.shell.kube.paths import is_safe_target, with_params
+from quorate.shell.kube.paths import address, is_safe_target, with_params
 from quorate.shell.kube.sessions import (
     CONTENT_TYPE,
     NETWORK_ERRORS,
@@ -70,7 +70,7 @@ class KubeClient:
         url = URL(credentials.base_url)
         if url.host is None or url.port is None:
             raise ValueError(f"no host in {credentials.base_url!r}")
-        self._name = f"{url.host}:{url.port}"
+        self._name = address(url.host, url.port)
         self._origin = str(url.origin())
         self._path_prefix = url.raw_path.rstrip("/")  # some proxies put each cluster under a path
         self._host_header = url.raw_authority

@@ -21,6 +21,7 @@ from yarl import URL
 
 from quorate.shell.kube.errors import Unreachable, not_sent
 from quorate.shell.kube.http1 import MalformedResponse, Response, ResponseParser
+from quorate.shell.kube.paths import address
 from quorate.shell.kube.proxies import open_tunnel
 
 _SWEEP_INTERVAL_S = 0.5
@@ -131,11 +132,11 @@ class ConnectionPool:
 
         A connection of an older context answers what it was asked, and is not used again.
         """
-        self.name = f"{host}:{port}"
+        self.name = address(host, port)
         self._address = (host, port)
         self._tls = tls
         self._proxy = proxy
-        self._asked = f"{proxy.host}:{proxy.port}" if proxy is not None else self.name
+        self._asked = address(str(proxy.host), proxy.port or 80) if proxy is not None else self.name
         self._server_hostname = server_hostname
         self._connections_max = connections_max
         self._timeout_s = timeout_s

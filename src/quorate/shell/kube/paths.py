@@ -59,3 +59,8 @@ def _segment(part: str) -> str:
 def is_safe_target(target: str) -> bool:
     """Tell whether it is one word of printable ASCII: nothing in it can end the request line."""
     return target.isascii() and target.isprintable() and " " not in target
+
+
+def address(host: str, port: int) -> str:
+    """Return ``host:port`` as a URL has it: IPv6 addresses are in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
