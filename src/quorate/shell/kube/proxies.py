@@ -13,6 +13,8 @@ from typing import Final
 
 from yarl import URL
 
+from quorate.shell.kube.paths import address
+
 _HEAD_BYTES_MAX: Final = 16 * 1024
 _VARIABLES: Final = {
     "http": ("HTTP_PROXY", "http_proxy"),
@@ -44,18 +46,18 @@ def is_usable(proxy: str) -> bool:
 
 def _is_direct(server: URL, environ: Mapping[str, str]) -> bool:
     host, port = (server.host or "").lower().rstrip("."), server.port
-    address = _address(host)
-    if host == "localhost" or (address is not None and address.is_loopback):
+    ip = _ip(host)
+    if host == "localhost" or (ip is not None and ip.is_loopback):
         return True
     listed = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
     entries = [entry.strip().lower() for entry in listed.split(",")]
-    return any(_covers(entry, host, address, port) for entry in entries if entry)
+    return any(_covers(entry, host, ip, port) for entry in entries if entry)
 
 
 def _covers(
     entry: str,
     host: str,
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address | None,
+    ip: ipaddress.IPv4Address | ipaddress.IPv6Address | None,
     port: int | None,
 ) -> bool:
     """Tell whether an entry is ``*``, a network, or this host or a domain above it."""
@@ -63,17 +65,17 @@ def _covers(
         return True
     if "/" in entry:
         try:
-            return address is not None and address in ipaddress.ip_network(entry, strict=False)
+            return ip is not None and ip in ipaddress.ip_network(entry, strict=False)
         except ValueError:
             return False
-    if _address(_bare(entry)) is None:
+    if _ip(_bare(entry)) is None:
         name, colon, wanted = entry.rpartition(":")
         if colon:
             if wanted != str(port):
                 return False
             entry = name
-    if _address(_bare(entry)) is not None:
-        return address == _address(_bare(entry))
+    if _ip(_bare(entry)) is not None:
+        return ip == _ip(_bare(entry))
     entry = entry.removeprefix("*") if entry.startswith("*.") else entry
     return host.endswith(entry if entry.startswith(".") else f".{entry}") or host == entry
 
@@ -82,7 +84,7 @@ def _bare(host: str) -> str:
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -94,7 +96,7 @@ async def open_tunnel(connected: socket.socket, proxy: URL, host: str, port: int
 
     Raises ProxyError, or OSError: the connection broke.
     """
-    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    target = address(host, port)
     request = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
     if proxy.user is not None:
         secret = base64.b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
@@ -105,7 +107,9 @@ async def open_tunnel(connected: socket.socket, proxy: URL, host: str, port: int
     while b"\r\n\r\n" not in head:
         part = await loop.sock_recv(connected, _HEAD_BYTES_MAX)
         if not part or len(head) > _HEAD_BYTES_MAX:
-            raise ProxyError(f"the proxy {proxy.host}:{proxy.port} gave no answer to CONNECT")
+            raise ProxyError(
+                f"the proxy {address(str(proxy.host), proxy.port or 80)} gave no answer to CONNECT"
+            )
         head += part
     status, _, rest = head.partition(b"\r\n")
     words = status.split(b" ", 2)
