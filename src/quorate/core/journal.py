@@ -16,6 +16,8 @@ from quorate.core.model import GangKey
 OPEN_BYTES_MAX = 100_000
 """Annotations of one object may take 256 KiB together."""
 _SINCE_MAX = 32
+LATE_S = 60.0
+"""So long after a leader's end its binds may still arrive: no request lasts longer."""
 
 
 class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,12 +57,19 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
         return True
 
 
-def journal_of(by: str, made: int, gangs: Iterable[GangKey]) -> Journal:
-    """Return the journal of a leader with these gangs open."""
-    entries = tuple(sorted(map(entry_of, gangs)))
-    if sum(map(len, entries)) > OPEN_BYTES_MAX:
-        return Journal(by, made, None)
-    return Journal(by, made, entries)
+def journal_of(
+    by: str, made: int, gangs: Iterable[GangKey], waiting: Iterable[GangKey] = ()
+) -> Journal:
+    """Return the journal of a leader with these gangs open.
+
+    Those that are ``waiting`` are open too, if there is room for all of them: they have not
+    started, and binds of the leader before may still arrive.
+    """
+    entries = set(map(entry_of, gangs))
+    for some in (entries | set(map(entry_of, waiting)), entries):
+        if sum(map(len, some)) <= OPEN_BYTES_MAX:
+            return Journal(by, made, tuple(sorted(some)))
+    return Journal(by, made, None)
 
 
 def entry_of(gang: GangKey) -> str:

@@ -67,6 +67,16 @@ def test_a_marked_member_says_that_the_gang_had_started():
     assert w.decide(after_s=60).evictions == ()
 
 
+def test_a_mark_that_was_seen_counts_although_its_pod_goes_before_anything_is_decided():
+    w = world(cpu=3)
+    gang = left_behind(w, 3)
+    w.edit("job-0", started=True)
+    w.delete("job-0")
+    w.decide()
+    assert w.why(gang).state is GangState.STARTED
+    assert w.decide(after_s=60).evictions == ()
+
+
 def test_what_another_scheduler_bound_is_never_undone():
     w = world(cpu=3)
     left_behind(w, 2, attempt="", attempt_size=0)

@@ -113,6 +113,7 @@ class Advance:
         it ``is_behind`` no more.
         """
         cluster.devices.pass_time(now_s)
+        self._attempts.follow(cluster.found, now_s)
         for key in self._preparations.open_keys():
             if _is_aside(key, cluster, now_s):
                 continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
-from quorate.core.journal import Journal, journal_of
+from quorate.core.journal import LATE_S, Journal, journal_of
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Eviction, GangBinds, attempt_id
 from quorate.core.policy import Policy
@@ -32,6 +32,16 @@ class Attempts:
         """Attempts whose time is over while a bind of theirs has no outcome yet."""
         self._undone: set[GangKey] = set()
         """Gangs whose members are being evicted."""
+        self._before: Journal | None = None
+        self._late_until_s = 0.0
+        self._may_arrive = False
+        """Whether binds of the leader before us may still arrive."""
+
+    def follow(self, before: Journal | None, now_s: float) -> None:
+        """Note whose successor we are, and for how long that one's binds may still arrive."""
+        if before is not self._before:
+            self._before, self._late_until_s = before, now_s + LATE_S
+        self._may_arrive = before is not None and now_s < self._late_until_s
 
     def begin(self, gang: GangEntry, plan: GangBinds, now_s: float) -> None:
         """Open the attempt of a plan, or add the plan to the attempt that is open."""
@@ -55,6 +65,7 @@ class Attempts:
         bound for another gang are left alone.
         """
         life = gang.lifecycle
+        saw_mark, life.saw_mark = life.saw_mark, False
         if life.attempt is not None or life.once_quorate or not gang.stays:
             return
         if not gang.ours:
@@ -66,7 +77,7 @@ class Attempts:
         if life.reopened:
             life.reopened = False
             self._open(gang, now_s + self._timeout_s(gang))
-        elif any(entry.pod.started for entry in own):
+        elif saw_mark or any(entry.pod.started for entry in own):
             life.once_quorate = True
         elif not attempts:
             return  # another scheduler bound them
@@ -99,12 +110,27 @@ class Attempts:
                 attempt.min_count = max(entry.pod.attempt_size for entry in bound)
 
     def journal(self, gangs: Gangs) -> Journal:
-        """Return which attempts are open: gangs below min whose pods we bind or evict."""
+        """Return which attempts are open: gangs below min whose pods we bind or evict.
+
+        For some time so is each gang that waits: the leader before us may have sent binds of it.
+        """
         found = {key for _, _, key, attempt in self._due if _is_open(key, attempt, gangs)}
         found |= {key for key, attempt in self._overdue.items() if _is_open(key, attempt, gangs)}
         found |= {key for key in self._undone if key in gangs and gangs[key].lifecycle.evicting}
         is_open = (key for key in found if not key.is_single and not gangs[key].started)
-        return journal_of(self.identity, self.made, is_open)
+        waiting = (key for key, gang in gangs.items() if self._may_arrive and self._may_start(gang))
+        return journal_of(self.identity, self.made, is_open, waiting)
+
+    def _may_start(self, gang: GangEntry) -> bool:
+        """Whether it is a gang of ours that has members and has not started, as far as we know."""
+        there = gang.waits or gang.bound
+        if not there or gang.key.is_single or gang.started or not gang.ours:
+            return False
+        bound = (
+            (e.pod for e in gang.members.values() if e.where is Where.BOUND) if gang.bound else ()
+        )
+        attempts = {pod.attempt for pod in bound if pod.attempt}
+        return not (attempts and self._had_started(gang, attempts, self._before))
 
     def _timeout_s(self, gang: GangEntry) -> float:
         return self.policy.timeout_s(gang.spec.timeout_s if gang.spec else None)

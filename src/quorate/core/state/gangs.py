@@ -164,7 +164,9 @@ class GangEntry:
         said = pod.membership.min_count if pod.membership is not None else None
         if said is not None and (where in UNDECIDED or not self.minima):
             self.label_min = said
-        may_complete = where is Where.BOUND and not (entry.adopted or self.lifecycle.once_quorate)
+        is_own = where is Where.BOUND and not entry.adopted
+        self.lifecycle.saw_mark |= is_own and pod.started
+        may_complete = is_own and not self.lifecycle.once_quorate
         if may_complete and self._is_quorate_with(pod):
             self.lifecycle.completed_by = pod.uid
             self.lifecycle.become_quorate()

@@ -52,6 +52,7 @@ class Lifecycle:
         "is_undoing",
         "once_quorate",
         "reopened",
+        "saw_mark",
     )
 
     def __init__(self) -> None:
@@ -66,6 +67,8 @@ class Lifecycle:
         """Uid of the member whose bind made it quorate, whoever sent it."""
         self.reopened = False
         """Whether kubelets undid the quorum of its founders: the gang has to meet anew."""
+        self.saw_mark = False
+        """Whether a member came with the mark of a start: it may go before that is used."""
         self.evicting = 0
         """Bound members that are being evicted: they count no more."""
         self.is_undoing = False
@@ -81,7 +84,7 @@ class Lifecycle:
 
     def end(self) -> None:
         """Forget that the gang was ever quorate: whoever comes is a new gang."""
-        self.once_quorate, self.reopened = False, False
+        self.once_quorate, self.reopened, self.saw_mark = False, False, False
         self.founders.clear()
         self.founded_by = None
         self.completed_by = ""
