@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from quorate.core.changes import BindFailed, BindFailure, JournalFound
-from quorate.core.journal import LATE_S, OPEN_BYTES_MAX, Journal, journal_of
+from quorate.core.journal import OPEN_BYTES_MAX, Journal, journal_of
 from tests.unit.core.test_recovery import GRACE_S, left_behind, world
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, key, names
 
@@ -396,38 +396,3 @@ def test_a_seal_of_an_earlier_plan_that_arrives_marked_starts_its_gang():
     w.decide()
     w.edit(last.name, node=last.node, attempt=plan.gangs[0].attempt, started=True)
     assert w.cluster.gangs[gang].started
-
-
-def test_while_binds_of_the_leader_before_may_arrive_each_gang_that_waits_is_open():
-    w = world(cpu=1)
-    w.gang("job", 2)
-    w.observe(JournalFound(Journal("dead", 0)))
-    w.decide()
-    assert open_in(w) == (JOB,)
-    w.edit("job-0", node="n0", attempt="dead-1", bound_for=JOB)  # of which we are told, and die
-    assert open_in(w) == (JOB,)
-    assert not w.scheduler.journal().passed_on("next").is_settled(key("job"), ["dead-1"])
-
-
-def test_a_gang_that_waits_is_open_no_more_when_no_bind_can_arrive():
-    w = world(cpu=1)
-    w.gang("job", 2)
-    w.observe(JournalFound(Journal("dead", 0)))
-    w.decide()
-    w.decide(after_s=LATE_S)
-    assert open_in(w) == ()
-
-
-def test_the_first_leader_of_all_has_no_gang_open_that_only_waits():
-    w = world(cpu=1)
-    w.gang("job", 2)
-    w.decide()
-    assert open_in(w) == ()
-
-
-def test_of_many_gangs_that_wait_those_that_are_being_bound_are_named_alone():
-    few, many = (key("a"),), [key(f"{n}-{'g' * 60}") for n in range(OPEN_BYTES_MAX // 60)]
-    assert journal_of("a", 1, few, many).open == ("x-k8s/team/a",)
-    assert journal_of("a", 1, few, many[:2]).open == tuple(
-        sorted(f"x-k8s/team/{one.name}" for one in (*few, *many[:2]))
-    )
