@@ -69,6 +69,8 @@ class Checks:
         self.made: Counter[str] = Counter()
         self.on_violation: Callable[[], None] = lambda: None
         self._decisions: dict[tuple[str, str], Decision] = {}
+        self._newest_min: dict[tuple[str, str], int | None] = {}
+        """Min as a replica knew it at its newest plan of a gang."""
         self._doubtful: dict[tuple[str, str], tuple[str, str]] = {}
         """Uid and node of a bind that was sent without a clear answer, by replica and pod name."""
         self._confirmed: set[tuple[str, str]] = set()
@@ -114,6 +116,9 @@ class Checks:
                     self._min_told(link, bind.uid),
                     may_go_on,
                 )
+            first = self._history.pods.get(gang.binds[0].uid)
+            if first is not None:
+                self._newest_min[link.name, first.gang] = self._min_told(link, first.uid)
             self._check_quorum(link, gang, told)
         for eviction in plan.evictions:
             pod = self._history.pods.get(eviction.uid)
@@ -292,7 +297,10 @@ class Checks:
             return
         # It has started if it has all that is needed, or all that its scheduler could know to be.
         members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
-        has_quorum = decision.minimum is not None and members >= decision.minimum
+        # What bears no mark makes it started only by min as it is: a newer plan may know another.
+        newest = self._newest_min.get((pod.bound_by, pod.gang), decision.minimum)
+        minimum = decision.minimum if pod.marked else newest
+        has_quorum = minimum is not None and members >= minimum
         had_started = gang.quorate_since <= pod.bound or gang.has_started_by(decision.told)
         self.check(
             "only a quorate gang is marked as started",
