@@ -73,8 +73,8 @@ def world(chance):
 def accepts(room, pod_class, counts):
     """Whether the pods can be placed one after the other, in some order, each where it may go then.
 
-    Along two topologies the order matters. What is left says which pods are placed: of pods that
-    are alike, the order of those does not.
+    Along two topologies the order matters. The pods are alike, so that what is left tells all of
+    those that are placed.
     """
     refused = set()
 
@@ -93,7 +93,7 @@ def accepts(room, pod_class, counts):
         refused.add(tuple(left))
         return False
 
-    return is_placeable(room, counts.copy())
+    return is_placeable(room, counts)
 
 
 @profile(500)

@@ -18,7 +18,6 @@ from functools import partial
 import msgspec
 
 from quorate.core import policy as bounds
-from quorate.core import verifying
 from quorate.core.applying import Applier
 from quorate.core.changes import Change
 from quorate.core.explain import ApiWords, Explainer
@@ -38,7 +37,7 @@ from quorate.core.quarantine import Incident, Quarantine, culprit
 from quorate.core.queue.queue import Queue
 from quorate.core.rebuilding import rebuilt
 from quorate.core.state.cluster import Cluster
-from quorate.core.verifying import Checks, binds_failed, failures, first_of, preemptions_failed
+from quorate.core.verifying import Checks, binds_failed, failures, places_of, preemptions_failed
 
 
 class Scheduler:
@@ -172,7 +171,7 @@ class Scheduler:
         """Return what is due already, when nothing else is decided: later it may be out of date."""
         try:
             plan = msgspec.structs.replace(self._due.plan(()), touched=(), wake_at_s=wake_at_s)
-            self._places = {first_of(one): place for place, one in enumerate(self._due.gangs)}
+            self._places = places_of(self._due.gangs)
             self._due.sent()
         except Exception as error:
             self._quarantine.note("decide", "what is due", error)
@@ -234,7 +233,7 @@ class Scheduler:
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
         dropped = self._make_true(decision)
-        plan = verifying.without(decision.plan, dropped) if dropped else decision.plan
+        plan = decision.plan.without(dropped) if dropped else decision.plan
         touched = {*plan.touched, *(one.key for one in decision.tried)}
         wake_at_s: float | None = decision.now_s
         due, self._due = self._due, Due()
@@ -242,8 +241,8 @@ class Scheduler:
             if decision.failed is not None:
                 self._rebuild()
                 self._set_aside(decision.failed, "decide", decision.now_s)
-            placed = (*due.gangs, *(one.binds for one in decision.tried if one.binds))
-            self._places = {first_of(one): place for place, one in enumerate(placed)}
+            placed = (one.binds for one in decision.tried if one.binds)
+            self._places = places_of((*due.gangs, *placed))
             touched, wake_at_s = self._settle(decision, touched)
             self._defects = 0
         except Exception as error:  # what is decided is sent all the same

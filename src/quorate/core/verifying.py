@@ -40,7 +40,8 @@ class Checks:
         may rely on another that was placed before it.
         """
         order = sorted(
-            (*plan.preparing, *plan.gangs), key=lambda one: places.get(first_of(one), len(places))
+            (*plan.preparing, *plan.gangs),
+            key=lambda one: places.get(_first_of(one), len(places)),
         )
         problems: list[str] = []
         bad: dict[tuple[GangKey, str], str] = {}
@@ -97,7 +98,12 @@ class Checks:
         return tuple(sound)
 
 
-def first_of(gang: GangBinds) -> str:
+def places_of(gangs: Iterable[GangBinds]) -> dict[str, int]:
+    """Return the places of gangs in the order of planning, by the first pod's uid."""
+    return {_first_of(gang): place for place, gang in enumerate(gangs)}
+
+
+def _first_of(gang: GangBinds) -> str:
     """Return the uid of the first pod: it tells two parts of one attempt apart."""
     return gang.binds[0].uid
 
@@ -119,14 +125,3 @@ def preemptions_failed(preemptions: Iterable[Preemption], words: str) -> Iterato
     """Yield the outcomes of preemptions that are not carried out."""
     for one in preemptions:
         yield PreemptionFailed(one.uid, tuple(victim.uid for victim in one.victims), words)
-
-
-def without(plan: Plan, gangs: set[GangKey]) -> Plan:
-    """Return the plan without what was decided for these gangs: it could not be made true."""
-    return msgspec.structs.replace(
-        plan,
-        gangs=tuple(one for one in plan.gangs if one.key not in gangs),
-        preparing=tuple(one for one in plan.preparing if one.key not in gangs),
-        undo=tuple(one for one in plan.undo if one.key not in gangs),
-        preemptions=tuple(one for one in plan.preemptions if one.key not in gangs),
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import msgspec
 
 from quorate.core.model import Allocation, GangKey
@@ -171,3 +173,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     preemptions: tuple[Preemption, ...] = ()
     touched: tuple[GangKey, ...] = ()
     wake_at_s: float | None = None
+
+    def without(self, gangs: Set[GangKey]) -> Plan:
+        """Return the plan without what was decided for these gangs: it could not be made true."""
+        return msgspec.structs.replace(
+            self,
+            gangs=tuple(one for one in self.gangs if one.key not in gangs),
+            preparing=tuple(one for one in self.preparing if one.key not in gangs),
+            undo=tuple(one for one in self.undo if one.key not in gangs),
+            preemptions=tuple(one for one in self.preemptions if one.key not in gangs),
+        )

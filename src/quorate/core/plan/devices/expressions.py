@@ -48,9 +48,9 @@ class Expressions:
         answer = traits.answers.get(known.key)
         if answer is None:
             answer = self._by_part(known, traits.value, steps)
-            if traits.answers and len(traits.answers) >= policy.CEL_ANSWERS_PER_TRAITS_MAX:
-                del traits.answers[next(iter(traits.answers))]
             traits.answers[known.key] = answer
+            if len(traits.answers) > policy.CEL_ANSWERS_PER_TRAITS_MAX:
+                del traits.answers[next(iter(traits.answers))]
         assert isinstance(answer, bool | Broken), "under its key a program finds its own"
         return answer
 
