@@ -47,6 +47,16 @@ def quorate(cluster, tmp_path_factory) -> Iterator[Quorate]:
     assert not running.complaints()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show, with a failure, what the suite's scheduler says of itself: it serves all tests."""
+    report = yield
+    running = getattr(item, "funcargs", {}).get("quorate")
+    if report.failed and isinstance(running, Quorate):
+        report.sections.append(("quorate: /readyz and the end of its log", running.told()))
+    return report
+
+
 _numbers = itertools.count()
 
 

@@ -142,6 +142,13 @@ class Quorate:
     def log(self) -> str:
         return self.log_file.read_text()
 
+    def told(self) -> str:
+        """Return whether it runs, what /readyz says and the end of the log."""
+        code = self.process.poll() if self.process else None
+        runs = "it runs" if code is None else f"it ended with {code}"
+        end = self.log().splitlines()[-25:]
+        return "\n".join((runs, self.page("/readyz"), *(line[:600] for line in end)))
+
     def cpu_s(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
