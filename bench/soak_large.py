@@ -44,6 +44,8 @@ START_S = 15.0
 FLOORS_MAX = 1.25
 GROWTH_MAX = 0.03
 START_TIMEOUT_S = 300.0
+RESTART_S = 200.0
+"""With 1.2 GB in etcd the API server takes longer to be ready than on an empty cluster."""
 AFTER_START_S = 5.0
 LEASE = {"leaseDurationSeconds": 300, "renewDeadlineSeconds": 240, "retryPeriodSeconds": 2}
 """Long: there is one API server, which takes longer to restart here than the lease lasts."""
@@ -159,10 +161,10 @@ class Soak:
     def _restart_apiserver(self) -> None:
         """Restart it as after a crash; on a busy machine it may give up its own start, once."""
         try:
-            self.cluster.restart_apiserver(kill=True)
+            self.cluster.restart_apiserver(kill=True, timeout_s=RESTART_S)
         except ComponentError as error:
             say(f"once more: {str(error).partition(chr(10))[0]}")
-            self.cluster.restart_apiserver(kill=True)
+            self.cluster.restart_apiserver(kill=True, timeout_s=RESTART_S)
 
     def _say_progress(self, elapsed_s: float, meter: Meter) -> None:
         newest = meter.samples[-1]

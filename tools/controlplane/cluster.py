@@ -119,21 +119,21 @@ class Cluster(Access):
 
     # Components
 
-    def start_apiserver(self) -> None:
+    def start_apiserver(self, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Start the API server, on the same port as before, and wait until it is ready."""
         port, etcd_port = self._port, self._etcd_port
         self._run("kube-apiserver", flags.kube_apiserver(self._credentials, port, etcd_port))
-        self._wait("kube-apiserver", self._apiserver_is_ready)
+        self._wait("kube-apiserver", self._apiserver_is_ready, timeout_s)
 
     def stop_apiserver(self, *, kill: bool = False) -> None:
         """Stop the API server; with ``kill`` at once, as in a crash."""
         self._stop_component("kube-apiserver", grace_s=0 if kill else STOP_GRACE_S)
         self.client.forget_connections()
 
-    def restart_apiserver(self, *, kill: bool = False) -> None:
-        """Stop the API server and start it again."""
+    def restart_apiserver(self, *, kill: bool = False, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Stop the API server and start it again; with much in etcd that takes minutes."""
         self.stop_apiserver(kill=kill)
-        self.start_apiserver()
+        self.start_apiserver(timeout_s)
 
     def start_kube_scheduler(self, config: Mapping[str, Any] | None = None) -> ApiClient:
         """Start kube-scheduler and wait until it is ready; give a client for its /metrics.
@@ -197,9 +197,11 @@ class Cluster(Access):
         if component is not None:
             component.stop(grace_s=grace_s)
 
-    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
+    def _wait(
+        self, what: str, ready: Callable[[], bool], timeout_s: float = READY_TIMEOUT_S
+    ) -> None:
         components = list(self._components.values())
-        wait_until(ready, components, what, timeout_s=READY_TIMEOUT_S)
+        wait_until(ready, components, what, timeout_s=timeout_s)
 
     def _apiserver_is_ready(self) -> bool:
         return self.ca.exists() and self.client.is_ready()
