@@ -45,6 +45,8 @@ def quorate(cluster, tmp_path_factory) -> Iterator[Quorate]:
     code = running.stop()
     assert code == 0, f"quorate did not stop cleanly ({code}):\n{running.log()[-4000:]}"
     assert not running.complaints()
+    defects = [end for end in running.ends if "the lease was lost" not in end]
+    assert not defects, "it may end by itself when it loses the lease, and for no other reason"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,6 +65,7 @@ _numbers = itertools.count()
 @pytest.fixture
 def world(cluster, quorate) -> Iterator[World]:
     """A namespace and nodes for one test, with quorate running."""
+    quorate.revive()
     made = World(cluster, quorate, f"t{next(_numbers)}")
     yield made
     made.remove()

@@ -100,6 +100,7 @@ class Quorate:
             token = cluster.service_account_token(namespace, "quorate")
             kubeconfig = cluster.kubeconfig_for(token, name=f"quorate-{self.port}")
         self.kubeconfig = kubeconfig
+        self.ends: list[str] = []
         if relay_port:
             text = self.kubeconfig.read_text()
             relayed = text.replace(cluster.server, f"https://127.0.0.1:{relay_port}")
@@ -116,6 +117,16 @@ class Quorate:
             # A standby's page has a second line, which names the leader.
             wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready", 30)
         return self
+
+    def revive(self) -> None:
+        """Start it again where it has ended by itself, as a kubelet does; note why it did."""
+        if self.process is None or self.process.poll() is None:
+            return
+        self.ends.append(f"{self.process.returncode}: {self.log().splitlines()[-1]}")
+        self.start()
+        wait_for(
+            self.leads, "it leads again", CONFIG["leaderElection"]["leaseDurationSeconds"] + 30
+        )
 
     def page(self, path: str) -> str:
         """Return the text of a page; empty when there is no answer."""
@@ -168,9 +179,9 @@ class Quorate:
 
     def identity(self) -> str:
         """Return what its attempts' ids begin with."""
-        started = re.search(r'"identity": ?"[^"]*_([^"_]+)"', self.log())
+        started = re.findall(r'"identity": ?"[^"]*_([^"_]+)"', self.log())
         assert started, "it has started"
-        return started[1]
+        return started[-1]
 
     def violations(self) -> float:
         """Return how many defects its own checks have found."""

@@ -7,10 +7,14 @@ import http.client
 import json
 import ssl
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+_IDLE_S_MAX = 30.0
+"""A connection that was idle for longer is opened anew: the server may be about to close it."""
 
 
 class ApiError(RuntimeError):
@@ -103,6 +107,8 @@ class ApiClient:
     def _exchange(
         self, method: str, path: str, data: bytes | None, headers: dict[str, str], timeout_s: float
     ) -> tuple[int, bytes]:
+        if time.monotonic() - getattr(self._local, "used_s", 0.0) > _IDLE_S_MAX:
+            self.close()
         connection = getattr(self._local, "connection", None) or self._connect()
         connection.timeout = timeout_s
         if connection.sock is not None:
@@ -110,7 +116,9 @@ class ApiClient:
         try:
             connection.request(method, path, body=data, headers=headers)
             response = connection.getresponse()
-            return response.status, response.read()
+            body = response.read()
+            self._local.used_s = time.monotonic()
+            return response.status, body
         except BaseException:
             self.close()
             raise
