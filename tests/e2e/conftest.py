@@ -51,11 +51,14 @@ def quorate(cluster, tmp_path_factory) -> Iterator[Quorate]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Show, with a failure, what the suite's scheduler says of itself: it serves all tests."""
+    """Show, with a failure, what the schedulers that it used say of themselves."""
     report = yield
-    running = getattr(item, "funcargs", {}).get("quorate")
-    if report.failed and isinstance(running, Quorate):
-        report.sections.append(("quorate: /readyz and the end of its log", running.told()))
+    used = getattr(item, "funcargs", {})
+    if report.failed:
+        running = [used["quorate"]] if isinstance(used.get("quorate"), Quorate) else []
+        running += used["beside"].running if isinstance(used.get("beside"), Replicas) else []
+        title = "quorate: /readyz and the end of its log"
+        report.sections += [(title, one.told()) for one in running]
     return report
 
 

@@ -221,7 +221,7 @@ class Replicas:
         self.scheduler_name = name
         self._cluster = cluster
         self._folder = folder
-        self._running: list[Quorate] = []
+        self.running: list[Quorate] = []
         install_beside(cluster, name)
 
     def __call__(
@@ -237,16 +237,16 @@ class Replicas:
             kubeconfig = json.loads(made.kubeconfig.read_text())
             kubeconfig["clusters"][0]["cluster"] = {"server": through}
             made.kubeconfig.write_text(json.dumps(kubeconfig))
-        self._running.append(made)
+        self.running.append(made)
         return made.start(wait_ready=wait_ready)
 
     def __enter__(self) -> "Replicas":
         return self
 
     def __exit__(self, *error: object) -> None:
-        for one in self._running:
+        for one in self.running:
             one.resume()  # what is frozen cannot stop
             one.stop()
         uninstall(self._cluster, self.scheduler_name)
         if not any(error):
-            assert not [one.complaints() for one in self._running if one.complaints()]
+            assert not [one.complaints() for one in self.running if one.complaints()]
