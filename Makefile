@@ -51,7 +51,7 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(BIN)/pytest -v -n 0 tests/differential
 	@$(BIN)/pytest -q -n 2 tests/oracle tests/parity
 	@$(BIN)/pytest -q -n 2 tests/simulation
-	@$(BIN)/pytest -v -n 0 tests/e2e --cluster real
+	@$(BIN)/pytest -v -n 2 --dist loadfile tests/e2e --cluster real
 	@$(BIN)/pytest -q -n 0 tests/hostile
 
 test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster

@@ -4,7 +4,7 @@ import msgspec
 
 from quorate.core.changes import BindingAdmitted, ObjectChanged, PodBound, PreemptionFailed
 from quorate.core.invariants import check_all
-from quorate.core.model import LabelSelector, PodSelector, PodTerm, Requirement
+from quorate.core.model import LabelSelector, Membership, PodSelector, PodTerm, Requirement
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.plan.plan import Victim
 from quorate.core.profile import KUBE_SCHEDULER
@@ -236,6 +236,18 @@ def test_victims_that_could_not_be_deleted_are_chosen_again_after_a_while():
     for _ in range(2):
         w.observe(PreemptionFailed(pod.uid, (w.pods["a"].uid,), "forbidden"))
         assert cleared(w, after_s=0.0) + cleared(w, after_s=2.0) == expected
+
+
+def test_a_promise_that_could_not_be_made_keeps_no_room_for_a_pod_that_has_joined_a_gang():
+    w = world()
+    full(w, "a")
+    pod = high(w)
+    assert cleared(w) == [("high", "n0", ["a"])]
+    w.observe(PreemptionFailed(pod.uid, (w.pods["a"].uid,), "forbidden"))
+    w.edit("high", membership=Membership(w.object("g", 2)))
+    w.delete("a")
+    w.pod("low")
+    assert w.cycle() == {"low": "n0"}
 
 
 def test_victims_that_could_not_be_deleted_are_there_for_every_pod_that_waits():

@@ -101,7 +101,7 @@ class Precedence:
         entry = pods.get(change.uid)
         if entry is None or entry.gang is None:
             return set()
-        if not entry.nominated and entry.pod.nominated:  # it was to be taken back, and stands
+        if entry.nominated != entry.pod.nominated:  # what the API says of it stands
             self.nominate(entry, entry.pod.nominated)
         entry.gang.memory.failed, entry.gang.memory.last_failure = True, change.message
         return {entry.gang.key}
