@@ -3,7 +3,7 @@
 import pytest
 
 from quorate.core import policy
-from quorate.core.model import ClaimUse, LabelSelector
+from quorate.core.model import ClaimUse, LabelSelector, Owner
 from quorate.core.model.storage import CSIDriver, CSINode, CSIStorageCapacity, VolumeAttachment
 from quorate.core.reasons import Reason
 from tests.unit.core.storage_world import DRIVER, nodes_of, planned, prepared
@@ -190,6 +190,26 @@ def test_columns_of_drivers_go_with_their_last_volume_and_their_last_limit():
     w.gone("VolumeAttachment", "a")
     assert not counts.limits
     assert not counts.counts
+
+
+def test_a_replacement_and_one_more_member_prepare_a_claim_that_they_share_once():
+    w = world("n0")
+    w.volume("pv-1")
+    w.claim("shared", storage_class="local")
+    which = w.object("g", 2)
+    for index in (0, 1):
+        w.pod(f"g-{index}", which, owner=Owner("example.com/v1", "Thing", "g"))
+    assert w.cycle() == {"g-0": "n0", "g-1": "n0"}
+    w.edit("g-1", node="n0", phase="Running")
+    w.edit("g-1", terminating=True)
+    w.decide()
+    w.delete("g-1")
+    for index in (2, 3):  # room is held for the first one alone
+        w.pod(f"g-{index}", which, cpu=index - 1, claims=(ClaimUse("shared"),))
+    plan = w.decide()
+    [part] = plan.preparing
+    assert [len(bind.prepare) for bind in part.binds] == [1, 0]
+    assert w.scheduler.verified(plan) == (plan, [])
 
 
 def test_pods_with_the_same_volumes_share_what_follows_from_these():

@@ -57,6 +57,8 @@ class _Try:
     binds: list[Bind] = field(default_factory=list)
     placed: set[str] = field(default_factory=set)
     """Uids of the members that are placed."""
+    prepared: set[ClaimKey] = field(default_factory=set)
+    """Claims that members which are placed have prepared."""
     is_unfinished: bool = False
     """Whether the search for a joint placement has to go on in a later turn."""
 
@@ -315,7 +317,7 @@ class Cycle:
         if pod_class.ask is not None:  # the turn may end while its devices are chosen
             self.room = self.room.copy()
         self.room.take_at(pod_class, np.array([row]), np.ones(1, np.int64))
-        self._note_placed(one, pod_class, [entry], [row], set())
+        self._note_placed(one, pod_class, [entry], [row])
         self._rooms.clear()
         self.clearings.changed([row])
 
@@ -360,11 +362,10 @@ class Cycle:
         held_before = len(self.holds)
         if held_before:
             self.holds = self.holds.copy()
-        prepared: set[ClaimKey] = set()
         for pod_class, pods in placed:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
-            self._note_placed(one, pod_class, members[pod_class][: len(rows)], rows, prepared)
+            self._note_placed(one, pod_class, members[pod_class][: len(rows)], rows)
         if held_before and (end_taken(self.holds, self.room) or len(self.holds) < held_before):
             self.hopeless.clear()
 
@@ -374,7 +375,6 @@ class Cycle:
         pod_class: PodClass,
         entries: Sequence[PodEntry],
         rows: Sequence[int],
-        prepared: set[ClaimKey],
     ) -> None:
         """Note the binds of placed pods, and what this cycle has to know of them."""
         room, storage = self.room, self.cluster.storage
@@ -384,7 +384,7 @@ class Cycle:
         writes: Sequence[tuple[Prepare, ...]] = [()] * len(entries)
         if pod_class.wants is not None and pod_class.wants.unbound:
             writes = [
-                prepares(entry, pod_class, row, room, prepared, storage)
+                prepares(entry, pod_class, row, room, one.prepared, storage)
                 for entry, row in zip(entries, rows, strict=True)
             ]
         one.binds += [
