@@ -73,7 +73,7 @@ def check_all(
     found = [v for name in cluster.nodes.rows for v in check_node(cluster, name, name in excused)]
     found += [v for entry in cluster.pods.values() for v in check_pod(cluster, entry)]
     found += [v for gang in cluster.gangs.values() for v in check_gang(scheduler, gang, now_s)]
-    found += _check_sums(cluster)
+    found += _check_sums(scheduler)
     return found + list(_check_reasons(scheduler, now_s))
 
 
@@ -214,7 +214,8 @@ def check_gang(
     yield from _check_part(gang, now_s)
     if problem := _misqueued(scheduler, gang, now_s):
         yield Violation(Invariant.POD_IN_ONE_PLACE, str(gang.key), problem)
-    yield from _check_holds(scheduler.cluster, gang, now_s)
+    if not _has_news(scheduler, gang.key):
+        yield from _check_holds(scheduler.cluster, gang, now_s)
     if not gang.members:
         return
     first = next(iter(gang.members.values()))
@@ -288,9 +289,8 @@ def _check_part(gang: GangEntry, now_s: float) -> Iterator[Violation]:
 
 
 def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Violation]:
-    """Check what is held for a gang of which there is no news that a decision has to see yet."""
     holds, missing = cluster.holds.of(gang.key), cluster.holds.missing(gang.key)
-    if not holds or gang.key in cluster.touched:
+    if not holds:
         return
     problems = []
     if len(holds) > missing:
@@ -307,9 +307,14 @@ def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Vi
         yield Violation(Invariant.HELD_SLOTS, str(gang.key), text, LATE_TOLERATED_S)
 
 
+def _has_news(scheduler: Scheduler, key: GangKey) -> bool:
+    """Whether something happened to the gang that a decision has to see yet."""
+    return key in scheduler.cluster.touched or scheduler.advance.is_left(key)
+
+
 def _misqueued(scheduler: Scheduler, gang: GangEntry, now_s: float) -> str:
     key, queue = gang.key, scheduler.queue
-    if key in scheduler.cluster.touched or scheduler.advance.is_left(key):
+    if _has_news(scheduler, key):
         return ""
     places = [
         name
@@ -334,14 +339,16 @@ def _misqueued(scheduler: Scheduler, gang: GangEntry, now_s: float) -> str:
 # All together
 
 
-def _check_sums(cluster: Cluster) -> Iterator[Violation]:
+def _check_sums(scheduler: Scheduler) -> Iterator[Violation]:
+    cluster = scheduler.cluster
     waiting = sum(gang.waits for gang in cluster.gangs.values())
     if waiting != cluster.waiting:
         text = f"{cluster.waiting} pods are counted as waiting, and {waiting} wait"
         yield Violation(Invariant.GANG_COUNTS, "cluster", text)
-    for key in {hold.key for hold in cluster.holds} - cluster.gangs.keys() - cluster.touched:
-        text = "room is held for it, and it does not exist"
-        yield Violation(Invariant.HELD_SLOTS, str(key), text)
+    for key in {hold.key for hold in cluster.holds} - cluster.gangs.keys():
+        if not _has_news(scheduler, key):
+            text = "room is held for it, and it does not exist"
+            yield Violation(Invariant.HELD_SLOTS, str(key), text)
 
 
 def _check_reasons(scheduler: Scheduler, now_s: float) -> Iterator[Violation]:

@@ -3,8 +3,11 @@
 import pytest
 
 from quorate.core import policy
+from quorate.core.changes import GangGone
+from quorate.core.invariants import check_all
 from quorate.core.lifecycle.attempts import Attempts
-from tests.unit.core.world import World, binds_of, names
+from quorate.core.model import Owner
+from tests.unit.core.world import World, binds_of, key, names
 
 MOST = 8
 
@@ -38,6 +41,24 @@ def test_nothing_is_planned_before_all_news_is_taken_in(few, monkeypatch, gangs,
     assert names(binds_of(w.decide())) == ["a-0"]
     assert not w.scheduler.advance.is_behind
     assert len(taken) == gangs
+
+
+@pytest.mark.parametrize("goes_too", [False, True])
+def test_what_is_held_for_a_gang_whose_end_is_not_taken_in_yet_is_no_defect(few, goes_too):
+    w = World()
+    w.node("n0", cpu=2)
+    w.gang("z", 1, owner=Owner("example.com/v1", "Thing", "z"))
+    w.cycle()
+    for number in range(MOST):
+        w.gang(f"b{number}", 2, 1)
+    w.delete("z-0")
+    if goes_too:
+        w.observe(GangGone(key("z")))
+    w.decide()
+    assert w.scheduler.advance.is_left(key("z"))
+    assert check_all(w.scheduler, w.now_s) == []
+    w.decide()
+    assert check_all(w.scheduler, w.now_s) == []
 
 
 def test_gangs_come_before_pods_of_no_gang(few):
