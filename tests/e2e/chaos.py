@@ -102,7 +102,7 @@ def _follow(world: World, kubelets: Kubelets, gangs: list[str], result: Refusals
     open_s: dict[str, list[float]] = {gang: [] for gang in gangs}
     sizes = dict.fromkeys(gangs, RIVAL_SIZE)
     seen = len(kubelets.refused)
-    deadline_s = time.monotonic() + 40.0
+    deadline_s = time.monotonic() + 90.0  # several attempts of 5 s each may fail
     while True:
         looked_s = time.monotonic()
         bound = promises.counts(world, gangs)
