@@ -115,14 +115,16 @@ def test_a_started_gang_that_loses_a_member_gets_it_replaced_alone(world):
     resources = {"requests": {"cpu": "1"}}
     deployment["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
     world.apply(shape.group("g", 3), deployment)
-    wait_for(lambda: world.running() == 3, "all run")
-    before = {p["metadata"]["uid"] for p in world.pods()}
+    before: set[str] = set()
+
+    def others_run() -> set[str]:
+        """Return all three that run, in one look, if they are not those that ran before."""
+        now = {p["metadata"]["uid"] for p in world.pods() if p["status"]["phase"] == "Running"}
+        return now if len(now) == 3 and now != before else set()
+
+    before = wait_for(others_run, "all run")
     world.delete_pod(world.pods()[0]["metadata"]["name"])
-    wait_for(
-        lambda: world.running() == 3 and {p["metadata"]["uid"] for p in world.pods()} != before,
-        "a replacement runs",
-    )
-    assert len(before & {p["metadata"]["uid"] for p in world.pods()}) == 2
+    assert len(before & wait_for(others_run, "a replacement runs")) == 2
 
 
 def test_a_replacement_starts_though_the_gang_is_below_min(world):
