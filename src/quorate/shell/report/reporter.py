@@ -77,9 +77,8 @@ class Reporter:
         gangs = self._scheduler.cluster.gangs
         for key in keys:
             if key.is_single and key in gangs and not gangs[key].has_undecided:
-                self._telling.settle(
-                    key
-                )  # a pod with a node has nothing to tell, and there are many
+                # A pod with a node has nothing to tell, and there are many.
+                self._telling.settle(key)
                 continue
             self._telling.rest.touch(key, now_s)
         self._touch_news.set()
