@@ -43,7 +43,7 @@ def test_missing_rights_hold_up_those_alone_who_need_them(cluster, beside):
             world.wait_condition(f"not permitted to list and watch {kind}")
         assert set(world.where()) == {"plain"}
         path = "/api/v1/persistentvolumeclaims"
-        assert running.metric("quorate_watch_lost", resource=path) == 1.0
+        wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 1.0, "it is told")
         cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(whole))
         world.wait_bound(3, timeout_s=40)
         wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 0.0, "it is listed")
