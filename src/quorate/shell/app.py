@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Plan
+from quorate.core.plan.plan import GangBinds, Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.bounded_http import ServeError
@@ -110,7 +110,7 @@ class App:
             concurrency=config.bind_concurrency,
             on_change=self._loop.put,
             may_bind=self._may_write,
-            may_seal=self.scheduler.may_seal,
+            may_seal=self._may_seal,
             clock=steady,
         )
         self._claims = Claims(
@@ -283,6 +283,11 @@ class App:
 
     def _may_write(self) -> bool:
         return self._leadership.may_write()
+
+    async def _may_seal(self, gang: GangBinds, uid: str) -> bool:
+        """Ask the core, once it knows of each bind that failed before this one is sent."""
+        await self._loop.failures_observed()
+        return self.scheduler.may_seal(gang, uid)
 
     def _unready_reason(self) -> str | None:
         reasons = (self._feed.unready_reason(), self._leadership.unready_reason())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
-from quorate.core.changes import AnyChange
+from quorate.core.changes import AnyChange, BindFailed
 from quorate.core.model import GangKey
 from quorate.core.plan.plan import Plan
 from quorate.core.scheduler import Scheduler
@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 _LOOK_AGAIN_S = 0.25
 _CYCLE_S_MIN = 0.005
+_ASK_AGAIN_S = 0.001
 _SLICE_CHANGES_MAX = 500
 """So many changes are observed before others have their turn: 20 ms, at 40 us for a new pod."""
 
@@ -60,6 +61,8 @@ class Loop:
         self._inbox: list[AnyChange] = []
         self._news = asyncio.Event()
         self._paced_until_s = 0.0
+        self._failures_put = 0
+        self._failures_observed = 0
 
     # News
 
@@ -67,12 +70,19 @@ class Loop:
         """Take a change that the next turn observes."""
         self._heartbeat.beat()  # a long list is work that gets on, though the loop does not turn
         self._inbox.append(change)
+        self._failures_put += isinstance(change, BindFailed)
         self._news.set()
 
     def put_all(self, changes: Iterable[AnyChange]) -> None:
-        """Take changes that the next turn observes."""
+        """Take changes that the next turn observes; no failed binds are among them."""
         self._inbox += changes
         self._news.set()
+
+    async def failures_observed(self) -> None:
+        """Wait until the core knows of each failed bind that was put so far."""
+        put = self._failures_put
+        while self._failures_observed < put:
+            await asyncio.sleep(_ASK_AGAIN_S)
 
     def wake(self) -> None:
         """Let a turn begin though there are no changes."""
@@ -148,6 +158,8 @@ class Loop:
                 hear(some)
             self._heartbeat.beat()
             self._scheduler.observe(some)
+            if self._failures_observed < self._failures_put:
+                self._failures_observed += sum(isinstance(one, BindFailed) for one in some)
             if self._memory is not None:
                 self._memory.changed(len(some))
             self._heartbeat.beat()

@@ -218,6 +218,31 @@ def test_a_gang_whose_members_are_refused_one_after_the_other_is_undone_in_the_e
     assert set(names(w.decide(after_s=61).evictions)) == {"job-0", "again"}
 
 
+def test_a_member_that_is_refused_while_the_replacement_of_another_is_bound_is_not_forgotten():
+    """Both were bound by the attempt before: the replacement makes nothing quorate."""
+    w = world(cpu=3)
+    gang = started_gang(w, 3)
+    (founder,) = w.cluster.gangs[gang].lifecycle.founders
+    refuse(w, "job-1")
+    w.node("n1", cpu=1)
+    w.pod("again", gang)
+    plan = w.decide()
+    w.edit("job-2", phase="Pending")
+    w.edit("job-2", phase="Failed", refusal="OutOfcpu", attempt=founder)
+    w.settle(plan)
+    assert not w.cluster.gangs[gang].started
+    assert set(names(w.decide(after_s=61).evictions)) == {"job-0", "again"}
+
+
+def test_a_member_of_a_dead_leader_that_is_refused_while_the_rest_is_bound_is_not_forgotten():
+    w = world(cpu=4)
+    left_behind(w, 3, phase="Pending")
+    plan = w.decide()
+    w.edit("job-1", phase="Failed", refusal="OutOfcpu")
+    w.settle(plan)
+    assert set(names(w.decide(after_s=61).evictions)) == {"job-0", "job-2", "job-3"}
+
+
 def test_the_answer_to_a_bind_that_comes_after_the_refusal_changes_nothing():
     w = world(cpu=2)
     gang = w.gang("job", 2)

@@ -118,7 +118,7 @@ class World:
 
     # Pods
 
-    def pod(
+    def make(
         self,
         name,
         gang: GangKey | None = None,
@@ -136,9 +136,9 @@ class World:
         created_s=0.0,
         **more,
     ) -> Pod:
-        """Add a pod; ``shape`` are the other fields of its PodShape."""
+        """Return a pod of which nobody was told; ``shape`` are the other fields of its PodShape."""
         wanted = amounts(cpu=cpu, memory=memory, gpu=gpu, **(requests or {}))
-        pod = Pod(
+        return Pod(
             uid=uid or f"uid-{name}",
             namespace=namespace,
             name=name,
@@ -149,6 +149,10 @@ class World:
             created_s=created_s,
             **more,
         )
+
+    def pod(self, name, gang: GangKey | None = None, **fields) -> Pod:
+        """Add a pod; the fields are those of ``make``."""
+        pod = self.make(name, gang, **fields)
         self.tell(pod)
         return pod
 

@@ -37,8 +37,18 @@ def pod(uid: str = "uid-1", node: str = ""):
     return answer(200, {"metadata": {"uid": uid, "name": "job-0"}, "spec": spec})
 
 
+def saying(*answers: bool):
+    """Return a ``may_seal`` that answers this, and in the end the last of it."""
+    left = list(answers)
+
+    async def may_seal(gang, uid):
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return may_seal
+
+
 @asynccontextmanager
-async def binding(*steps, may_bind=lambda: True, may_seal=lambda gang, uid: True, clock=None):
+async def binding(*steps, may_bind=lambda: True, may_seal=None, clock=None):
     """A binder before a scripted API server; yields it, its outcomes, and the server."""
     outcomes: list = []
     async with (
@@ -50,7 +60,7 @@ async def binding(*steps, may_bind=lambda: True, may_seal=lambda gang, uid: True
             concurrency=4,
             on_change=outcomes.append,
             may_bind=may_bind,
-            may_seal=may_seal,
+            may_seal=may_seal or saying(True),
             clock=clock or ManualClock(),
         )
         yield binder, outcomes, server
@@ -140,7 +150,7 @@ async def test_what_makes_a_gang_quorate_anew_waits_for_binds_of_its_former_life
 
 
 async def test_a_bind_that_would_seal_nothing_is_not_sent():
-    async with binding(CREATED, may_seal=lambda gang, uid: False) as (binder, outcomes, server):
+    async with binding(CREATED, may_seal=saying(False)) as (binder, outcomes, server):
         binder.submit(of_four(first=1, binds=(bind(0), bind(1))))
         async with asyncio.timeout(10):
             await binder.idle.wait()
@@ -156,9 +166,8 @@ async def test_a_bind_that_would_seal_nothing_is_not_sent():
     ],
 )
 async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, outcome):
-    answers = iter([True, False])
     steps = refusal(503, "ServiceUnavailable"), found
-    async with binding(*steps, may_seal=lambda gang, uid: next(answers)) as (
+    async with binding(*steps, may_seal=saying(True, False)) as (
         binder,
         outcomes,
         server,

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from quorate.core.changes import NodeChanged, PodChanged
+from quorate.core.changes import BindFailed, BindFailure, NodeChanged, PodChanged
 from quorate.core.model import Node, Pod, PodShape
 from quorate.core.policy import Policy
 from quorate.core.scheduler import Scheduler
@@ -118,3 +118,14 @@ async def test_what_may_not_be_decided_yet_is_observed_all_the_same_and_decided_
         one.may_decide = True  # nobody tells the loop
         await until(lambda: one.plans)
     assert [bind.node for gang in one.plans[0].gangs for bind in gang.binds] == ["n0"]
+
+
+async def test_who_asks_waits_until_the_core_knows_of_each_failed_bind():
+    """A seal is sent only when all others of its gang are bound, as far as is known here."""
+    failed = BindFailed("u0", "n0", BindFailure.REFUSED, "no")
+    async with running() as one:
+        await one.loop.failures_observed()  # there are none
+        for change in (*pods(2 * MOST), failed):
+            one.loop.put(change)
+        await one.loop.failures_observed()
+        assert failed in one.heard[-1]

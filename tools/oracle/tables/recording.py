@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.controlplane import golang
-from tools.controlplane.build import lock, run
+from tools.controlplane.build import BuildError, lock, run
 from tools.controlplane.cluster import say
 from tools.oracle import build as oracle_build
 from tools.oracle.tables import fixtures
@@ -67,7 +67,6 @@ def _record(target: Path, progress: Callable[[str], None]) -> None:
     source = _module_folder(go, environment) / "pkg/scheduler/framework/plugins"
     with tempfile.TemporaryDirectory(prefix="quorate-tables-") as name:
         module, output = Path(name) / "module", Path(name) / "recorded"
-        output.mkdir()
         shutil.copytree(HERE / "recorder", module / "tables" / "recorder")
         for file in ("go.mod", "go.sum"):
             shutil.copy(oracle_build.MODULE_DIR / file, module)
@@ -77,15 +76,36 @@ def _record(target: Path, progress: Callable[[str], None]) -> None:
                 raise TablesError(
                     f"{plugin} has no method that we know: has its signature changed?"
                 )
-        title = f"table tests of {len(PLUGINS)} plugins"
-        progress(f"running the {title} (minutes the first time)")
-        command = [str(go), "test", "-trimpath", "-count=1", "-vet=off", "./plugins/..."]
-        run(command, module, {**environment, "ORACLE_TABLES": str(output)}, title, progress)
+        _run_tests(go, module, {**environment, "ORACLE_TABLES": str(output)}, output, progress)
         silent = [name for name in PLUGINS if not (output / f"{name}.jsonl").is_file()]
         if silent:
             raise TablesError(f"tests that have called no method of their plugin: {silent}")
         shutil.copytree(output, target.with_suffix(".partial"), dirs_exist_ok=True)
     target.with_suffix(".partial").rename(target)
+
+
+def _run_tests(
+    go: Path,
+    module: Path,
+    environment: dict[str, str],
+    output: Path,
+    progress: Callable[[str], None],
+) -> None:
+    """Run the tests; again when one fails, for some wait 3 s for what may take longer."""
+    title = f"table tests of {len(PLUGINS)} plugins"
+    progress(f"running the {title} (minutes the first time)")
+    command = [str(go), "test", "-trimpath", "-count=1", "-vet=off", "./plugins/..."]
+    for again in (True, True, False):
+        shutil.rmtree(output, ignore_errors=True)
+        output.mkdir()
+        try:
+            run(command, module, environment, title, progress)
+        except BuildError as error:
+            if not again:
+                raise
+            progress(f"one failed, as happens on a busy machine; once more: {error}")
+        else:
+            return
 
 
 def _module_folder(go: Path, environment: dict[str, str]) -> Path:

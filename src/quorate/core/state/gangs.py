@@ -228,7 +228,7 @@ class GangEntry:
         """
         life = self.lifecycle
         self.memory.refused_by.append(entry.pod.node)
-        if life.attempt is not None and entry.pod.attempt in ("", life.attempt.id):
+        if life.attempt is not None:  # whichever attempt bound it: the quorum is to be met anew
             life.attempt.refused = True
         founded = entry.pod.attempt in life.founders or entry.pod.uid == life.completed_by
         if not ran and life.once_quorate and founded and not self._stands(entry.pod):

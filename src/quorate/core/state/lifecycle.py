@@ -35,7 +35,7 @@ class Attempt:
         self.refusals: list[tuple[str, str]] = []
         """Nodes for which a write that comes before the binds was refused, and the message."""
         self.refused = False
-        """Whether a kubelet refused a member that it had bound, which may be gone by now."""
+        """Whether a kubelet refused a member since it began; that one may be gone by now."""
         self.seals: set[str] = set()
         """Uids of the newest plan whose binds make the gang quorate, and mark their pods."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ class Binder:
         concurrency: int,
         on_change: Callable[[PodBound | BindFailed], None],
         may_bind: Callable[[], bool],
-        may_seal: Callable[[GangBinds, str], bool],
+        may_seal: Callable[[GangBinds, str], Awaitable[bool]],
         clock: Clock,
     ) -> None:
         self._client = client
@@ -187,7 +187,7 @@ class Binder:
         backoff = Backoff()
         in_doubt = False  # an answer was lost: it may be bound
         while self._may_bind():
-            if job.seals and not self._may_seal(job.gang, bind.uid):
+            if job.seals and not await self._may_seal(job.gang, bind.uid):
                 return await self._not_bound(bind, "", BindFailure.NOT_SENT, in_doubt)
             try:
                 await self._client.post(path, body, may_send=self._may_bind)
