@@ -206,9 +206,9 @@ class Scheduler:
         """Bring life-cycles up to date with news and time: with some of it, or the whole."""
         is_more = True
         while is_more:
-            queue, room = self.queue, self.planner.room()
+            queue, ask_room = self.queue, self.planner.room
             self._is_rebuilt = False
-            self.advance.step(self.cluster, queue, room, self.policy, now_s, self._due)
+            self.advance.step(self.cluster, queue, ask_room, self.policy, now_s, self._due)
             failed, self._due.failed = self._due.failed, []
             if failed:
                 self._rebuild()

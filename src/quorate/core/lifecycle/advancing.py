@@ -7,7 +7,7 @@ placed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -101,16 +101,16 @@ class Advance:
         self,
         cluster: Cluster,
         queue: Queue,
-        room: Room,
+        ask_room: Callable[[], Room],
         policy: Policy,
         now_s: float,
         due: Due,
     ) -> None:
         """Take in what happened since the last decision, and what time has brought.
 
-        What is to be sent because of it is added to ``due`` as it is found out. A defect that is
-        met with one gang is noted there, and the others go on. Of much news this is a part, until
-        it ``is_behind`` no more.
+        ``ask_room`` returns the room as it is. What is to be sent because of it is added to ``due``
+        as it is found out. A defect that is met with one gang is noted there, and the others go on.
+        Of much news this is a part, until it ``is_behind`` no more.
         """
         cluster.devices.pass_time(now_s)
         self._attempts.follow(cluster.found, now_s)
@@ -127,10 +127,10 @@ class Advance:
         touched |= self._late
         self._late = {key for key in touched if _is_aside(key, cluster, now_s)}
         touched -= self._late
-        self._take_news(cluster, room, policy, touched, now_s, due)
-        grown |= self._end_holds(cluster, room, touched, now_s)
+        self._take_news(cluster, policy, touched, now_s, due)
+        grown |= self._end_holds(cluster, ask_room, touched, now_s)
         touched |= take_held_otherwise(cluster, queue)
-        again = self._nominating.step(cluster, room, grown, due.preemptions)
+        again = self._nominating.step(cluster, ask_room, grown, due.preemptions)
         due.touched |= touched
         due.grown |= grown
         due.nodes_differ |= nodes_differ
@@ -166,7 +166,6 @@ class Advance:
     def _take_news(
         self,
         cluster: Cluster,
-        room: Room,
         policy: Policy,
         touched: set[GangKey],
         now_s: float,
@@ -198,16 +197,20 @@ class Advance:
         touched.update(gang.key for gang in ended)
 
     def _end_holds(
-        self, cluster: Cluster, room: Room, touched: set[GangKey], now_s: float
+        self,
+        cluster: Cluster,
+        ask_room: Callable[[], Room],
+        touched: set[GangKey],
+        now_s: float,
     ) -> set[int]:
         """End the holds that are over; return rows that are held no more."""
         holds = cluster.holds
         if holds:
             holds.end_due(now_s)
-            end_taken(holds, room)
+            end_taken(holds, ask_room())
             if holds.changed or self._held_on_version != cluster.nodes.attributes_version:
                 self._held_on_version = cluster.nodes.attributes_version
-                end_unusable(holds, room)
+                end_unusable(holds, ask_room())
         touched |= holds.changed
         rows = cluster.nodes.rows
         return {rows[node] for node in holds.take_ended_on() if node in rows}

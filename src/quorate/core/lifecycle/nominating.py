@@ -7,6 +7,8 @@ tainted, cordoned) holds room that nobody can use, so it ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from quorate.core.model import GangKey, Node
 from quorate.core.plan.clearing import promise
 from quorate.core.plan.plan import Preemption
@@ -25,7 +27,11 @@ class Nominating:
         self._seen: dict[str, _Facts] = {}
 
     def step(
-        self, cluster: Cluster, room: Room, grown: set[int], taken_back: list[Preemption]
+        self,
+        cluster: Cluster,
+        ask_room: Callable[[], Room],
+        grown: set[int],
+        taken_back: list[Preemption],
     ) -> set[GangKey]:
         """Return the gangs of pods to try again; add promises to be taken back in the API.
 
@@ -35,6 +41,7 @@ class Nominating:
         if not nominated:
             self._seen.clear()
             return set()
+        room = ask_room()
         ended: list[PodEntry] = []
         again: set[GangKey] = set()
         seen: dict[str, _Facts] = {}

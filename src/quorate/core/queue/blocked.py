@@ -236,6 +236,8 @@ class Blocked:
     def reached(self, reached: Mask) -> list[Likes]:
         """Return the likes of which a pod may go where room grew; ``reached`` is bool[tallies]."""
         self._follow_moves()
+        if not reached.any():
+            return []
         return list(dict.fromkeys(self._by_rows.reached(reached[None].astype(np.int64))))
 
     @property

@@ -5,7 +5,7 @@ Used by ``scheduler`` to decide, and by ``explain`` to say why: so both always a
 
 from __future__ import annotations
 
-from quorate.core.model import GangKey, Pod
+from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.reasons import Reason
 from quorate.core.state.cluster import Cluster
 from quorate.core.state.gangs import EXISTING, GangEntry, Where
@@ -106,12 +106,16 @@ def first_invalid(gang: GangEntry) -> Pod | None:
 
 def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:
     """Return how many pods the owners of the gang's members make; None when one is not known."""
-    owners = {entry.pod.owner for entry in gang.members.values()}
-    if not owners or None in owners:
+    owners: set[Owner] = set()
+    for entry in gang.members.values():
+        if entry.pod.owner is None:
+            return None
+        owners.add(entry.pod.owner)
+    if not owners:
         return None
     total = 0
     for owner in owners:
-        replicas = cluster.owners.makes.get((gang.key.namespace, owner)) if owner else None
+        replicas = cluster.owners.makes.get((gang.key.namespace, owner))
         if replicas is None:
             return None
         total += replicas

@@ -34,6 +34,7 @@ from quorate.core.state.pods import ON_NODES, SETTLED
 from quorate.core.state.precedence import Precedence
 from quorate.core.state.snapshot import Snapshot
 from quorate.core.state.spread_defaults import SpreadDefaults
+from quorate.core.state.staying import stay
 from quorate.core.state.storage import Storage
 
 
@@ -192,20 +193,20 @@ class Cluster:
         self.storage.hold(pod)
         entry.gang = self._gang_for(pod)
         if entry.gang is not None:
-            entry.adopted = pod.bound_for not in ("", entry_of(entry.gang.key))
+            entry.adopted = bool(pod.bound_for) and pod.bound_for != entry_of(entry.gang.key)
         self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
         self.holds.note(None, entry)
         return entry
 
     def _take_version(self, entry: PodEntry, pod: Pod) -> None:
         """Take in a newer version of a pod."""
-        was = placed(entry)
         where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
+        if stay(self, entry, pod, where, node):
+            return
+        was, was_bound = placed(entry), entry.where in SETTLED
         was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
-        was_bound = entry.where in SETTLED
-        bound_for = entry.pod.bound_for
         self._leave(entry)
-        row_before, class_before = entry.row, entry.pod_class
+        row_before, class_before, bound_for = entry.row, entry.pod_class, entry.pod.bound_for
         label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         self.devices.note_user(pod, entry.pod)
@@ -332,6 +333,8 @@ class Cluster:
 
     def move(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count a pod where it is now."""
+        if stay(self, entry, entry.pod, where, node):
+            return
         row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
