@@ -100,8 +100,8 @@ def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
         cluster.move(entry, Where.ASSUMED, before.node)
     elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):
         cluster.move(entry, Where.BOUND, before.node)
-    elif before.where is Where.PAST and entry.where is Where.BOUND:
-        cluster.move(entry, Where.PAST, entry.node)
+    elif before.where is Where.PAST and entry.where is not Where.REFUSED:
+        cluster.move(entry, Where.PAST, entry.node or before.node)
     elif before.where is Where.FOREIGN and before.node and entry.where is Where.FOREIGN:
         cluster.move(entry, Where.FOREIGN, before.node)
     entry.preempting = before.preempting

@@ -27,10 +27,12 @@ def test_a_gang_that_waits_is_open_no_more_when_no_bind_can_arrive():
     assert open_in(w) == ()
 
 
-def test_the_first_leader_of_all_has_no_gang_open_that_only_waits():
+def test_it_is_so_too_when_the_leader_before_died_without_a_journal_or_there_was_none():
     w = world(cpu=1)
     w.gang("job", 2)
     w.decide()
+    assert open_in(w) == (JOB,)
+    w.decide(after_s=LATE_S)
     assert open_in(w) == ()
 
 

@@ -42,6 +42,22 @@ def test_a_gang_whose_adopted_member_went_after_a_rebuild_starts_its_next_life_w
     assert w.cycle() == {}, "a new life needs its quorum"
 
 
+def test_a_pod_whose_bind_the_watch_has_not_told_of_keeps_its_node_also_in_another_gang():
+    w = World()
+    w.node("n0", cpu=8)
+    w.gang("a", 1)
+    w.settle(w.decide())
+    b = w.object("b", 2)
+    w.edit("a-0", node="", membership=Membership(b, None))  # news from before the bind
+    w.pod("b-0", b)
+    w.decide()
+    assert w.where("a-0") == "n0"
+    w.scheduler._rebuild()
+    assert w.where("a-0") == "n0"
+    w.pod("b-1", b)
+    assert sorted(w.cycle()) == ["b-0", "b-1"]
+
+
 def test_devices_that_were_written_into_a_claim_are_not_given_again_before_the_watch_tells():
     w = gpu_world(1)
     gang(w, "first", 1)

@@ -33,15 +33,18 @@ class Attempts:
         self._undone: set[GangKey] = set()
         """Gangs whose members are being evicted."""
         self._before: Journal | None = None
-        self._late_until_s = 0.0
+        self._late_until_s: float | None = None
         self._may_arrive = False
         """Whether binds of the leader before us may still arrive."""
 
     def follow(self, before: Journal | None, now_s: float) -> None:
-        """Note whose successor we are, and for how long that one's binds may still arrive."""
-        if before is not self._before:
+        """Note whose successor we are, and for how long that one's binds may still arrive.
+
+        None may be one that died before it wrote a journal, or nobody.
+        """
+        if self._late_until_s is None or before is not self._before:
             self._before, self._late_until_s = before, now_s + LATE_S
-        self._may_arrive = before is not None and now_s < self._late_until_s
+        self._may_arrive = now_s < self._late_until_s
 
     def begin(self, gang: GangEntry, plan: GangBinds, now_s: float) -> None:
         """Open the attempt of a plan, or add the plan to the attempt that is open."""
