@@ -7,6 +7,7 @@ finish what a dead leader has left.
 
 from __future__ import annotations
 
+from quorate.core import policy
 from quorate.core.changes import BindingAdmitted, JournalFound
 from quorate.core.model import Toleration
 from quorate.core.model.taints import tolerates
@@ -18,6 +19,8 @@ from tests.property.worlds.findings import FindingError, expect, without_names
 
 _ROUNDS_MAX = 4000
 """Where a turn has one step, and a search some hundred, it comes to rest after a thousand."""
+_IDLE_S = 4 * policy.ASIDE_S_MAX
+"""A gang that takes longer to look at than a turn may last is tried again so often, for ever."""
 _EXPLAINED_MAX = 3
 _CORDON = "node.kubernetes.io/unschedulable"
 
@@ -27,14 +30,17 @@ def come_to_rest(world, chance):
     for uid in list(world.admitted):
         world.hear(BindingAdmitted(uid, ""))
     world.admitted.clear()
+    busy_s = world.now_s
     for _ in range(_ROUNDS_MAX):
         _finish(world, chance)
         plan = world.decide(chance, 0.0)
         if is_empty(plan) and not world.commit.is_busy:
-            if plan.wake_at_s is None:
+            if plan.wake_at_s is None or world.now_s > busy_s + _IDLE_S:
                 return
             world.now_s = max(world.now_s, plan.wake_at_s)
-        elif not world.commit.is_busy:
+            continue
+        busy_s = world.now_s
+        if not world.commit.is_busy:
             world.now_s += 0.01
     raise FindingError("it never comes to rest", f"after {_ROUNDS_MAX} decisions")
 
