@@ -328,6 +328,11 @@ class Explainer:
     def _room_words(self, gang: GangEntry, found: Diagnosis) -> tuple[Reason, str, str]:
         """Say what room is missing: first as kube-scheduler says it, then what it means here."""
         if found.fits:
+            if avoided := sorted(gang.memory.avoided(self._now_s)):
+                nodes = f"node{'s' * (len(avoided) > 1)} {', '.join(avoided[:3])}"
+                when = f"within {max(1, round(self._policy.avoid_s / 60))} minutes"
+                words = f"there is room with {nodes}, which refused a member: tried again {when}"
+                return Reason.BACKING_OFF, words, ""
             return Reason.STARTING, "there is room; the next cycle places it", ""
         nowhere = (
             (found.claim_problem, Reason.CLAIM_NOT_USABLE, _MEND_CLAIM),

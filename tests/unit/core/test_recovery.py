@@ -3,7 +3,7 @@
 import msgspec
 
 from quorate.core.changes import BindFailure
-from quorate.core.reasons import GangState
+from quorate.core.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, names
 
 GRACE_S = 3.0
@@ -296,6 +296,8 @@ def test_a_refusing_node_is_tried_again_after_a_while():
     w.pod("again", gang)
     plan = w.decide()
     assert binds_of(plan) == []
+    assert w.why(gang).reason is Reason.BACKING_OFF
+    assert "there is room with node n0, which refused a member" in w.why(gang).sentence
     w.delete("job-1")
     assert binds_of(w.decide(after_s=10)) == []
     assert names(binds_of(w.decide(after_s=11))) == ["again"]
