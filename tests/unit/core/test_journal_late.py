@@ -36,6 +36,15 @@ def test_it_is_so_too_when_the_leader_before_died_without_a_journal_or_there_was
     assert open_in(w) == ()
 
 
+def test_without_a_journal_before_it_a_gang_that_is_left_alone_is_not_open():
+    """Another scheduler bound a member: a successor must not undo it either."""
+    w = world(cpu=1)
+    w.gang("job", 2)
+    w.edit("job-0", node="n0", phase="Running")
+    w.decide()
+    assert open_in(w) == ()
+
+
 def test_of_many_gangs_that_wait_those_that_are_being_bound_are_named_alone():
     few, many = (key("a"),), [key(f"{n}-{'g' * 60}") for n in range(OPEN_BYTES_MAX // 60)]
     assert journal_of("a", 1, few, many).open == ("x-k8s/team/a",)

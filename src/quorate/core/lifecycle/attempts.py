@@ -129,6 +129,8 @@ class Attempts:
         there = gang.waits or gang.bound
         if not there or gang.key.is_single or gang.started or not gang.ours:
             return False
+        if self._before is None and gang.bound:
+            return False  # it is taken up, and open by that, or it is to be left alone
         bound = (
             (e.pod for e in gang.members.values() if e.where is Where.BOUND) if gang.bound else ()
         )
