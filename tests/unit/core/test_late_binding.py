@@ -130,6 +130,18 @@ def test_what_happens_while_claims_are_bound_leaves_no_gang_in_part(world, happe
     assert world.cluster.gangs[key("db")].assumed == 0
 
 
+def test_the_room_of_a_single_pod_that_moves_into_a_gang_while_its_claim_is_bound_is_free(world):
+    world.labelled_node("n1", cpu=1)
+    world.claim("data")
+    world.pod("alone", claims=(ClaimUse("data"),))
+    assert planned(world.decide()) == {"alone": "n1"}
+    world.edit("alone", membership=Membership(key("another")), claims=())
+    world.pod("other")
+    world.decide(1)
+    assert world.where("alone") == ""
+    assert world.where("other") == "n1"
+
+
 def test_a_quorum_that_lapses_while_a_claim_is_bound_is_met_anew(world):
     world.labelled_node("n1")
     which = world.gang("db", 2)

@@ -64,9 +64,9 @@ class Preparations:
     ) -> tuple[list[GangBinds], list[Undo]]:
         """Return a gang's binds, if its claims are all bound, or what to take back."""
         one, gang = self._open[key], cluster.gangs.get(key)
+        _let_go(one, cluster)
         if gang is None or gang.lifecycle.attempt is not one.attempt:
             return [], self._end(key, gang, cluster)
-        _let_go(one, cluster)
         waiting, failed = _look(one, cluster)
         binds = _alive(one, cluster)
         if not waiting and not failed and _enough(gang, len(binds)):
