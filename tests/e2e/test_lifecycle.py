@@ -174,7 +174,7 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
     standing_by = "ok\nstanding by: "
     wait_for(lambda: other.page("/readyz").startswith(standing_by), "the other one stands by")
     assert leader.identity() in other.page("/readyz"), "it says who leads"
-    assert leader.page("/readyz") == "ok"
+    wait_for(lambda: leader.page("/readyz") == "ok", "the leader has listed all")
     assert leases(apart, apart.scheduler)
     apart.nodes(1, allocatable={"cpu": "2"})
     apart.create_pods(apart.gang("g", 3))
