@@ -247,20 +247,30 @@ class Elector:
     async def _release(self) -> None:
         """Give the Lease back; if that fails it runs out by itself."""
         self._lead_until_s = -1.0
-        if not self._observed:
-            return  # we do not know its version: a write without one could undo a successor's
+        with contextlib.suppress(ApiError, TimeoutError):
+            async with asyncio.timeout(_RELEASE_S_MAX):
+                # The resourceVersion is that of our last renewal: a successor is not disturbed.
+                if self._observed and await self._is_given_back(self._observed):
+                    return
+                # A renewal that was cut short may have arrived.
+                lease = record.decoded(await self._client.get(self._path))
+                if record.is_held_by(record.spec_of(lease), self._identity):
+                    await self._is_given_back(lease)
+
+    async def _is_given_back(self, lease: record.Lease) -> bool:
+        """Give back this version of the Lease; return whether it is the newest."""
         spec = {
-            **record.spec_of(self._observed),
+            **record.spec_of(lease),
             "holderIdentity": "",
             "leaseDurationSeconds": 1,
             "renewTime": format_micro_time(self._clock.now_s()),
         }
-        with contextlib.suppress(ApiError, TimeoutError):
-            async with asyncio.timeout(_RELEASE_S_MAX):
-                # The resourceVersion is that of our last renewal: a successor is not disturbed.
-                lease = await self._with_journal(self._observed)
-                await self._put({**lease, "spec": spec})
-                self.standing.saw("")
+        try:
+            await self._put({**await self._with_journal(lease), "spec": spec})
+        except Conflict:
+            return False
+        self.standing.saw("")
+        return True
 
     async def _with_journal(self, lease: record.Lease) -> record.Lease:
         """Return the Lease with what its next version says of open attempts."""

@@ -220,6 +220,17 @@ async def test_a_leader_whose_lease_was_taken_stops_at_once():
         assert server.spec["holderIdentity"] == "thief", "it is not given back by a"
 
 
+async def test_a_lease_whose_last_renewal_was_cut_short_is_given_back_all_the_same():
+    """The renewal had arrived: the Lease has a version that its leader never saw."""
+    server = LeaseServer()
+    async with candidates(server, "a") as (a,):
+        a.start()
+        await a.started.wait()
+        server.store({**server.lease, "spec": {**server.spec, "renewTime": "cut short"}})
+        await a.stop()
+        assert server.spec["holderIdentity"] == ""
+
+
 async def test_a_stuck_core_neither_takes_the_lease_nor_keeps_it():
     server = LeaseServer()
     async with candidates(server, "a", "b") as (a, b):
