@@ -250,5 +250,9 @@ WRONG: dict[str, Fault] = {
     "huge": huge,
 }
 FAULTS: dict[str, Fault] = REFUSALS | WRONG
-OF_WRITES: dict[str, Fault] = {"409": refusing(409, "Conflict"), "422": refusing(422, "Invalid")}
+OF_WRITES: dict[str, Fault] = {
+    "409": refusing(409, "Conflict"),
+    "422": refusing(422, "Invalid"),
+    "no path": saying(b"default backend - 404", "text/plain", 404),
+}
 """Refusals of writes besides all others."""

@@ -19,7 +19,7 @@ from tests.property.seeds import SEED, number
 BUDGET_S = number("QUORATE_HOSTILE_WRITES_S", 100_000 if LONG else 25)
 LASTS_S = 2.0
 NOT_OF_WRITES = ("odd events", "odd items", "another kind", "another kind, none", "410")
-TOLD_LATER = ("429", "500", "503", "dropped", "lost", "cut", "stuck", "slow")
+TOLD_LATER = ("404", "no path", "429", "500", "503", "dropped", "lost", "cut", "stuck", "slow")
 """After these a report is sent again; after others it is told with the next change."""
 TEMPLATE = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates"
 
@@ -31,6 +31,7 @@ def is_binding(request: web.BaseRequest) -> bool:
 WRITES: dict[str, Callable[[web.BaseRequest], bool]] = {
     "binding": is_binding,
     "eviction": lambda request: request.path.endswith("/eviction"),
+    "pods, one by one": lambda request: "/pods/" in request.path,
     "pod status": lambda request: "/pods/" in request.path and request.path.endswith("/status"),
     "group status": lambda request: "podgroups" in request.path and request.method == "PATCH",
     "events": lambda request: "/events" in request.path and request.method != "GET",

@@ -101,6 +101,13 @@ def refusal(status: int, reason: str, message: str = "", **headers: str) -> Step
     return answer(status, {**body, "message": message or f"it is {reason}"}, **headers)
 
 
+def gone(name: str = "job-0") -> Step:
+    """Answer that there is no such object, which a proxy's 404 does not say."""
+    details = {"name": name, "kind": "pods"}
+    body = {"kind": "Status", "code": 404, "reason": "NotFound", "details": details}
+    return answer(404, {**body, "message": f'pods "{name}" not found'})
+
+
 def listing(names: list[str], version: int, token: str = "") -> Step:
     items = [{"metadata": {"name": name}} for name in names]
     metadata = {"resourceVersion": str(version), "continue": token}

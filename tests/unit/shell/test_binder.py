@@ -17,6 +17,7 @@ from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
     credentials_for,
+    gone,
     refusal,
     serving,
 )
@@ -190,7 +191,7 @@ async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():
 @pytest.mark.parametrize(
     ("steps", "outcome"),
     [
-        pytest.param([refusal(404, "NotFound")] * 2, (BindFailure.GONE, "n0"), id="pod gone"),
+        pytest.param([gone("p")] * 2, (BindFailure.GONE, "n0"), id="pod gone"),
         pytest.param(
             [refusal(404, "NotFound"), pod()],
             (BindFailure.REFUSED, "n0"),
@@ -202,9 +203,14 @@ async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():
             id="another pod has the name",
         ),
         pytest.param(
-            [refusal(409, "Conflict"), refusal(404, "NotFound")],
+            [refusal(409, "Conflict"), gone("p")],
             (BindFailure.GONE, "n0"),
             id="gone by the time it is read back",
+        ),
+        pytest.param(
+            [refusal(404, "NotFound"), refusal(404, "NotFound"), answer(404, b"404"), pod()],
+            (BindFailure.REFUSED, "n0"),
+            id="a proxy that knows no path says nothing of the pod",
         ),
         pytest.param(
             [refusal(409, "Conflict"), pod(node="n7")],

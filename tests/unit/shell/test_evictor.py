@@ -10,6 +10,7 @@ from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
     credentials_for,
+    gone,
     refusal,
     serving,
     writer_of,
@@ -52,7 +53,13 @@ async def test_a_conflict_ends_it_when_another_pod_has_the_name():
 
 
 async def test_a_pod_that_is_gone_needs_no_eviction():
-    assert await requests_of(refusal(404, "NotFound")) == [EVICT]
+    assert await requests_of(gone("job-0")) == [EVICT]
+
+
+async def test_a_proxy_that_knows_no_path_says_nothing_of_the_pod():
+    unknown = refusal(404, "NotFound")
+    steps = (unknown, CONFLICT, unknown, answer(404, b"404 page not found"), DONE)
+    assert await requests_of(*steps) == [EVICT, EVICT, LOOK, EVICT, EVICT]
 
 
 async def test_others_wait_until_each_eviction_was_tried_but_not_for_one_that_is_held_up():

@@ -16,6 +16,7 @@ from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
     credentials_for,
+    gone,
     refusal,
     serving,
     writer_of,
@@ -91,10 +92,16 @@ async def test_a_promise_is_taken_back_by_a_null():
 
 
 async def test_a_victim_that_is_gone_is_no_failure():
-    gone = refusal(404, "NotFound")
-    for steps in ((DONE, DONE, gone), (DONE, DONE, DONE, gone), (gone, gone, gone)):
+    away = gone("low")
+    for steps in ((DONE, DONE, away), (DONE, DONE, DONE, away), (away, away, away)):
         _, told, failures, _ = await carried_out(*steps)
         assert (told, failures) == ([], [])
+
+
+async def test_a_victim_that_a_proxy_does_not_know_may_be_there_still():
+    unknown = refusal(404, "NotFound")
+    _, told, failures, _ = await carried_out(DONE, DONE, DONE, unknown)
+    assert (told, [one.victims for one in failures]) == ([], [("uid-low",)])
 
 
 async def test_an_answer_that_may_change_is_asked_for_again(monkeypatch):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from quorate.shell.kube.errors import Conflict, Forbidden, ServerError
+from quorate.shell.kube.errors import Conflict, Forbidden, ServerError, error_from_response
 from quorate.shell.report import writes as module
 from quorate.shell.report.writes import Writes
 
@@ -46,6 +46,12 @@ async def tries_until_settled(*errors):
 async def test_a_conflict_is_tried_again():
     conflict = Conflict(409, "Conflict", "the object has been modified")
     assert await tries_until_settled(conflict, conflict) == (3, 0, 0)
+
+
+async def test_what_is_gone_needs_no_report_but_what_a_proxy_does_not_know_may_be_there():
+    gone = error_from_response(404, b'{"reason": "NotFound", "details": {"name": "p"}}')
+    assert await tries_until_settled(gone) == (1, 0, 0)
+    assert await tries_until_settled(error_from_response(404, b"404 page not found")) == (2, 0, 0)
 
 
 async def test_an_event_that_exists_already_was_written():

@@ -33,6 +33,7 @@ from quorate.shell.kube.errors import (
     NotFound,
     ServerError,
     Unreachable,
+    is_gone,
 )
 from quorate.shell.kube.objects import Metadata
 from quorate.shell.kube.paths import pod_path
@@ -235,10 +236,13 @@ class Binder:
         while self._may_bind():
             try:
                 pod = _POD.decode(await self._client.get(pod_path(bind.namespace, bind.name)))
-            except NotFound:
-                return BindFailed(bind.uid, bind.node, BindFailure.GONE)
-            except (ApiError, msgspec.DecodeError) as error:
-                await backoff.wait(error if isinstance(error, ApiError) else None)
+            except ApiError as error:
+                if is_gone(error):
+                    return BindFailed(bind.uid, bind.node, BindFailure.GONE)
+                await backoff.wait(error)
+                continue
+            except msgspec.DecodeError:
+                await backoff.wait(None)
                 continue
             if pod.metadata.uid != bind.uid:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from quorate.core.plan.plan import Eviction
-from quorate.shell.kube.errors import ApiError, Conflict, NotFound
+from quorate.shell.kube.errors import ApiError, Conflict, is_gone
 from quorate.shell.kube.objects import AnyObject
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
@@ -89,8 +89,8 @@ class Evictor:
         path = pod_path(eviction.namespace, eviction.name)
         try:
             metadata = _POD.decode(await self._writer.get(path)).metadata
-        except NotFound:
-            return True
-        except (ApiError, msgspec.DecodeError):
+        except ApiError as error:
+            return is_gone(error)
+        except msgspec.DecodeError:
             return False
         return metadata.uid != eviction.uid or metadata.deletion_timestamp is not None

@@ -32,6 +32,9 @@ class ApiError(Exception):
 
     is_namespace_going = False
     """Whether it was refused because the object's namespace is being deleted."""
+    names_object = False
+    """Whether the answer names its object. A 404 that does not may be of a proxy which knows no
+    path at all while its API server is away: it does not say that the object is gone."""
 
     def __init__(
         self, status: int, reason: str, message: str, retry_after_s: float | None = None
@@ -92,6 +95,7 @@ class _Cause(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
+    name: str | None = None
     retryAfterSeconds: float | None = None  # noqa: N815  the API's own name
     causes: list[_Cause] | None = None
 
@@ -136,6 +140,7 @@ def error_from_response(
     error = kind(status, (decoded.reason or "Unknown")[:100], message, _bounded(wait_s))
     causes = (decoded.details.causes if decoded.details else None) or ()
     error.is_namespace_going = any(one.reason == _NAMESPACE_GOING for one in causes)
+    error.names_object = bool(decoded.details and decoded.details.name)
     return error
 
 
@@ -162,6 +167,11 @@ def _bounded(wait_s: float | None) -> float | None:
 def _clipped(message: str) -> str:
     whole = len(message) <= _MESSAGE_CHARS_MAX
     return message if whole else f"{message[: _MESSAGE_CHARS_MAX - 4]} ..."
+
+
+def is_gone(error: ApiError) -> bool:
+    """Tell whether the API server says that this object does not exist."""
+    return isinstance(error, NotFound) and error.names_object
 
 
 def is_object(body: bytes) -> bool:

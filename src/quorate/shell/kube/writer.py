@@ -26,10 +26,10 @@ from quorate.shell.kube.errors import (
     ApiError,
     Conflict,
     Forbidden,
-    NotFound,
     ServerError,
     TooManyRequests,
     Unreachable,
+    is_gone,
 )
 
 log = structlog.get_logger(__name__)
@@ -103,7 +103,7 @@ class Rule:
 
     def end_of(self, error: ApiError, *, is_young: bool) -> End | None:
         """Return how this answer ends the write; None: the same write is tried again."""
-        if isinstance(error, NotFound) or error.is_namespace_going:
+        if is_gone(error) or error.is_namespace_going:
             return End.GONE
         if isinstance(error, Conflict):
             return None if self.again_after_conflict else End.CHANGED

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound
+from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound, is_gone
 from quorate.shell.kube.writer import TRANSIENT
 
 log = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ _RETRY_S_MAX = 30.0
 _PATIENCE_S = 5.0
 """While others write without a pause each worker sends one write in so long."""
 _REFUSALS_TOLD_EVERY_S = 30.0
-_PASSING = (Conflict, *TRANSIENT)
+_PASSING = (Conflict, NotFound, *TRANSIENT)
 
 
 @dataclass(slots=True, eq=False)
@@ -124,9 +124,9 @@ class Writes:
         write.tries += 1
         try:
             await write.send()
-        except NotFound:
-            return  # the object is gone, and nobody reads this any more
         except _PASSING as error:
+            if is_gone(error):
+                return  # and nobody reads this any more
             if error.reason == "AlreadyExists":
                 return  # an Event whose first answer was lost
             if write.tries < _TRIES_MAX:
