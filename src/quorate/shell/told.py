@@ -77,7 +77,7 @@ async def _held_in(
     for reason in (HELD, NOT_HELD, RELEASED):
         query = urlencode({"fieldSelector": f"reason={reason}"})
         try:
-            raw = await client.get(_EVENTS.format(namespace, query))
+            raw = await client.get_list(_EVENTS.format(namespace, query))
             events += msgspec.json.decode(raw, type=_Events).items
         except (ApiError, msgspec.MsgspecError):
             return {}

@@ -282,10 +282,15 @@ class Connection(KubeClient):
         self._link = link
 
     async def get(self, path: str, params: Params | None = None) -> bytes:
-        """Read an object or a list."""
-        body, revision = await self._network.request(self._link, Request("GET", path, params or {}))
-        if params is not None and "limit" in params:
-            self._link.told[path] = revision
+        """Read an object."""
+        body, _ = await self._network.request(self._link, Request("GET", path, params or {}))
+        return body
+
+    async def get_list(self, path: str, params: Params | None = None) -> bytes:
+        """Read one page of a list."""
+        body, self._link.told[path] = await self._network.request(
+            self._link, Request("GET", path, params or {})
+        )
         return body
 
     async def post(

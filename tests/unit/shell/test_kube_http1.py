@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from quorate.shell.kube import http1
 from quorate.shell.kube.http1 import (
-    BODY_BYTES_MAX,
     HEAD_BYTES_MAX,
+    OBJECT_BYTES_MAX,
     MalformedResponse,
     ResponseParser,
 )
@@ -110,7 +110,7 @@ def test_arbitrary_bytes_raise_nothing_but_malformed(data):
         b"HTTP/1.1 200 OK\r\nContent-Length: 1_0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (BODY_BYTES_MAX + 1),
+        b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (OBJECT_BYTES_MAX + 1),
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -137,7 +137,7 @@ def test_doubtful_responses_are_malformed(bad):
 
 
 def test_a_body_of_many_chunks_is_bounded_and_the_lines_between_them_are_no_head(monkeypatch):
-    monkeypatch.setattr(http1, "BODY_BYTES_MAX", 20 * HEAD_BYTES_MAX)
+    monkeypatch.setattr(http1, "OBJECT_BYTES_MAX", 20 * HEAD_BYTES_MAX)
     parser = ResponseParser()
     parser.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.shell.clock import SystemClock
+from quorate.shell.kube import client as client_module
 from quorate.shell.kube import pages
-from quorate.shell.kube import sessions as sessions_module
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.lines import LineSplitter
 from quorate.shell.kube.watch_events import (
@@ -204,7 +204,7 @@ async def test_tokens_that_expire_again_and_again_do_not_make_pages_smaller():
 
 
 async def test_pages_become_larger_again_when_their_objects_are_small(monkeypatch):
-    monkeypatch.setattr(sessions_module, "READ_BYTES_MAX", 2000)
+    monkeypatch.setattr(client_module, "LIST_BYTES_MAX", 2000)
     monkeypatch.setattr(pages, "PAGE_BYTES", 500)
     large, expired = [f"{i:0300}" for i in range(8)], refusal(410, "Expired")
     lists = [listing(large, 1), listing(["x" * 350], 1), expired, listing([], 2), expired]

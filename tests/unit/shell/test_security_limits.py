@@ -14,10 +14,10 @@ from quorate.core.scheduler import Scheduler
 from quorate.dialects import DIALECTS, Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.clock import SystemClock
+from quorate.shell.kube import client as client_module
 from quorate.shell.kube import lines
-from quorate.shell.kube import sessions as sessions_module
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.errors import TooLarge, error_from_response
+from quorate.shell.kube.errors import TooLarge, Unreachable, error_from_response
 from quorate.shell.kube.lines import LineSplitter
 from quorate.shell.kube.watch_events import (
     Failing,
@@ -210,7 +210,7 @@ async def test_a_list_nested_without_end_is_a_visible_reason_and_tried_again():
 
 
 async def test_pages_that_are_too_large_are_asked_for_in_smaller_ones(monkeypatch):
-    monkeypatch.setattr(sessions_module, "READ_BYTES_MAX", 2000)
+    monkeypatch.setattr(client_module, "LIST_BYTES_MAX", 2000)
     too_large = listing([f"{i:0100}" for i in range(64)], 10)
     async with reflecting(
         too_large,
@@ -224,7 +224,7 @@ async def test_pages_that_are_too_large_are_asked_for_in_smaller_ones(monkeypatc
 
 
 async def test_an_object_that_is_too_large_by_itself_is_a_visible_reason(monkeypatch):
-    monkeypatch.setattr(sessions_module, "READ_BYTES_MAX", 2000)
+    monkeypatch.setattr(client_module, "LIST_BYTES_MAX", 2000)
     large = listing(["x" * 5000], 10)
     async with reflecting(large, large, large, large) as (seen, reflector, server):
         assert not [one for one in seen if not isinstance(one, ListBegins | Failing)]
@@ -238,10 +238,14 @@ async def test_an_answer_that_announces_too_much_is_not_read(monkeypatch):
         await response.prepare(request)
         await asyncio.Event().wait()
 
-    server = ScriptedServer(enormous)
+    server = ScriptedServer(enormous, enormous, enormous)
     async with serving(server), KubeClient(credentials_for(server.url)) as client:
-        with pytest.raises(TooLarge, match="more than 256 MiB"):
-            await client.get(PODS)
+        with pytest.raises(TooLarge, match="more than 64 MiB"):
+            await client.get_list(PODS)
+        with pytest.raises(TooLarge, match="more than 10 MiB"):
+            await client.get(f"{PODS}/p")
+        with pytest.raises(Unreachable, match="no valid HTTP: Content-Length"):
+            await client.post(PODS, {})
 
 
 # What a server says

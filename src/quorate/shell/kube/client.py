@@ -30,9 +30,11 @@ from quorate.shell.kube.errors import (
     status_class,
 )
 from quorate.shell.kube.fast import ConnectionPool
+from quorate.shell.kube.http1 import OBJECT_BYTES_MAX
 from quorate.shell.kube.paths import address, is_safe_target, with_params
 from quorate.shell.kube.sessions import (
     CONTENT_TYPE,
+    LIST_BYTES_MAX,
     NETWORK_ERRORS,
     USER_AGENT,
     ByteStream,
@@ -96,9 +98,14 @@ class KubeClient:
             )
 
     async def get(self, path: str, params: Params | None = None) -> bytes:
-        """Read an object or a list."""
+        """Read an object, or a list that is as small."""
         target = self._path_prefix + with_params(path, params)
         return await self._request_by_aiohttp("GET", target, b"", None)
+
+    async def get_list(self, path: str, params: Params | None = None) -> bytes:
+        """Read one page of a list."""
+        target = self._path_prefix + with_params(path, params)
+        return await self._request_by_aiohttp("GET", target, b"", None, bytes_max=LIST_BYTES_MAX)
 
     async def post(
         self,
@@ -174,7 +181,8 @@ class KubeClient:
             raise self._unreachable(error) from error
         try:
             if response.status != 200:
-                raise self._refusal(response.status, await body_of(response), response.headers)
+                text = await body_of(response, OBJECT_BYTES_MAX)
+                raise self._refusal(response.status, text, response.headers)
             yield ByteStream(response.content, self._name)
         finally:
             response.close()  # the rest of a stream is of no use, nor is its connection
@@ -261,6 +269,7 @@ class KubeClient:
         body: bytes,
         content_type: str | None,
         by: aiohttp.ClientSession | None = None,
+        bytes_max: int = OBJECT_BYTES_MAX,
     ) -> bytes:
         headers = await self._credentials.headers()
         if content_type is not None:
@@ -276,7 +285,7 @@ class KubeClient:
                 proxy=self._credentials.proxy_url,
                 server_hostname=self._credentials.tls_server_name,
             ) as response:
-                answer = await body_of(response)
+                answer = await body_of(response, bytes_max)
         except NETWORK_ERRORS as error:
             raise self._unreachable(error) from error
         if 200 <= response.status < 300:

@@ -13,7 +13,9 @@ import httptools
 import msgspec
 
 HEAD_BYTES_MAX: Final = 64 * 1024
-BODY_BYTES_MAX: Final = 256 * 1024 * 1024
+OBJECT_BYTES_MAX: Final = 10 * 1024 * 1024
+"""The most that one object may have: those of the API server have 1.5 MiB, and up to six times that
+where JSON writes control characters out. So many may come at once as there are connections."""
 _LENGTH = re.compile(rb"[0-9]{1,15}")
 _NO_BODY: Final = frozenset({204, 304})
 
@@ -108,15 +110,15 @@ class ResponseParser:
             return
         if not self._is_chunked and self._length_bytes is None:
             raise MalformedResponse("neither Content-Length nor chunks: no way to see it was cut")
-        if (self._length_bytes or 0) > BODY_BYTES_MAX:
+        if (self._length_bytes or 0) > OBJECT_BYTES_MAX:
             raise MalformedResponse(f"body of {self._length_bytes} bytes")
 
     def on_body(self, part: bytes) -> None:
         """Keep a part of the body."""
         self._body += part
         self._head_bytes -= len(part)
-        if len(self._body) > BODY_BYTES_MAX:
-            raise MalformedResponse(f"body of more than {BODY_BYTES_MAX} bytes")
+        if len(self._body) > OBJECT_BYTES_MAX:
+            raise MalformedResponse(f"body of more than {OBJECT_BYTES_MAX} bytes")
 
     def on_chunk_complete(self) -> None:
         """Begin to count anew: a body may have any number of chunks."""

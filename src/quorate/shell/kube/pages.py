@@ -18,13 +18,13 @@ import msgspec
 
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ServerError, TooLarge
-from quorate.shell.kube.sessions import READ_BYTES_MAX
+from quorate.shell.kube.sessions import LIST_BYTES_MAX
 
 SLICE_OBJECTS: Final = 100
 """Objects between two turns of the loop: about 5 ms of decoding when they are pods."""
 SLICE_BYTES: Final = 1024 * 1024
 """And not many more bytes than this: as long again, when they are large."""
-PAGE_BYTES: Final = READ_BYTES_MAX // 16
+PAGE_BYTES: Final = LIST_BYTES_MAX // 4
 """How large pages are meant to be. Beside a larger one the next is not asked for, and the next list
 has fewer objects in each."""
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -71,7 +71,7 @@ class Pages:
         asked: asyncio.Task[bytes] | None = None
         try:
             while True:
-                body = await (asked or self._client.get(self._path, params))
+                body = await (asked or self._client.get_list(self._path, params))
                 asked = None
                 largest_bytes = max(largest_bytes, len(body))
                 page = _decode_page(body)
@@ -79,7 +79,7 @@ class Pages:
                 if page.metadata.token:
                     params["continue"] = page.metadata.token
                     if len(body) <= PAGE_BYTES:
-                        asked = asyncio.create_task(self._client.get(self._path, dict(params)))
+                        asked = asyncio.create_task(self._client.get_list(self._path, dict(params)))
                 del body  # its objects keep it until they are handed on, and not longer
                 await self._hand_on(page.items or [], on_items)
                 if not page.metadata.token:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 USER_AGENT: Final = f"quorate/{__version__}"
 CONTENT_TYPE: Final = "application/json"
-READ_BYTES_MAX: Final = 256 * 1024 * 1024
-"""The most that one answer may have; ``watching`` asks for smaller pages beyond it."""
+LIST_BYTES_MAX: Final = 64 * 1024 * 1024
+"""The most that one page of a list may have; ``pages`` asks for smaller ones beyond it."""
 NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
 _STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
 _may_send: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("may_send", default=None)
@@ -101,20 +101,20 @@ def session(
     )
 
 
-async def body_of(response: aiohttp.ClientResponse) -> bytes:
-    """Return all of it. Raises TooLarge: it has more than ``READ_BYTES_MAX``."""
+async def body_of(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    """Return all of it. Raises TooLarge: it has more than ``bytes_max``."""
     chunks, size_bytes = [], response.content_length or 0
-    if size_bytes <= READ_BYTES_MAX:
+    if size_bytes <= bytes_max:
         size_bytes = 0
         async for chunk in response.content.iter_any():
             size_bytes += len(chunk)
             chunks.append(chunk)
-            if size_bytes > READ_BYTES_MAX:
+            if size_bytes > bytes_max:
                 break
         else:
             return b"".join(chunks)
     response.close()  # the rest is not read, nor is its connection of use
-    raise TooLarge(f"an answer of more than {READ_BYTES_MAX // 2**20} MiB")
+    raise TooLarge(f"an answer of more than {bytes_max // 2**20} MiB")
 
 
 def unreachable(name: str, error: BaseException) -> Unreachable:
