@@ -23,5 +23,13 @@ class Behind(NamedTuple):
         figures.ANSWERS[case] = figures.ANSWERS.get(case, 0) + self.proxy.spoilt
 
     def wait_ready(self) -> None:
-        running = self.target.running
-        wait_for(lambda: running.page("/readyz").startswith("ok"), "it is ready", 40)
+        pages = [""]
+
+        def is_ready() -> bool:
+            pages[0] = self.target.running.page("/readyz")
+            return pages[0].startswith("ok")
+
+        try:
+            wait_for(is_ready, "it is ready", 40)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {pages[0]}") from error

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import yaml
 
 from tests.e2e.running import Quorate, manifests
+from tests.e2e.world import wait_for
 from tools.controlplane import Access
 
 SHIPPED_LEASE = {"leaseDurationSeconds": 15, "renewDeadlineSeconds": 10, "retryPeriodSeconds": 2}
@@ -52,7 +53,7 @@ class Target:
 
     def state(self) -> State:
         assert self.running.process.poll() is None, f"it ended:\n{self.running.log()[-4000:]}"
-        lease = self._cluster.api("GET", _LEASE.format(self._namespace))["spec"]
+        lease = self._lease()
         transitions = lease.get("leaseTransitions", 0)
         return State(
             self.running.process.pid, lease["holderIdentity"], transitions, self._defects()
@@ -65,6 +66,14 @@ class Target:
             if name.startswith(_DEFECTS) and float(value):
                 found[name] = float(value)
         return found
+
+    def _lease(self) -> dict:
+        return self._cluster.api("GET", _LEASE.format(self._namespace))["spec"]
+
+    def wait_renewed(self) -> None:
+        """Wait until it has renewed the lease once more."""
+        before = self._lease()["renewTime"]
+        wait_for(lambda: self._lease()["renewTime"] != before, "the lease is renewed", 20)
 
     def forget_peak(self) -> None:
         """Have the kernel count the peak of memory anew."""
