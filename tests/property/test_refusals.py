@@ -35,6 +35,8 @@ class Contest:
         self.server = Server(self.world.observe, lags=True)
         self.commit = Commit(self)
         self.admitted, self.refused = set(), 0
+        self.ends = chance.choice((0.05, 0.2, 1.0))
+        """How often a job ends when it may: it then makes all its pods anew."""
         for index in range(NODES):
             self.world.node(f"n{index}", cpu=CPU)
         self.gangs = [
@@ -61,7 +63,7 @@ class Contest:
                 self.make(gang=gang)
 
     def a_job_ends(self):
-        if self.chance.random() < 0.2:
+        if self.chance.random() < self.ends:
             for pod in self.live(self.chance.choice(self.gangs)):
                 self.server.edit_pod(pod.uid, terminating=True)
 

@@ -269,8 +269,7 @@ class Explainer:
         if counts[Where.GATED]:
             verb = "is" if counts[Where.GATED] == 1 else "are"
             parts.append(f"{counts[Where.GATED]} more {verb} scheduling-gated")
-        if counts[Where.TERMINATING] or gang.lifecycle.evicting:
-            count = counts[Where.TERMINATING] + gang.lifecycle.evicting
+        if count := counts[Where.TERMINATING] + gang.leaving:
             parts.append(f"{count} more {'is' if count == 1 else 'are'} terminating")
         if reason is Reason.MEMBERS_GATED:
             return "; ".join(parts), "the gates' owner has to remove them"

@@ -31,7 +31,7 @@ def members_in(gang: GangEntry) -> Members:
         assumed=gang.assumed,
         waiting=gang.waits,
         gated=counts[Where.GATED],
-        terminating=counts[Where.TERMINATING] + gang.lifecycle.evicting,
+        terminating=counts[Where.TERMINATING] + gang.leaving,
         invalid=counts[Where.INVALID],
         running=phases["Running"],
         succeeded=phases["Succeeded"],

@@ -183,6 +183,21 @@ def test_members_being_evicted_do_not_make_a_new_attempt_quorate():
     assert w.why(gang).state is not GangState.STARTED
 
 
+def test_a_member_being_deleted_makes_no_gang_quorate_that_has_not_started():
+    w = world(cpu=4)
+    gang = w.gang("job", 4)
+    w.cycle(job_2=fail(BindFailure.REFUSED), job_3=fail(BindFailure.REFUSED))
+    w.edit("job-0", terminating=True)
+    w.pod("job-4", gang)
+    w.now_s += 2.0
+    assert w.cycle() == {}  # two would fit: with the one that is going these were four
+    said = w.why(gang)
+    assert (said.state, said.members.exist) == (GangState.STARTING, 4)
+    w.delete("job-0")
+    assert set(w.cycle()) == {"job-2", "job-3", "job-4"}
+    assert w.why(gang).state is GangState.STARTED
+
+
 def test_an_evicted_member_that_leaves_its_gang_is_not_missed_for_ever():
     w = half_started()
     w.decide(after_s=60)

@@ -101,7 +101,7 @@ def _task_problems(key: GangKey, cluster: Cluster) -> list[str]:
         found[task] = -least
     for member in entry.members.values() if found else ():
         named = member.pod.membership
-        if named is not None and named.task in found and member.node and not member.evicting:
+        if named is not None and named.task in found and member.node and not member.is_leaving:
             found[named.task] += member.where in (Where.ASSUMED, Where.BOUND)
     return [
         f"gang {key} would start with {-short} too few members of task {task}"

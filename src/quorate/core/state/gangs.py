@@ -61,6 +61,8 @@ class GangEntry:
         self.first_created_s = float("inf")
         self.alive = 0
         """Bound members that keep the gang's life going; see ``PodEntry.is_alive``."""
+        self.leaving = 0
+        """Bound members that are being deleted or evicted: they count no more."""
         self.lifecycle = Lifecycle()
         self.memory = QueueMemory()
 
@@ -100,8 +102,8 @@ class GangEntry:
 
     @property
     def stays(self) -> int:
-        """Bound members that are not being evicted."""
-        return self.bound - self.lifecycle.evicting
+        """Bound members that are neither being deleted nor evicted."""
+        return self.bound - self.leaving
 
     @property
     def bound(self) -> int:
@@ -153,6 +155,7 @@ class GangEntry:
         self.counts[where] += 1
         self.ours += entry.ours
         self.alive += entry.is_alive
+        self.leaving += entry.is_leaving
         self.lifecycle.evicting += entry.evicting and where is Where.BOUND
         pod = entry.pod
         self.members[pod.uid] = entry
@@ -177,6 +180,7 @@ class GangEntry:
         self.counts[where] -= 1
         self.ours -= entry.ours
         self.alive -= entry.is_alive
+        self.leaving -= entry.is_leaving
         self.lifecycle.evicting -= entry.evicting and where is Where.BOUND
         del self.members[pod.uid]
         if where is Where.WAITING:
@@ -212,6 +216,7 @@ class GangEntry:
         for entry in entries:
             if not entry.evicting:
                 self.alive -= entry.is_alive
+                self.leaving += entry.where is Where.BOUND and not entry.is_leaving
                 entry.evicting = True
                 self.lifecycle.evicting += entry.where is Where.BOUND
 

@@ -98,6 +98,11 @@ class PodEntry:
         return self.where is Where.BOUND and not is_going
 
     @property
+    def is_leaving(self) -> bool:
+        """Whether it has a node and is being deleted or evicted."""
+        return self.where is Where.BOUND and (self.evicting or self.pod.terminating)
+
+    @property
     def may_be_preempted(self) -> bool:
         """Whether it may be a victim: not while its gang's binds are under way."""
         if self.where is Where.PAST:

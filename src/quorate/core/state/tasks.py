@@ -25,7 +25,10 @@ class Member(Protocol):
     """What is read of a member."""
 
     pod: Pod
-    evicting: bool
+
+    @property
+    def is_leaving(self) -> bool:
+        """Return whether it has a node and is being deleted or evicted."""
 
     @property
     def where(self) -> int:
@@ -54,13 +57,13 @@ def lacking(
 ) -> dict[str, int]:
     """Return how many more members each task needs if those in ``places`` are all that count.
 
-    Members that are being evicted do not count, nor do those whose uids are in ``but``.
+    Members that are being deleted or evicted do not count, nor do those whose uids are in ``but``.
     """
     if spec is None or not spec.min_by_task:
         return {}
     counted = (
         task_of(one.pod)
         for one in members
-        if one.where in places and not one.evicting and one.pod.uid not in but
+        if one.where in places and not one.is_leaving and one.pod.uid not in but
     )
     return missing_tasks(spec, Counter(counted))
