@@ -79,6 +79,8 @@ class Checks:
         """Up to which revisions a replica had been told, by path, when it last decided."""
         self._sent_by: dict[tuple[str, str], int] = {}
         """Up to which revision of pods the sender of a bind had decided, by replica and uid."""
+        self._sent_min: dict[tuple[str, str], int | None] = {}
+        """Min as the sender of a bind knew it then, by replica and uid: it asks once more."""
         self._late: dict[tuple[str, str], int] = {}
         """The same of tries that were answered with an error before they arrived."""
         self._renewing: dict[str, dict[str, int]] = {}
@@ -254,6 +256,7 @@ class Checks:
             return
         knew, place = self._knew.get(link.name, {}).get(PODS_PATH, 0), (link.name, uid)
         self._sent_by[place] = min(knew, self._late.get(place, knew))
+        self._sent_min[place] = self._min_told(link, uid)
         if blow.startswith("late"):
             self._late[place] = self._sent_by[place]
 
@@ -299,8 +302,9 @@ class Checks:
         members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
         # What bears no mark makes it started only by min as it is: a newer plan may know another.
         newest = self._newest_min.get((pod.bound_by, pod.gang), decision.minimum)
-        minimum = decision.minimum if pod.marked else newest
-        has_quorum = minimum is not None and members >= minimum
+        sent = self._sent_min.get((pod.bound_by, pod.uid))
+        minima = (decision.minimum, sent) if pod.marked else (newest,)
+        has_quorum = any(one is not None and members >= one for one in minima)
         had_started = gang.quorate_since <= pod.bound or gang.has_started_by(decision.told)
         self.check(
             "only a quorate gang is marked as started",
