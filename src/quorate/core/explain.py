@@ -213,7 +213,7 @@ class Explainer:
 
     def _settled_words(self, gang: GangEntry) -> tuple[Reason, str]:
         if gang.assumed:
-            return Reason.STARTING, f"{gang.bound} of {gang.exist} members are bound"
+            return Reason.STARTING, f"{gang.stays} of {gang.exist} members are bound"
         if gang.key.is_single:
             return Reason.NONE, "the pod has its node"
         return Reason.NONE, f"all {gang.bound} members that exist have a node"

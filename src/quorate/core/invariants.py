@@ -237,14 +237,12 @@ def _miscounted(gang: GangEntry, members_max: int | None) -> str:
     for where in Where:
         if gang.counts[where] != places[where]:
             return f"{gang.counts[where]} are counted as {where.name}, and {places[where]} are"
-    bound = [entry for entry in entries if entry.where is Where.BOUND]
-    evicting = sum(entry.evicting for entry in bound)
-    leaving = sum(entry.evicting or entry.pod.terminating for entry in bound)
+    evicting = sum(entry.evicting and entry.where is Where.BOUND for entry in entries)
     facts = (
         ("ours", gang.ours, sum(entry.ours for entry in entries)),
         ("alive", gang.alive, sum(entry.is_alive for entry in entries)),
         ("being evicted", gang.lifecycle.evicting, evicting),
-        ("leaving", gang.leaving, leaving),
+        ("leaving", gang.leaving, sum(entry.is_leaving for entry in entries)),
     )
     for what, counted, found in facts:
         if counted != found:

@@ -198,6 +198,15 @@ def test_a_member_being_deleted_makes_no_gang_quorate_that_has_not_started():
     assert w.why(gang).state is GangState.STARTED
 
 
+def test_a_member_being_deleted_is_not_told_as_one_that_was_bound_in_time():
+    w = world(cpu=4)
+    gang = w.gang("job", 2, pods=3)
+    w.cycle(job_1=fail(BindFailure.REFUSED), job_2=fail(BindFailure.REFUSED))
+    w.pod("job-3", gang, node="n0", attempt="q-1", terminating=True)
+    w.node("n0", cpu=0)
+    assert w.decide(after_s=60.0).evictions[0].message.endswith("1 of 2 members were bound")
+
+
 def test_an_evicted_member_that_leaves_its_gang_is_not_missed_for_ever():
     w = half_started()
     w.decide(after_s=60)

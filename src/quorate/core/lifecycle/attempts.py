@@ -213,7 +213,7 @@ def _roll_back(gang: GangEntry, attempt: Attempt) -> list[Eviction]:
     minimum = gang.min_count if gang.quorum_is_known else attempt.min_count
     message = (
         f"Gang {gang.key} did not come together in time: "
-        f"{gang.bound} of {minimum} members were bound"
+        f"{gang.stays} of {minimum} members were bound"
     )
     bound = [
         entry

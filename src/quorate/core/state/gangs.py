@@ -216,8 +216,9 @@ class GangEntry:
         for entry in entries:
             if not entry.evicting:
                 self.alive -= entry.is_alive
-                self.leaving += entry.where is Where.BOUND and not entry.is_leaving
+                self.leaving -= entry.is_leaving
                 entry.evicting = True
+                self.leaving += entry.is_leaving
                 self.lifecycle.evicting += entry.where is Where.BOUND
 
     def set_adopted(self, entry: PodEntry, is_adopted: bool) -> None:
