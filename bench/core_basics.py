@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from bench.core_meter import Case, Core, Meter, Row, freeze, rss_mb
-from quorate.core.changes import GangChanged, NodeChanged, PodBound, PodChanged
 from quorate.core.model import (
     GangKey,
     GangSpec,
@@ -20,6 +19,7 @@ from quorate.core.model import (
     Taint,
     Toleration,
 )
+from quorate.core.model.changes import GangChanged, NodeChanged, PodBound, PodChanged
 
 SHAPE = PodShape(
     requests=(("cpu", 1000), ("memory", 2**30), ("nvidia.com/gpu", 1)),

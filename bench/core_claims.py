@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from bench.core_meter import Case, Meter, Row, freeze
-from quorate.core.changes import GangChanged, NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model import (
     ClaimUse,
     DeviceClass,
@@ -21,6 +20,7 @@ from quorate.core.model import (
     ResourceSlice,
     SelectorTerm,
 )
+from quorate.core.model.changes import GangChanged, NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import (
     ClaimSpec,
     Device,

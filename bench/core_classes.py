@@ -8,8 +8,8 @@ from functools import partial
 
 from bench.core_meter import Case, Core, Meter, Row, freeze
 from bench.core_world import GI, node, nodes, pod
-from quorate.core.changes import NodeChanged, PodChanged
 from quorate.core.model import PodShape
+from quorate.core.model.changes import NodeChanged, PodChanged
 
 _CHANGES = 9
 _TOO_LARGE = 65_000

@@ -27,7 +27,6 @@ from bench.core_world import (
     nodes,
     pod,
 )
-from quorate.core.changes import GangGone, NodeChanged, PodChanged, PodGone
 from quorate.core.model import (
     LabelSelector,
     Pod,
@@ -37,7 +36,8 @@ from quorate.core.model import (
     Requirement,
     SelectorTerm,
 )
-from quorate.core.policy import Policy
+from quorate.core.model.changes import GangGone, NodeChanged, PodChanged, PodGone
+from quorate.core.model.policy import Policy
 
 _PROBES = 31
 _GANG = 8

@@ -26,7 +26,6 @@ from bench.core_world import (
     pod,
     uid,
 )
-from quorate.core.changes import Change, GangChanged, NodeChanged, OwnerChanged, PodChanged, PodGone
 from quorate.core.model import (
     GangSpec,
     LabelSelector,
@@ -38,7 +37,15 @@ from quorate.core.model import (
     PodTerm,
     Requirement,
 )
-from quorate.core.policy import Policy
+from quorate.core.model.changes import (
+    Change,
+    GangChanged,
+    NodeChanged,
+    OwnerChanged,
+    PodChanged,
+    PodGone,
+)
+from quorate.core.model.policy import Policy
 
 _GANG_SIZES = (2, 2, 4, 4, 8, 8, 16, 32, 64)
 _ENDED_PODS = 8

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from quorate.core.changes import Change, PodBound
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Plan
-from quorate.core.policy import Policy
+from quorate.core.model.changes import Change, PodBound
+from quorate.core.model.plan import Plan
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 
 _PAGE_BYTES = 4096

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from bench.core_meter import Case, Meter, Row, freeze
-from quorate.core.changes import GangChanged, NodeChanged, PodChanged
 from quorate.core.model import (
     GangKey,
     GangSpec,
@@ -22,6 +21,7 @@ from quorate.core.model import (
     Requirement,
     SpreadConstraint,
 )
+from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _WEB = PodSelector(("default",), LabelSelector((Requirement("app", "In", ("web",)),)))

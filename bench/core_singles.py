@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bench.core_meter import Case, Core, Meter, Row, freeze
-from quorate.core.changes import Change, NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model import (
     ClaimUse,
     HostPort,
@@ -31,6 +30,7 @@ from quorate.core.model import (
     SpreadConstraint,
     WeightedPodTerm,
 )
+from quorate.core.model.changes import Change, NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import (
     ClaimSpec,
     Device,
@@ -42,10 +42,10 @@ from quorate.core.model.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from quorate.core.model.selects import Service
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.selecting_objects import Service
 from quorate.core.model.storage import Claim, ClaimRef, CSINode, StorageClass, Volume
-from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 BATCH = 100

@@ -11,8 +11,8 @@ import msgspec
 
 from bench.core_meter import Case, Meter, Row, freeze
 from bench.core_world import NAMESPACE, gang, nodes
-from quorate.core.changes import Change, ObjectChanged, PodChanged
 from quorate.core.model import ClaimUse
+from quorate.core.model.changes import Change, ObjectChanged, PodChanged
 from quorate.core.model.storage import Claim, ClaimRef, StorageClass, Volume
 
 _RUNS = 3

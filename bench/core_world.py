@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorate.core.changes import Change, GangChanged, NodeChanged, PodChanged
 from quorate.core.model import GangKey, GangSpec, Membership, Node, Owner, Pod, PodShape
-from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model.changes import Change, GangChanged, NodeChanged, PodChanged
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
 
 GI = 2**30
 HOST = "kubernetes.io/hostname"

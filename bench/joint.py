@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from bench.joint_cases import Case, planted_case, random_case
-from quorate.core.plan import gang, greedy
-from quorate.core.policy import Policy
-from quorate.core.steps import Steps
+from quorate.core.model.policy import Policy
+from quorate.core.model.steps import Steps
+from quorate.core.place import gang, greedy
 
 CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case,

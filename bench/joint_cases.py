@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quorate.core.changes import NodeChanged, PodChanged
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import (
     HostPort,
     LabelSelector,
@@ -24,11 +25,10 @@ from quorate.core.model import (
     Requirement,
     SpreadConstraint,
 )
+from quorate.core.model.changes import NodeChanged, PodChanged
+from quorate.core.place.greedy import Demand
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.greedy import Demand
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import PodClass
+from quorate.core.room.room import Room
 
 HOST, RACK, ZONE = "kubernetes.io/hostname", "rack", "topology.kubernetes.io/zone"
 ROLES = tuple(f"role-{number}" for number in range(8))

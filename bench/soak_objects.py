@@ -7,8 +7,8 @@ by ``soak_load``, which lets others come and go.
 from typing import Any
 
 from bench.cases import GANG_LABEL, POD_REQUESTS
-from quorate.core.journal import entry_of
 from quorate.core.model import GangKey
+from quorate.core.model.journal import entry_of
 from quorate.dialects import labels as dialect
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from quorate.core.quantity import parse_amount
+from quorate.core.model.quantity import parse_amount
 from tests.certificates import write_pair
 from tests.e2e.proxy import Relay
 from tests.e2e.recording import Recording

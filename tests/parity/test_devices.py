@@ -11,11 +11,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from quorate.core.plan.cycle import members_of
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.plan.filters import AttributeMasks, verdicts
-from quorate.core.plan.room import Room
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.state.cluster import Cluster
+from quorate.core.room.room import Room
+from quorate.core.turn.cycle import members_of
 from tools.oracle import Oracle, OracleError
 from tools.parity.compare import differences, differences_by_node, ends_in_error
 from tools.parity.devices import draw_device_case

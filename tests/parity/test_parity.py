@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.plan.filters import RULES
 from quorate.core.plan.scores import ALLOCATION, STANDING
-from quorate.core.profile import KUBE_SCHEDULER
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
 from tools.parity.checking import check_seeds, differs

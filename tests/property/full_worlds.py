@@ -9,19 +9,7 @@ import random
 
 import msgspec
 
-from quorate.core.changes import (
-    BindFailed,
-    BindFailure,
-    GangChanged,
-    NodeChanged,
-    NodeGone,
-    ObjectChanged,
-    ObjectGone,
-    OwnerChanged,
-    PodBound,
-    PodChanged,
-    PodGone,
-)
+from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import (
     GangSpec,
     HostPort,
@@ -36,11 +24,23 @@ from quorate.core.model import (
     Taint,
     Toleration,
 )
-from quorate.core.model.selects import Service
-from quorate.core.policy import Policy
-from quorate.core.profile import Profile
+from quorate.core.model.changes import (
+    BindFailed,
+    BindFailure,
+    GangChanged,
+    NodeChanged,
+    NodeGone,
+    ObjectChanged,
+    ObjectGone,
+    OwnerChanged,
+    PodBound,
+    PodChanged,
+    PodGone,
+)
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import Profile
+from quorate.core.model.selecting_objects import Service
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import Where
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import LABELS, TEAM, key

@@ -1,11 +1,11 @@
 """The search for devices as a recursion that tries everything, to compare the real one with."""
 
-from quorate.core import policy
-from quorate.core.plan.devices.allocator import Found
-from quorate.core.plan.devices.cel_programs import Broken
-from quorate.core.plan.devices.taken import StoppedError, Taken, Tally, Wanted
-from quorate.core.state.device_asks import SCORE_OF_FIRST
-from quorate.core.state.pools import PoolState
+from quorate.core.cluster.devices.pools import PoolState
+from quorate.core.cluster.devices.requests import SCORE_OF_FIRST
+from quorate.core.model import policy
+from quorate.core.room.devices.allocator import Found
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.taken import StoppedError, Taken, Tally, Wanted
 
 DONE, NOT, TOO_MANY = "done", "not", "too many"
 

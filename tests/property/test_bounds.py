@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quorate.core import policy
-from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.quarantine import Quarantine
+from quorate.core.model import policy
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.turn.quarantine import Quarantine
 from tests.property.chaos import small_world
 from tests.property.seeds import SEED, number
 from tests.property.worlds import bounds

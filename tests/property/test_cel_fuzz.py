@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.plan.devices.cel_cost import pattern
-from quorate.core.plan.devices.cel_names import CelError, tokens_of
-from quorate.core.plan.devices.cel_programs import Broken
-from quorate.core.plan.devices.cel_text import rewrite
-from quorate.core.plan.devices.expressions import Expressions
-from quorate.core.state.pools import SharedTraits
+from quorate.core.cluster.devices.pools import SharedTraits
+from quorate.core.model import policy
+from quorate.core.room.devices.cel.cost import pattern
+from quorate.core.room.devices.cel.expressions import Expressions
+from quorate.core.room.devices.cel.names import CelError, tokens_of
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.cel.text import rewrite
 from tests.unit.core.test_cel import TRAITS, A, C
 
 SEED = int(os.environ.get("QUORATE_SEED", "0")) or random.SystemRandom().getrandbits(32)

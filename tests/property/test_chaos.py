@@ -25,7 +25,7 @@ def test_the_worlds_reach_most_of_the_core(found):
     """So that the test below can fail: whatever is not reached is not hit."""
     modules = {chaos.target_of(code).module for code in found}
     assert len(found) > 700
-    assert {"core/scheduler.py", "core/explain.py", "core/plan/verify.py"} <= modules
+    assert {"core/scheduler.py", "core/words/explain.py", "core/check/verify.py"} <= modules
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -44,7 +44,7 @@ def count():
 
 def test_a_defect_that_nobody_contains_is_seen(found):
     """A scheduler that contains nothing fails at nearly every hit of what it decides with."""
-    codes = [code for code in found if chaos.target_of(code).module == "core/plan/cycle.py"]
+    codes = [code for code in found if chaos.target_of(code).module == "core/turn/cycle.py"]
     bare = {code: found[code] for code in codes}
     hits = list(chaos.hits(SEED, bare, random.Random(SEED)))
     seen = [chaos.failure_of(SEED, hit, contained=False) for hit in hits]

@@ -10,11 +10,10 @@ import random
 
 import pytest
 
-from quorate.core import changes
-from quorate.core.invariants import check_all
-from quorate.core.model import GangKey, GangSpec, Owner, Pod
-from quorate.core.plan.plan import Bind
-from quorate.core.state.gangs import GangEntry, PodEntry
+from quorate.core.check.invariants import check_all
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
+from quorate.core.model import GangKey, GangSpec, Owner, Pod, changes
+from quorate.core.model.plan import Bind
 from tests.property.chaos import PlantedError, Trace, is_run, is_target, target_of
 from tests.property.seeds import SEED
 from tests.unit.core.world import World, accept, binds_of, fail, key

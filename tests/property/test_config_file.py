@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.policy import Policy
+from quorate.core.model.policy import Policy
 from quorate.shell.config import _ELECTION, _TOP, Config, ConfigError, LeaderElection, parse
 
 HEAD = "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"

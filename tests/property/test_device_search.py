@@ -5,12 +5,11 @@ import random
 
 import numpy as np
 
-from quorate.core import policy
-from quorate.core.model import Taint, Toleration
+from quorate.core.model import Taint, Toleration, policy
 from quorate.core.model.devices import Capacity
-from quorate.core.plan.devices.allocator import Found, Search
-from quorate.core.plan.devices.cel_programs import Broken
-from quorate.core.steps import OutOfStepsError, Steps
+from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.room.devices.allocator import Found, Search
+from quorate.core.room.devices.cel.programs import Broken
 from tests.property.plain_allocator import Plain
 from tests.unit.core.devices import (
     DRIVER,
@@ -145,7 +144,7 @@ def test_of_two_alike_the_second_may_meet_an_error_that_the_first_does_not():
 
 
 def test_a_search_in_slices_of_steps_finds_what_one_go_finds(monkeypatch):
-    monkeypatch.setattr("quorate.core.plan.devices.allocator._LOOKS_AT_ONCE", 1)
+    monkeypatch.setattr("quorate.core.room.devices.allocator._LOOKS_AT_ONCE", 1)
     interrupted = 0
     for said, chance in worlds(300):
         claims, kind, numbers = random_search(chance)

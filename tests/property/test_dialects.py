@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.core.model import GangKey, Owner
-from quorate.core.reasons import GangState, GangView, Members, Reason
+from quorate.core.model.reasons import GangState, GangView, Members, Reason
 from quorate.dialects import DIALECTS, Malformed, PodFacts, by_name, resolve
 
 KEYS = [

@@ -3,8 +3,8 @@
 import random
 import re
 
-from quorate.core.model.selecting import parse_int64
-from quorate.core.plan.verify import _int64
+from quorate.core.check.verify import _int64
+from quorate.core.model.selectors import parse_int64
 
 SIGNS = "0123456789+-_ .eEx\n\u0663\u00b2\uff11"
 

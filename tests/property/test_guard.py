@@ -5,12 +5,12 @@ The account is a plain sum over pods; it shares nothing with the core's arrays.
 
 import random
 
-from quorate.core.changes import NodeChanged, PodBound, PodChanged, PodGone
-from quorate.core.guard import ADMITTED_S, Answer, Binding, Guard
+from quorate.core.check.guard import ADMITTED_S, Answer, Binding, Guard
+from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import Membership, Node, Pod, PodShape
-from quorate.core.policy import Policy
+from quorate.core.model.changes import NodeChanged, PodBound, PodChanged, PodGone
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import Where
 from tests.unit.core.random_worlds import amounts_of
 from tests.unit.core.world import LABELS, TEAM, key
 

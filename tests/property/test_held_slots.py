@@ -6,10 +6,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import Owner
-from quorate.core.policy import Policy
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import Where
 from tests.unit.core.random_worlds import Play, profile, scripts
 from tests.unit.core.world import World, binds_of, key
 

@@ -16,9 +16,9 @@ from prometheus_client import generate_latest
 
 from quorate.cli import gang_table, lint, output, why_text
 from quorate.cli.seen import Seen, as_data, explanations
-from quorate.core.policy import Policy
-from quorate.core.quarantine import Incident
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
+from quorate.core.turn.quarantine import Incident
 from quorate.dialects import Malformed, by_name
 from quorate.lint.check import Text, check
 from quorate.lint.manifests import Options

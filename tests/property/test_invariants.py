@@ -6,8 +6,8 @@ proven in tests/unit/core/test_invariants.py.
 
 from hypothesis import given
 
-from quorate.core.changes import NodeChanged
-from quorate.core.invariants import check_all
+from quorate.core.check.invariants import check_all
+from quorate.core.model.changes import NodeChanged
 from tests.unit.core.random_worlds import Play, profile, scripts
 
 

@@ -8,13 +8,13 @@ import random
 import numpy as np
 from hypothesis import example, given
 
-from quorate.core.changes import NodeChanged, PodChanged
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import HostPort, Pod, PodShape
+from quorate.core.model.changes import NodeChanged, PodChanged
+from quorate.core.place.gang import DoesNotFit, place_gang
+from quorate.core.place.greedy import Demand
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.gang import DoesNotFit, place_gang
-from quorate.core.plan.greedy import Demand
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
+from quorate.core.room.room import Room
 from tests.property.test_packing import node
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.random_worlds import POD_LABELS, profile, seeds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from quorate.core import policy
+from quorate.core.cluster.labels.neighbours import Column, Key, Neighbours
 from quorate.core.model import (
     LabelSelector,
     PodSelector,
@@ -18,8 +18,8 @@ from quorate.core.model import (
     SpreadConstraint,
     WeightedPodTerm,
     all_of,
+    policy,
 )
-from quorate.core.state.neighbours import Column, Key, Neighbours
 from tests.property.fresh import fresh
 from tests.unit.core.counted import selectors_in_use
 

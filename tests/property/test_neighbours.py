@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from quorate.core import policy
-from quorate.core.model import SpreadConstraint, all_of
-from quorate.core.state.neighbours import Column
+from quorate.core.cluster.labels.neighbours import Column
+from quorate.core.model import SpreadConstraint, all_of, policy
 from tests.property.fresh import fresh
 from tests.property.test_neighbour_counts import held_in
 from tests.unit.core.counted import columns_that_count, selectors_in_use

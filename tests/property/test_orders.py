@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from quorate.core import policy
-from quorate.core.plan.verify_neighbours import NeighbourCheck, _Orders
+from quorate.core.check.verify_neighbours import NeighbourCheck, _Orders
+from quorate.core.model import policy
 from tests.property.fresh import fresh
 
 

@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quorate.core.changes import NodeChanged, PodChanged
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape
+from quorate.core.model.changes import NodeChanged, PodChanged
+from quorate.core.place.pack import _pack_one_by_one, constrain_one_another, pack
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.pack import _pack_one_by_one, constrain_one_another, pack
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
+from quorate.core.room.room import Room
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.random_worlds import POD_LABELS, profile, seeds
 from tests.unit.core.terms import apart, near, pods, spread

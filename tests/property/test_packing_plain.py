@@ -7,15 +7,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.changes import NodeChanged, PodChanged
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape
-from quorate.core.plan import pack as packing_of
-from quorate.core.plan.deal import deal
-from quorate.core.plan.domains import Cells, Levels, fixed_slots
-from quorate.core.plan.fill import fill_cells
+from quorate.core.model.changes import NodeChanged, PodChanged
+from quorate.core.place import pack as packing_of
+from quorate.core.place.deal import deal
+from quorate.core.place.domains import Cells, Levels, fixed_slots
+from quorate.core.place.fill import fill_cells
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
+from quorate.core.room.room import Room
 from tests.property import plain_packing
 from tests.unit.core.random_worlds import profile, seeds
 from tests.unit.core.terms import apart, near, pods, spread

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.changes import GangChanged, NodeChanged, PodChanged
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import (
     GangSpec,
     Membership,
@@ -23,13 +23,13 @@ from quorate.core.model import (
     Taint,
     Toleration,
 )
-from quorate.core.plan.fill import fill
+from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
+from quorate.core.model.policy import Policy
+from quorate.core.place.fill import fill
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
 from quorate.core.plan.scores import standing_score
-from quorate.core.policy import Policy
+from quorate.core.room.room import Room
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.cluster import Cluster
 from tests.unit.core.random_worlds import profile, random_node, random_shape, seeds
 from tests.unit.core.world import TEAM, key
 

@@ -9,8 +9,8 @@ import random
 import numpy as np
 
 from bench.joint_cases import planted_case
-from quorate.core.plan.gang import DoesNotFit, place_gang
-from quorate.core.policy import Policy
+from quorate.core.model.policy import Policy
+from quorate.core.place.gang import DoesNotFit, place_gang
 
 
 def test_planted_placements_are_found_and_keep_every_rule():

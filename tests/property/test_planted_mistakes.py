@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 import pytest
 
+from quorate.core.cluster.gangs import gangs
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.gangs.holds import Holds
+from quorate.core.cluster.labels import neighbours
 from quorate.core.lifecycle import nominating
 from quorate.core.lifecycle.attempts import Attempts, _roll_back
-from quorate.core.plan import cycle
-from quorate.core.plan.devices import outcomes
-from quorate.core.plan.room import Room
-from quorate.core.state import gangs, neighbours
-from quorate.core.state.gangs import GangEntry
-from quorate.core.state.holds import Holds
+from quorate.core.room.devices import allocations as outcomes
+from quorate.core.room.room import Room
+from quorate.core.turn import cycle
 from tests.property import test_gt_lt
 from tests.property.seeds import SEED
 from tests.property.worlds.running import play

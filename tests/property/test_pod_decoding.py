@@ -6,8 +6,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.changes import PodChanged
 from quorate.core.model import Pod
+from quorate.core.model.changes import PodChanged
 from quorate.dialects import Malformed
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.objects import identity, watched_kinds

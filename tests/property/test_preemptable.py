@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from quorate.core import policy
-from quorate.core.model import PodShape
-from quorate.core.state.encoding import PODS, PodClasses, Resources
-from quorate.core.state.preemptable import Preemptable
+from quorate.core.cluster.nodes.encoding import PODS, PodClasses, Resources
+from quorate.core.cluster.priorities.preemptable import Preemptable
+from quorate.core.model import PodShape, policy
 from tests.property.fresh import fresh
 from tests.unit.core.random_worlds import seeds
 

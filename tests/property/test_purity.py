@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from quorate.core.changes import GangChanged, NodeChanged, NodeGone, PodChanged, PodGone
-from quorate.core.forking import fork
 from quorate.core.model import GangSpec, Membership, Node, Pod, PodShape
+from quorate.core.model.changes import GangChanged, NodeChanged, NodeGone, PodChanged, PodGone
 from quorate.core.scheduler import Scheduler
+from quorate.core.turn.forking import fork
 from tests.property.chaos import small_world
 from tests.property.seeds import SEED, number
 from tests.property.states import differences, state_of

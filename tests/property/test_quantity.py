@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quorate.core.quantity import (
+from quorate.core.model.quantity import (
     QUANTITY_MAX,
     QuantityError,
     format_amount,

@@ -5,13 +5,13 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.queue.likeness import asleep
+from quorate.core.cluster.deadlines import Alarms
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.queue.ordering import order_key
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
-from quorate.core.state.alarms import Alarms
-from quorate.core.state.gangs import GangEntry
+from quorate.core.queue.wakeups.likeness import asleep
 from tests.property.full_worlds import fresh
 from tests.unit.core.random_worlds import profile, seeds
 from tests.unit.core.world import LABELS, World, key

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from quorate.core.changes import BindFailed
+from quorate.core.model.changes import BindFailed
 from tests.property.seeds import SEED, number
 from tests.property.worlds.commit import Commit
 from tests.property.worlds.server import Server

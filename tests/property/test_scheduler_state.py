@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.changes import JournalFound, PodChanged
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import GangKey
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import JournalFound, PodChanged
+from quorate.core.model.reasons import Reason
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Where
 from tests.unit.core.random_worlds import Play, profile, scripts
 
 LACK = ("Insufficient", "Too many pods")

@@ -5,16 +5,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.changes import ObjectChanged
+from quorate.core.cluster.nodes.encoding import PodClasses, Resources
 from quorate.core.model import LabelSelector, Node, PodShape, Requirement
-from quorate.core.model.selects import Service
-from quorate.core.plan.amounts import Amounts
+from quorate.core.model.changes import ObjectChanged
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import CPU_AND_MEMORY, KUBE_SCHEDULER, FitStrategy, Profile
+from quorate.core.model.selecting_objects import Service
 from quorate.core.plan.scores import allocation_score
 from quorate.core.plan.scores.one_node import allocation_score_on
-from quorate.core.policy import Policy
-from quorate.core.profile import CPU_AND_MEMORY, KUBE_SCHEDULER, FitStrategy, Profile
+from quorate.core.room.amounts import Amounts
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.encoding import PodClasses, Resources
 from tests.unit.core.one_by_one import OneByOne
 from tests.unit.core.random_worlds import Play, profile, scripts
 

@@ -5,17 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import (
-    GangChanged,
-    NodeChanged,
-    NodeGone,
-    ObjectChanged,
-    ObjectGone,
-    PodBound,
-    PodChanged,
-    PodGone,
-)
+from quorate.core.check.verify import _attribute_problems
+from quorate.core.cluster.nodes.encoding import FIRST_RESOURCES
 from quorate.core.model import (
     GangSpec,
     HostPort,
@@ -27,15 +18,24 @@ from quorate.core.model import (
     SelectorTerm,
     Taint,
     Toleration,
+    policy,
+)
+from quorate.core.model.changes import (
+    GangChanged,
+    NodeChanged,
+    NodeGone,
+    ObjectChanged,
+    ObjectGone,
+    PodBound,
+    PodChanged,
+    PodGone,
 )
 from quorate.core.model.devices import DeviceClass
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import Profile
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
-from quorate.core.plan.verify import _attribute_problems
-from quorate.core.policy import Policy
-from quorate.core.profile import Profile
+from quorate.core.room.room import Room
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.encoding import FIRST_RESOURCES
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.world import TEAM, key
 

@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from quorate.core import policy
+from quorate.core.model import policy
+from quorate.core.model.steps import Steps
 from quorate.core.plan.filters import node_resources_fit
-from quorate.core.plan.held_room import without
-from quorate.core.queue.buckets import short_of
-from quorate.core.queue.cycle_totals import CycleTotals
-from quorate.core.queue.slots import ALL_BELOW
-from quorate.core.steps import Steps
+from quorate.core.queue.totals.cycle_totals import CycleTotals
+from quorate.core.queue.totals.slots import ALL_BELOW
+from quorate.core.queue.wakeups.buckets import short_of
+from quorate.core.room.held_room import without
 from tests.property.full_worlds import FullWorld, fresh
 
 
@@ -59,7 +59,7 @@ def test_totals_kept_by_change_equal_a_recount(monkeypatch, levels):
 
 def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
     """So many that rows are sorted into kinds, and are looked at in several turns."""
-    monkeypatch.setattr("quorate.core.queue.slots._CELLS_AT_ONCE", 256)
+    monkeypatch.setattr("quorate.core.queue.totals.slots._CELLS_AT_ONCE", 256)
     most = 0
     for chance in fresh(3):
         world = FullWorld(chance)

@@ -5,8 +5,11 @@ import random
 import pytest
 from hypothesis import given
 
-from quorate.core import policy
-from quorate.core.changes import (
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.cluster.labels.neighbours import _selectors_of
+from quorate.core.model import LabelSelector, Node, Owner, Pod, PodShape, Requirement, policy
+from quorate.core.model.changes import (
     NodeChanged,
     ObjectChanged,
     ObjectGone,
@@ -14,12 +17,13 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.model import LabelSelector, Node, Owner, Pod, PodShape, Requirement
-from quorate.core.model.selects import ReplicaSet, ReplicationController, Service, StatefulSet
-from quorate.core.profile import GANGS, KUBE_SCHEDULER
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Where
-from quorate.core.state.neighbours import _selectors_of
+from quorate.core.model.profile import GANGS, KUBE_SCHEDULER
+from quorate.core.model.selecting_objects import (
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from tests.property.fresh import fresh
 from tests.unit.core.counted import selectors_in_use
 from tests.unit.core.random_terms import random_terms

@@ -6,7 +6,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from quorate.core.changes import (
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.storage.volume_counts import UNLIMITED
+from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
+from quorate.core.model.changes import (
     NodeChanged,
     NodeGone,
     ObjectChanged,
@@ -14,7 +17,6 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
 from quorate.core.model.storage import (
     MIGRATED_DRIVERS,
     Claim,
@@ -24,8 +26,6 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.volume_counts import UNLIMITED
 from tests.property.fresh import each_run
 
 NODES, VOLUMES, CLAIMS = ("n0", "n1"), ("v0", "v1"), ("c0", "c1")

@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.changes import NodeChanged, ObjectChanged, PodChanged
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import ClaimUse, Node, Pod, PodShape
+from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.storage import (
     NO_PROVISIONER,
     WAIT_FOR_FIRST_CONSUMER,
@@ -18,12 +19,11 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from quorate.core.plan.cycle import members_of
-from quorate.core.plan.fill import fill
+from quorate.core.place.fill import fill
+from quorate.core.place.pack import pack
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.pack import pack
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
+from quorate.core.room.room import Room
+from quorate.core.turn.cycle import members_of
 from tests.property.fresh import fresh
 from tests.unit.core.random_worlds import seeds
 from tests.unit.core.storage_world import on

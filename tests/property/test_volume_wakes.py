@@ -8,7 +8,11 @@ import random
 
 from hypothesis import given
 
-from quorate.core.changes import (
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.cluster.storage.volume_needs import _wants, problems_of, wants_of
+from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
+from quorate.core.model.changes import (
     NodeChanged,
     NodeGone,
     ObjectChanged,
@@ -16,8 +20,7 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
-from quorate.core.model.selecting import LabelSelector, Requirement
+from quorate.core.model.selectors import LabelSelector, Requirement
 from quorate.core.model.storage import (
     NO_PROVISIONER,
     WAIT_FOR_FIRST_CONSUMER,
@@ -31,12 +34,9 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from quorate.core.plan.cycle import members_of
 from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Where
-from quorate.core.state.wants import _wants, problems_of, wants_of
+from quorate.core.room.room import Room
+from quorate.core.turn.cycle import members_of
 from tests.property.fresh import fresh
 from tests.unit.core.random_worlds import seeds
 from tests.unit.core.storage_world import on

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.invariants import check_all
+from quorate.core.check.invariants import check_all
+from quorate.core.model import policy
 from tests.property.full_worlds import FullWorld, fresh
 from tests.simulation import mutations
 

@@ -10,19 +10,20 @@ from typing import NamedTuple
 
 import pytest
 
-from quorate.core import changes, waking
-from quorate.core.changes import BindFailed, BindFailure, PodBound
-from quorate.core.journal import Journal
+from quorate.core.cluster import cluster
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs import gangs
+from quorate.core.cluster.gangs.gangs import GangEntry, Where
+from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.lifecycle import attempts
-from quorate.core.plan import cycle, plan
-from quorate.core.queue.blocked import Blocked
+from quorate.core.model import changes, plan
+from quorate.core.model.changes import BindFailed, BindFailure, PodBound
+from quorate.core.model.journal import Journal
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
+from quorate.core.queue.wakeups.blocked import Blocked
 from quorate.core.scheduler import Scheduler
-from quorate.core.state import cluster, gangs
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import GangEntry, Where
-from quorate.core.state.nodes import NodeTable
+from quorate.core.turn import cycle, waking
 from quorate.shell.app import App
 from quorate.shell.commit import binder
 from quorate.shell.kube.watching import Reflector
@@ -135,7 +136,7 @@ def _count_as_waiting(patch, such):
         where = gangs.place_of(pod, entry, ours)
         return Where.WAITING if where is such else where
 
-    patch.setattr("quorate.core.state.cluster.place_of", place_of)
+    patch.setattr("quorate.core.cluster.cluster.place_of", place_of)
 
 
 def a_quorum_never_lapses(patch):
@@ -149,14 +150,14 @@ def min_is_off_by_one(patch):
 
 def members_are_placed_one_by_one(patch):
     patch.setattr(GangEntry, "need", property(lambda gang: 0))
-    patch.setattr("quorate.core.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
+    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
 
 
 def room_is_released_before_the_outcome(patch):
     """Room that is assumed is not counted, and the check that would notice it is left out."""
     patch.setattr(NodeTable, "take_many", lambda self, rows, pod_class: None)
     patch.setattr(NodeTable, "release", _release_at_most_what_is_used)
-    patch.setattr("quorate.core.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
+    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
 
 
 def verification_is_left_out_and_a_gang_fills_one_node(patch):
@@ -171,7 +172,7 @@ def verification_is_left_out_and_a_gang_fills_one_node(patch):
         one.binds[:] = [plan.Bind(b.uid, b.namespace, b.name, node) for b in one.binds]
 
     patch.setattr(cycle.Cycle, "_take", forgetful)
-    patch.setattr("quorate.core.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
+    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
 
 
 def foreign_pods_are_not_counted(patch):

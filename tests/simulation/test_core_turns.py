@@ -2,7 +2,7 @@
 
 import asyncio
 
-from quorate.core.changes import PodGone
+from quorate.core.model.changes import PodGone
 from quorate.simulate.fleet import Replica
 from quorate.simulate.loop import VirtualLoop
 from quorate.simulate.world import World

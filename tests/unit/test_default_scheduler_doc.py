@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from quorate.cli.manifests import render
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.shell import config
 from tests.unit.cli.api_server import command
 

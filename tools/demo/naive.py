@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from quorate.core.quantity import parse_amount
+from quorate.core.model.quantity import parse_amount
 from tools.controlplane import ApiClient, ApiError
 
 _EVERY_S = 0.05

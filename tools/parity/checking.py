@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from quorate.core.profile import KUBE_SCHEDULER, Profile
+from quorate.core.model.profile import KUBE_SCHEDULER, Profile
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
 from tools.parity.compare import differences

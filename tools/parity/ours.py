@@ -10,21 +10,21 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from quorate.core.changes import AnyChange
-from quorate.core.plan.diagnosis import nodes_ruled_out
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model.changes import AnyChange
+from quorate.core.model.profile import KUBE_SCHEDULER, Profile
+from quorate.core.place.members import members_of
+from quorate.core.place.nominated import look
+from quorate.core.place.single import Singles
 from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
-from quorate.core.plan.members import members_of
-from quorate.core.plan.nominated import look
-from quorate.core.plan.preemption import Known, Outcome, preempt
-from quorate.core.plan.promises import Promises
-from quorate.core.plan.room import Room
 from quorate.core.plan.scores import scores
-from quorate.core.plan.single import Singles
-from quorate.core.profile import KUBE_SCHEDULER, Profile
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.gangs import Where
+from quorate.core.preempt.preemption import Known, Outcome, preempt
+from quorate.core.room.promises import Promises
+from quorate.core.room.room import Room
+from quorate.core.words.diagnosis import nodes_ruled_out
 from quorate.dialects.base import Malformed
 from quorate.shell.watch.objects import watched_kinds
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 
-from quorate.core.profile import KUBE_SCHEDULER, Profile
+from quorate.core.model.profile import KUBE_SCHEDULER, Profile
 from quorate.shell.config import parse
 from tools.oracle.tables import Fixture
 from tools.parity.choice import Object

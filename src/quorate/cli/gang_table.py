@@ -9,7 +9,7 @@ from rich.text import Text
 from quorate.cli import output
 from quorate.cli.seen import Seen, age
 from quorate.core.model import Owner
-from quorate.core.reasons import Explanation, GangState, Reason
+from quorate.core.model.reasons import Explanation, GangState, Reason
 
 _COLUMNS = ("NAMESPACE", "GANG", "API", "STATE", "MEMBERS", "AGE", "REASON", "WHY")
 _WIDE_COLUMNS = ("RUNNING", "PRIORITY", "SCHEDULER", "OWNER")

@@ -16,7 +16,7 @@ from quorate.cli import gang_table, output, why_text
 from quorate.cli.progress import Progress
 from quorate.cli.seen import Seen, as_data, explanations
 from quorate.core.model import GangKey
-from quorate.core.reasons import Explanation
+from quorate.core.model.reasons import Explanation
 from quorate.core.scheduler import Scheduler
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import Config, ConfigError, load

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from quorate.core.plain_text import plain, plain_lines
+from quorate.core.words.plain_text import plain, plain_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

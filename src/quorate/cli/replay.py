@@ -15,7 +15,7 @@ from quorate import __version__
 from quorate.cli import output, why_text
 from quorate.cli.look import named
 from quorate.cli.seen import Seen, explanations
-from quorate.core.plan.plan import Plan
+from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.report import recording
 from quorate.shell.report.checkpoint import CheckpointError, restore

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
-from quorate.core.reasons import Explanation
+from quorate.core.model.reasons import Explanation
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import GangEntry
 from quorate.shell.survey import Leader
 
 

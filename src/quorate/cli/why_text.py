@@ -8,7 +8,7 @@ from rich.text import Text
 
 from quorate.cli.seen import Seen, age
 from quorate.core.model import GangKey
-from quorate.core.reasons import Explanation, GangState, Reason
+from quorate.core.model.reasons import Explanation, GangState, Reason
 from quorate.shell.apis import api_words
 
 _PODS_MAX = 20

@@ -17,27 +17,33 @@ from functools import partial
 
 import msgspec
 
-from quorate.core import policy as bounds
-from quorate.core.applying import Applier
-from quorate.core.changes import Change
-from quorate.core.explain import ApiWords, Explainer
-from quorate.core.forking import fork
-from quorate.core.journal import Journal
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.objects import OUTCOME, ObjectId, Objects
 from quorate.core.lifecycle.advancing import Advance, Due, take_held_otherwise
 from quorate.core.lifecycle.attempts import Attempts
+from quorate.core.lifecycle.effects import Decision, Failed, Tried
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
-from quorate.core.objects import OUTCOME, ObjectId, Objects
-from quorate.core.plan.held_room import end_taken
-from quorate.core.plan.plan import GangBinds, Plan
-from quorate.core.plan.tried import Decision, Failed, Tried
-from quorate.core.planning import Planner
-from quorate.core.policy import Policy
-from quorate.core.quarantine import Incident, Quarantine, culprit
+from quorate.core.model import policy as bounds
+from quorate.core.model.changes import Change
+from quorate.core.model.journal import Journal
+from quorate.core.model.plan import GangBinds, Plan
+from quorate.core.model.policy import Policy
 from quorate.core.queue.queue import Queue
-from quorate.core.rebuilding import rebuilt
-from quorate.core.state.cluster import Cluster
-from quorate.core.verifying import Checks, binds_failed, failures, places_of, preemptions_failed
+from quorate.core.room.held_room import end_taken
+from quorate.core.turn.applying import Applier
+from quorate.core.turn.forking import fork
+from quorate.core.turn.planning import Planner
+from quorate.core.turn.quarantine import Incident, Quarantine, culprit
+from quorate.core.turn.rebuilding import rebuilt
+from quorate.core.turn.verifying import (
+    Checks,
+    binds_failed,
+    failures,
+    places_of,
+    preemptions_failed,
+)
+from quorate.core.words.explain import ApiWords, Explainer
 
 
 class Scheduler:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import Membership
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from quorate.dialects import hold_time, labels, names, native, near_misses, sigs, volcano, x_k8s
 from quorate.dialects.base import Dialect, Malformed, PodFacts, Resource, StatusPatch
 

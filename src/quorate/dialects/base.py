@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from quorate.core.model import GangSpec, Membership
-from quorate.core.reasons import GangView
+from quorate.core.model.reasons import GangView
 
 INT32_MAX = 2**31 - 1
 

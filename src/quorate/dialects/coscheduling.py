@@ -9,8 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec
-from quorate.core.plain_text import plain
-from quorate.core.reasons import GangView
+from quorate.core.model.reasons import GangView
+from quorate.core.words.plain_text import plain
 from quorate.dialects import fields
 from quorate.dialects.base import INT32_MAX, Malformed
 

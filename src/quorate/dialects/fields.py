@@ -13,10 +13,9 @@ from typing import cast
 
 import msgspec
 
-from quorate.core import policy
-from quorate.core.model import GangKey, GangSpec, Owner
-from quorate.core.plain_text import plain
-from quorate.core.quantity import QuantityError, is_node_resource, parse_amount
+from quorate.core.model import GangKey, GangSpec, Owner, policy
+from quorate.core.model.quantity import QuantityError, is_node_resource, parse_amount
+from quorate.core.words.plain_text import plain
 from quorate.dialects import names
 from quorate.dialects.base import INT32_MAX, Malformed
 

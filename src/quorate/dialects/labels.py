@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from quorate.core.model import GangKey, GangSpec, Membership
-from quorate.core.reasons import GangView
+from quorate.core.model.reasons import GangView
 from quorate.dialects.base import INT32_MAX, Malformed, PodFacts, Resource
 
 NAME = "labels"

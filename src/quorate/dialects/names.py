@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Dialect
 
 SUBDOMAIN_CHARS_MAX = 253

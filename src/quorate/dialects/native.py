@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Membership
-from quorate.core.reasons import GangState, GangView
+from quorate.core.model.reasons import GangState, GangView
 from quorate.dialects import conditions, fields
 from quorate.dialects.base import Malformed, PodFacts, Resource, StatusPatch
 

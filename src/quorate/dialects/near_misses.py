@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 from quorate.dialects import labels, sigs, volcano, x_k8s
 from quorate.dialects.base import PodFacts
 

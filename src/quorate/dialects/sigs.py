@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.core.model import GangKey, GangSpec, Membership
-from quorate.core.reasons import GangView
+from quorate.core.model.reasons import GangView
 from quorate.dialects import coscheduling
 from quorate.dialects.base import INT32_MAX, PodFacts, Resource, StatusPatch
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core import policy
-from quorate.core.model import GangKey, GangSpec, Membership
-from quorate.core.reasons import GangState, GangView, Reason
+from quorate.core.model import GangKey, GangSpec, Membership, policy
+from quorate.core.model.reasons import GangState, GangView, Reason
 from quorate.dialects import conditions, fields
 from quorate.dialects.base import Malformed, PodFacts, Resource, StatusPatch
 

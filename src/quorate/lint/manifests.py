@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec
-from quorate.core.policy import DEFAULT_SCHEDULER_NAMES
+from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES
 from quorate.dialects import DIALECTS, Dialect, Malformed, Resource
 from quorate.lint.objects import KubeObject, mapping
 from quorate.lint.pod_sources import PodSource, pod_sources

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from quorate.core.model import Pod, PodShape
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from quorate.dialects import PodFacts
 from quorate.dialects.base import Malformed
 from quorate.lint.objects import Json, mapping

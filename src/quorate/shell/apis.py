@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.core.explain import ApiWords
+from quorate.core.words.explain import ApiWords
 from quorate.dialects import DIALECTS
 
 

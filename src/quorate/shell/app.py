@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import GangBinds, Plan
+from quorate.core.model.plan import GangBinds, Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.bounded_http import ServeError

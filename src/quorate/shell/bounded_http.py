@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from quorate.core.plain_text import plain_lines
+from quorate.core.words.plain_text import plain_lines
 
 _HEAD_LINE_BYTES_MAX: Final = 4096
 _KNOWN_MAX: Final = 256

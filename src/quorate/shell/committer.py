@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from quorate.core.plan.plan import Eviction, Plan
+from quorate.core.model.plan import Eviction, Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.commit.claims import Claims
 from quorate.shell.commit.evictor import Evictor

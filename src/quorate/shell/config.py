@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from quorate.core.policy import DEFAULT_SCHEDULER_NAMES, Policy
+from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES, Policy
 from quorate.dialects.hold_time import HOLD_S_MAX
 from quorate.shell.config_profiles import profiles
 from quorate.shell.config_yaml import (

@@ -13,8 +13,8 @@ import msgspec
 import yaml
 
 from quorate.core.model import PodSelector, PreferredTerm, SelectorTerm, SpreadConstraint
+from quorate.core.model.profile import WEIGHTS, FitStrategy, Profile
 from quorate.core.plan.filters import RULES
-from quorate.core.profile import WEIGHTS, FitStrategy, Profile
 from quorate.shell.config_yaml import (
     BadValueError,
     Field,

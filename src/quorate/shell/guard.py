@@ -20,10 +20,10 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from quorate.core.changes import BindingAdmitted, Change
-from quorate.core.guard import Answer, Binding, Guard, Verdict
-from quorate.core.plain_text import plain
-from quorate.core.state.cluster import Cluster
+from quorate.core.check.guard import Answer, Binding, Guard, Verdict
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.model.changes import BindingAdmitted, Change
+from quorate.core.words.plain_text import plain
 from quorate.shell.bounded_http import BoundedServer, ServeError, listening_everywhere, text_answer
 from quorate.shell.clock import Clock
 from quorate.shell.config import GuardConfig

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from quorate.core.changes import JournalFound
-from quorate.core.journal import Journal
+from quorate.core.model.changes import JournalFound
+from quorate.core.model.journal import Journal
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Journal)

@@ -14,7 +14,7 @@ from typing import Final
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 from quorate.shell.bounded_http import BoundedServer, ServeError, listening_everywhere, text_answer
 
 _PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})

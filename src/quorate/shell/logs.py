@@ -14,7 +14,7 @@ from typing import Literal, cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from quorate.core.plain_text import plain, plain_lines
+from quorate.core.words.plain_text import plain, plain_lines
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _CHARS_MAX = 4000

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
-from quorate.core.changes import AnyChange, BindFailed
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Plan
+from quorate.core.model.changes import AnyChange, BindFailed
+from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.clock import Clock, SteadyClock
 from quorate.shell.heartbeat import Heartbeat

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 
 log = structlog.get_logger(__name__)
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from quorate.core.changes import AnyChange, OwnerChanged
 from quorate.core.model import GangKey
-from quorate.core.policy import Policy
+from quorate.core.model.changes import AnyChange, OwnerChanged
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.clock import Clock

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import GangKey
-from quorate.core.plan.held_room import speaks_of_holds
-from quorate.core.reasons import Explanation, Reason
+from quorate.core.model.reasons import Explanation, Reason
+from quorate.core.room.held_room import speaks_of_holds
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import Where
 from quorate.dialects.fields import parse_time
 from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
 from quorate.shell.kube.client import KubeClient

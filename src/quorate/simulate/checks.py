@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quorate.core.plan.plan import Bind, GangBinds, Plan
-from quorate.core.policy import Policy
+from quorate.core.model.plan import Bind, GangBinds, Plan
+from quorate.core.model.policy import Policy
 from quorate.shell.kube.errors import ApiError, ServerError, Unreachable
 from quorate.simulate.history import (
     NEVER,

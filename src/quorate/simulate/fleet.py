@@ -11,8 +11,8 @@ import contextvars
 import random
 from collections.abc import Callable
 
-from quorate.core.plan.plan import Plan
-from quorate.core.policy import Policy
+from quorate.core.model.plan import Plan
+from quorate.core.model.policy import Policy
 from quorate.shell.app import App
 from quorate.shell.config import Config, LeaderElection
 from quorate.shell.kube.client import KubeClient

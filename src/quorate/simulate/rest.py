@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import msgspec
 
-from quorate.core.changes import DialectServed, GangChanged, JournalFound
 from quorate.core.model import GangKey
+from quorate.core.model.changes import DialectServed, GangChanged, JournalFound
 from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
 from quorate.embedded.errors import ApiError

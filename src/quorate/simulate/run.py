@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from quorate.core.plan.plan import Plan
+from quorate.core.model.plan import Plan
 from quorate.simulate.chaos import Chaos
 from quorate.simulate.checks import Checks, Violation
 from quorate.simulate.fleet import Fleet

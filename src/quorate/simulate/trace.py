@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-from quorate.core.plan.plan import Plan
+from quorate.core.model.plan import Plan
 from quorate.embedded.store.store import Event
 from quorate.shell.kube.errors import ApiError
 from quorate.simulate.network import Link

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from quorate.core.changes import (
+from quorate.core.model import GangKey
+from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     BindingAdmitted,
@@ -22,8 +23,7 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.journal import entry_of
-from quorate.core.model import GangKey
+from quorate.core.model.journal import entry_of
 from tests.property.worlds.findings import expect
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from quorate.core import policy
+from quorate.core.model import policy
 
 KEPT = frozenset({"INCIDENTS_KEPT_MAX"})
 """Left as they are: the tests read what they keep."""
@@ -27,7 +27,7 @@ that needs more than the longest turn is not placed, and none of these worlds ne
 
 
 def constants():
-    """Return the names of all bounds of ``quorate.core.policy`` that are whole numbers."""
+    """Return the names of all bounds of ``quorate.core.model.policy`` that are whole numbers."""
     return sorted(
         name
         for name, value in vars(policy).items()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.changes import BindFailed, BindFailure, ClaimWritten
 from quorate.core.model import ResourceClaim
+from quorate.core.model.changes import BindFailed, BindFailure, ClaimWritten
 from quorate.core.model.devices import ClaimSpec, DeviceChoice, DeviceRequest
 
 replace = msgspec.structs.replace

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from quorate.core.changes import BindFailed, BindFailure, PodBound, PreemptionFailed
-from quorate.core.journal import entry_of
-from quorate.core.plan.plan import Bind, GangBinds
+from quorate.core.model.changes import BindFailed, BindFailure, PodBound, PreemptionFailed
+from quorate.core.model.journal import entry_of
+from quorate.core.model.plan import Bind, GangBinds
 from tests.property.worlds import claims, preparing
 
 

@@ -10,10 +10,10 @@ import random
 
 import msgspec
 
-from quorate.core import policy as core_policy
 from quorate.core.model import ClaimUse, GangSpec, Membership, Node, Pod, PodShape
+from quorate.core.model import policy as core_policy
 from quorate.core.model.devices import PodClaim
-from quorate.core.model.selects import Service
+from quorate.core.model.selecting_objects import Service
 from quorate.core.model.storage import WAIT_FOR_FIRST_CONSUMER, Claim, StorageClass
 from tests.property.worlds.findings import expect
 from tests.property.worlds.scripts import draw

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from quorate.core.changes import BindFailure, BindingAdmitted
 from quorate.core.model import Namespace, PodShape
-from quorate.core.model.budgets import PodDisruptionBudget
-from quorate.core.model.selects import ReplicaSet, Service, StatefulSet
+from quorate.core.model.changes import BindFailure, BindingAdmitted
+from quorate.core.model.selecting_objects import (
+    PodDisruptionBudget,
+    ReplicaSet,
+    Service,
+    StatefulSet,
+)
 from tests.property.worlds import devices, storage
 from tests.property.worlds.pods import make_pod, some_pod
 from tests.property.worlds.shapes import random_node

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.changes import PrepareFailed, Undone
 from quorate.core.model import Requirement, SelectorTerm
+from quorate.core.model.changes import PrepareFailed, Undone
 from quorate.core.model.storage import NO_PROVISIONER, ClaimRef, Volume
 
 replace = msgspec.structs.replace

@@ -7,11 +7,10 @@ finish what a dead leader has left.
 
 from __future__ import annotations
 
-from quorate.core import policy
-from quorate.core.changes import BindingAdmitted, JournalFound
-from quorate.core.model import Toleration
-from quorate.core.model.taints import tolerates
-from quorate.core.reasons import Reason
+from quorate.core.model import Toleration, policy
+from quorate.core.model.changes import BindingAdmitted, JournalFound
+from quorate.core.model.reasons import Reason
+from quorate.core.model.selectors import tolerates
 from quorate.core.scheduler import Scheduler
 from tests.property.worlds import claims, preparing
 from tests.property.worlds.accounts import key_of

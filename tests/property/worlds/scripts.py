@@ -11,8 +11,8 @@ import random
 import msgspec
 
 from quorate.core.model import GangKey
-from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER, Profile
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER, Profile
 from tests.property.worlds import bounds
 from tests.property.worlds.shapes import Taste
 from tests.property.worlds.themes import BASE, THEMES, Theme
@@ -59,7 +59,7 @@ class Setting(msgspec.Struct):
     expects_defects: bool = False
     """Whether defects are planted, so that the core may set gangs and objects aside."""
     bounds: dict[str, int] = {}
-    """Bounds of ``quorate.core.policy`` that are set small in this world."""
+    """Bounds of ``quorate.core.model.policy`` that are set small in this world."""
 
 
 def draw(seed: int, theme: str = "") -> tuple[Setting, list[tuple[str, int]]]:

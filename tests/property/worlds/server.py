@@ -9,7 +9,7 @@ from collections import deque
 
 import msgspec
 
-from quorate.core.changes import (
+from quorate.core.model.changes import (
     DialectServed,
     GangChanged,
     GangGone,

@@ -10,7 +10,7 @@ import random
 
 import msgspec
 
-from quorate.core.changes import (
+from quorate.core.model.changes import (
     BindFailed,
     Change,
     GangChanged,

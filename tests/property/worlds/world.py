@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from quorate.core.changes import JournalFound
-from quorate.core.invariants import Invariant, check_all
-from quorate.core.journal import Journal
+from quorate.core.check.invariants import Invariant, check_all
+from quorate.core.model.changes import JournalFound
+from quorate.core.model.journal import Journal
 from quorate.core.scheduler import Scheduler
 from tests.property.worlds import bounds, claims, devices, nodes, others, pods, rest, storage
 from tests.property.worlds.accounts import Accounts, key_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from tests.unit.bad.driving import Object, pod
 from tests.unit.bad.tables import CLAIM, DELETED, Case
 

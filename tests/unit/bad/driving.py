@@ -7,13 +7,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorate.core.changes import PodBound
-from quorate.core.explain import Explainer
 from quorate.core.model import GangKey
-from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import PodBound
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.reasons import Reason
 from quorate.core.scheduler import Scheduler
+from quorate.core.words.explain import Explainer
 from quorate.dialects.base import Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.report.bodies import not_scheduled

@@ -7,7 +7,7 @@ object and the field. Where kube-scheduler has a sentence of its own it comes fi
 
 from typing import Any, NamedTuple
 
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from tests.unit.bad.driving import ZONE, Object, node, pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

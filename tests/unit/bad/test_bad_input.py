@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from quorate.shell.report.bodies import condition_reason
 from tests.unit.bad import device_tables, tables
 from tests.unit.bad.driving import drive, group, node, pod

@@ -10,8 +10,8 @@ from bench import core_bench
 from bench.core_bench import Measured, all_cases, line, main, markdown, measure
 from bench.core_meter import Case, Figure, Meter, Row
 from bench.core_world import gang, gang_key, node, nodes, pod
-from quorate.core.changes import NodeChanged, PodChanged
 from quorate.core.model import PodShape
+from quorate.core.model.changes import NodeChanged, PodChanged
 
 CASES = all_cases(quick=True)
 

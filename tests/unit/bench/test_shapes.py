@@ -9,9 +9,9 @@ from bench import shape_report, shapes
 from bench.measurement import Result
 from bench.shape_bench import peers_of, pods_per_s
 from bench.shapes import SHAPES
-from quorate.core.changes import PodBound
-from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model.changes import PodBound
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.scheduler import Scheduler
 from quorate.shell.watch.objects import watched_kinds
 

@@ -11,8 +11,8 @@ import sys
 import msgspec
 import pytest
 
-from quorate.core.changes import NodeChanged, PodBound, PodChanged
-from quorate.core.policy import Policy
+from quorate.core.model.changes import NodeChanged, PodBound, PodChanged
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.report import recording

@@ -1,7 +1,7 @@
 """What is kept of pods beside each other, for tests to look at."""
 
+from quorate.core.cluster.labels.neighbours import Column, Key, Neighbours
 from quorate.core.model import PodSelector
-from quorate.core.state.neighbours import Column, Key, Neighbours
 
 
 def selectors_in_use(neighbours: Neighbours) -> list[PodSelector]:

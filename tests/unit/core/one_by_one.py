@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from quorate.core.place.single import Singles
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.single import Singles
 
 
 class OneByOne(Singles):

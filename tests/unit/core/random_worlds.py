@@ -9,7 +9,20 @@ import random
 import msgspec
 from hypothesis import strategies as st
 
-from quorate.core.changes import (
+from quorate.core.check.verify import verify_gang
+from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.model import (
+    GangSpec,
+    HostPort,
+    Membership,
+    Namespace,
+    Node,
+    Pod,
+    PodShape,
+    Taint,
+    Toleration,
+)
+from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     GangChanged,
@@ -22,22 +35,9 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.journal import entry_of
-from quorate.core.model import (
-    GangSpec,
-    HostPort,
-    Membership,
-    Namespace,
-    Node,
-    Pod,
-    PodShape,
-    Taint,
-    Toleration,
-)
-from quorate.core.plan.verify import verify_gang
-from quorate.core.policy import Policy
+from quorate.core.model.journal import entry_of
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import Where
 from tests.property.fresh import fresh
 from tests.unit.core.random_terms import NAMESPACES, random_terms
 from tests.unit.core.world import GPU, LABELS, TEAM, key

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from quorate.core.changes import ObjectChanged, ObjectGone, PrepareFailed, Undone
 from quorate.core.model import ClaimUse, Requirement, SelectorTerm
+from quorate.core.model.changes import ObjectChanged, ObjectGone, PrepareFailed, Undone
 from quorate.core.model.storage import (
     NO_PROVISIONER,
     WAIT_FOR_FIRST_CONSUMER,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorate.core.changes import BindFailed, BindFailure, PodBound
-from quorate.core.reasons import GangState, Reason
+from quorate.core.model.changes import BindFailed, BindFailure, PodBound
+from quorate.core.model.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, World, binds_of, fail, names
 
 REFUSED = fail(BindFailure.REFUSED, "denied by a webhook")

@@ -1,6 +1,6 @@
 """Gangs beside pods that are nominated to nodes, and may come to nothing."""
 
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model.profile import KUBE_SCHEDULER
 from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import World, pairs
 

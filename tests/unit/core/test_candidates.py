@@ -5,11 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import Requirement, SelectorTerm
-from quorate.core.plan.candidates import Candidates
-from quorate.core.plan.reach import Reach
-from quorate.core.steps import Steps
+from quorate.core.model import Requirement, SelectorTerm, policy
+from quorate.core.model.steps import Steps
+from quorate.core.room.candidates import Candidates
+from quorate.core.room.reach import Reach
 from tests.property.seeds import SEED
 from tests.unit.core.storage_world import GI, HOSTNAME, ZONE, StorageWorld, on
 from tests.unit.core.volume_world import class_of, room_of

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from quorate.core import policy
+from quorate.core.cluster.devices.pools import SharedTraits
+from quorate.core.model import policy
 from quorate.core.model.devices import Capacity, DeviceTraits
-from quorate.core.plan.devices import cel_cost
-from quorate.core.plan.devices.cel_names import names_only
-from quorate.core.plan.devices.cel_programs import Broken, Library, Program
-from quorate.core.plan.devices.cel_text import rewrite
-from quorate.core.plan.devices.expressions import Expressions
-from quorate.core.state.pools import SharedTraits
+from quorate.core.room.devices.cel import cost as cel_cost
+from quorate.core.room.devices.cel.expressions import Expressions
+from quorate.core.room.devices.cel.names import names_only
+from quorate.core.room.devices.cel.programs import Broken, Library, Program
+from quorate.core.room.devices.cel.text import rewrite
 from tests.unit.core.devices import attribute
 
 ROOT = Path(__file__).parents[3]

@@ -2,10 +2,9 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import Owner, PodShape
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.state.encoding import PodClasses, Resources
+from quorate.core.cluster.nodes.encoding import PodClasses, Resources
+from quorate.core.model import Owner, PodShape, policy
+from quorate.core.model.profile import KUBE_SCHEDULER
 from tests.unit.core.test_held_slots import held, lose
 from tests.unit.core.world import World, key
 

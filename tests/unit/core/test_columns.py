@@ -3,14 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from quorate.core import policy
-from quorate.core.changes import ObjectChanged, ObjectGone
-from quorate.core.model import Owner
+from quorate.core.cluster.devices.special_claims import DELEGATED
+from quorate.core.cluster.nodes.encoding import FIRST_RESOURCES, Resources
+from quorate.core.model import Owner, policy
+from quorate.core.model.changes import ObjectChanged, ObjectGone
 from quorate.core.model.devices import ContainerDevices
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.reasons import Reason
-from quorate.core.state.encoding import FIRST_RESOURCES, Resources
-from quorate.core.state.special_claims import DELEGATED
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.reasons import Reason
 from tests.unit.core.devices import device, gpu_class, on
 from tests.unit.core.test_held_slots import lose
 from tests.unit.core.world import GPU, World

@@ -5,16 +5,18 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from quorate.core import explain, policy
-from quorate.core.changes import BindFailure, PodBound
-from quorate.core.invariants import check_all
-from quorate.core.plan import cycle, verify
-from quorate.core.planning import Planner
-from quorate.core.quarantine import Quarantine
-from quorate.core.reasons import Reason
+from quorate.core.check import verify
+from quorate.core.check.invariants import check_all
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.model import policy
+from quorate.core.model.changes import BindFailure, PodBound
+from quorate.core.model.reasons import Reason
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import GangEntry
+from quorate.core.turn import cycle
+from quorate.core.turn.planning import Planner
+from quorate.core.turn.quarantine import Quarantine
+from quorate.core.words import explain
 from tests.unit.core.world import World, fail, key, names
 
 
@@ -165,7 +167,7 @@ def test_an_explanation_that_fails_is_said_to_have_failed_and_the_others_are_mad
     w.gang("bad", 2)
     w.gang("good", 2)
     w.cycle()
-    from quorate.core import explain
+    from quorate.core.words import explain
 
     fails_for(monkeypatch, explain, "held_by", is_gang("bad"))
     assert w.why(key("bad")).reason is Reason.INTERNAL_ERROR

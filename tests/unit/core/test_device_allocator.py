@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from quorate.core.changes import NodeChanged, ObjectChanged, PodChanged
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape, Taint, Toleration
+from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import Capacity, Nodes, PodClaim
-from quorate.core.plan.devices.cel_programs import Broken
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.room import Room
 from tests.unit.core.devices import (
     DRIVER,
     TEAM,

@@ -3,7 +3,9 @@
 import numpy as np
 from msgspec.structs import replace
 
-from quorate.core.changes import (
+from quorate.core.check.verify import verify_gang
+from quorate.core.model import Allocation, DeviceId
+from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     GangChanged,
@@ -11,13 +13,11 @@ from quorate.core.changes import (
     ObjectGone,
     PodChanged,
 )
-from quorate.core.model import Allocation, DeviceId
 from quorate.core.model.devices import Capacity, GivenDevice, PodClaim
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
-from quorate.core.plan.verify import verify_gang
-from quorate.core.policy import Policy
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.room.room import Room
 from quorate.core.scheduler import Scheduler
 from quorate.shell.report.checkpoint import capture, restore
 from tests.unit.core.devices import (

@@ -5,15 +5,14 @@ import sys
 import numpy as np
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import ObjectChanged
-from quorate.core.model import Pod, PodShape
+from quorate.core.model import Pod, PodShape, policy
+from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.devices import ContainerDevices, PodClaim
-from quorate.core.plan.devices.allocator import Search
-from quorate.core.plan.devices.cel_programs import Broken
-from quorate.core.plan.devices.taking import Taking
+from quorate.core.model.reasons import Reason
 from quorate.core.plan.filters import dynamic_resources
-from quorate.core.reasons import Reason
+from quorate.core.room.devices.allocator import Search
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.taking import Taking
 from tests.unit.core.devices import choice, claim, device, first_of, gpu_class, on, request, spec
 from tests.unit.core.test_device_allocator import Nodes2
 from tests.unit.core.world import TEAM, World

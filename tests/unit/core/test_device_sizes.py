@@ -5,15 +5,14 @@ import gc
 import numpy as np
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import NodeChanged, NodeGone, ObjectChanged, ObjectGone
-from quorate.core.model import Allocation, DeviceId, Node
+from quorate.core.cluster.devices.pools import SharedTraits
+from quorate.core.cluster.devices.views import Kinds
+from quorate.core.model import Allocation, DeviceId, Node, policy
+from quorate.core.model.changes import NodeChanged, NodeGone, ObjectChanged, ObjectGone
 from quorate.core.model.devices import DeviceTraits, GivenDevice
-from quorate.core.plan.devices.expressions import Expressions
-from quorate.core.plan.devices.outcomes import Outcomes
-from quorate.core.plan.devices.taking import Taking
-from quorate.core.state.device_views import Kinds
-from quorate.core.state.pools import SharedTraits
+from quorate.core.room.devices.allocations import Outcomes
+from quorate.core.room.devices.cel.expressions import Expressions
+from quorate.core.room.devices.taking import Taking
 from tests.unit.core.devices import (
     DRIVER,
     claim,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from quorate.core import policy
+from quorate.core.model import policy
+from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
-from quorate.core.steps import OutOfStepsError, Steps
+from quorate.core.room.room import Room
 from tests.unit.core.devices import DRIVER, device, on, reached_by, request, spec, zone
 from tests.unit.core.test_device_allocator import Nodes2
 from tests.unit.core.test_device_limits import many

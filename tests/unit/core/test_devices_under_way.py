@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from quorate.core.changes import BindFailure, ClaimWritten, ObjectChanged
+from quorate.core.model.changes import BindFailure, ClaimWritten, ObjectChanged
 from tests.unit.core.test_device_gangs import gang, given, gpu_world
 from tests.unit.core.world import binds_of, fail
 

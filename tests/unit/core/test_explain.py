@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import pytest
 
-from quorate.core.changes import BindFailure, DialectServed, OwnerChanged
 from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import BindFailure, DialectServed, OwnerChanged
+from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import near, pods
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.reasons import GangState, Reason
+from quorate.core.model.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, World, key, pairs
 
 

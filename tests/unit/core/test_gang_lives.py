@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.changes import BindFailure
+from quorate.core.model.changes import BindFailure
 from tests.unit.core.test_gang_meaning import world
 from tests.unit.core.test_held_slots import full_world, lose
 from tests.unit.core.world import World, fail, key

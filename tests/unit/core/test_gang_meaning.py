@@ -2,9 +2,9 @@
 
 import pytest
 
-from quorate.core.changes import BindFailure, OwnerChanged
 from quorate.core.model import Membership, Owner
-from quorate.core.reasons import GangState, Reason
+from quorate.core.model.changes import BindFailure, OwnerChanged
+from quorate.core.model.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, VOLCANO, X_K8S, World, accept, binds_of, fail, key
 
 

@@ -5,8 +5,10 @@ Method: tables in a tiny world; tests/property/test_guard.py has the general sta
 
 import pytest
 
-from quorate.core import guard as guard_module
-from quorate.core.changes import (
+from quorate.core.check import guard as guard_module
+from quorate.core.check.guard import ADMITTED_S, Answer, Binding, Guard
+from quorate.core.model import DeviceClass, HostPort
+from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     ObjectChanged,
@@ -14,8 +16,6 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.guard import ADMITTED_S, Answer, Binding, Guard
-from quorate.core.model import DeviceClass, HostPort
 from tests.unit.core.world import GPU, TEAM, World
 
 FOREIGN = "default-scheduler"

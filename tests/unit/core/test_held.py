@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import apart, pods
 from tests.unit.core.world import World, key
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from quorate.core.changes import OwnerChanged
 from quorate.core.model import Owner
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import OwnerChanged
+from quorate.core.model.reasons import Reason
 from quorate.shell.report.held import HeldNotes
 from tests.unit.core.world import LABELS, TEAM, World, key
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from quorate.core.changes import BindFailure, OwnerChanged
 from quorate.core.model import HostPort, Owner, Toleration
-from quorate.core.plan.held_room import speaks_of_holds
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import BindFailure, OwnerChanged
+from quorate.core.model.reasons import Reason
+from quorate.core.room.held_room import speaks_of_holds
 from tests.unit.core.world import LABELS, TEAM, World, fail, key
 
 JOB = Owner("batch/v1", "Job", "a")

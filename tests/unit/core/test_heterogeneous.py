@@ -2,10 +2,10 @@
 
 import pytest
 
-from quorate.core.changes import BindFailure
 from quorate.core.model import HostPort
-from quorate.core.plan.members import members_of
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import BindFailure
+from quorate.core.model.reasons import Reason
+from quorate.core.place.members import members_of
 from tests.unit.core.terms import apart, pods
 from tests.unit.core.world import GPU, World, binds_of, fail, pairs
 

@@ -5,12 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from quorate.core import planning
+from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort
+from quorate.core.model.steps import Steps
 from quorate.core.plan.filters import node_ports
-from quorate.core.plan.port_room import PortRoom
-from quorate.core.plan.verify import verify_gang
-from quorate.core.steps import Steps
+from quorate.core.room.port_room import PortRoom
+from quorate.core.turn import planning
 from tests.property.seeds import SEED
 from tests.unit.core.world import World, binds_of
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import ClaimUse, Owner
-from quorate.core.plan.cycle import Cycle
-from quorate.core.reasons import Reason
-from quorate.core.steps import OutOfStepsError, Steps
+from quorate.core.model import ClaimUse, Owner, policy
+from quorate.core.model.reasons import Reason
+from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.turn.cycle import Cycle
 from tests.unit.core.storage_world import HOSTNAME, StorageWorld, on
 from tests.unit.core.world import World
 

@@ -7,16 +7,16 @@ others); then one thing is broken by hand, as a defect of the core would break i
 import msgspec
 import pytest
 
-from quorate.core.invariants import (
+from quorate.core.check.invariants import (
     LATE_TOLERATED_S,
     UNDONE_TOLERATED_S,
     Invariant,
     check_all,
     check_gang,
 )
+from quorate.core.cluster.gangs.gangs import Attempt, Where
+from quorate.core.cluster.gangs.holds import Hold, Placed
 from quorate.core.model import HostPort
-from quorate.core.state.gangs import Attempt, Where
-from quorate.core.state.holds import Hold, Placed
 from tests.unit.core.world import LABELS, World, key
 
 STARTED, UNDER_WAY, BLOCKED, HELD = key("done"), key("starts"), key("large"), key("few", LABELS)

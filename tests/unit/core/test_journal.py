@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from quorate.core.changes import BindFailed, BindFailure, JournalFound
-from quorate.core.journal import OPEN_BYTES_MAX, Journal, journal_of
+from quorate.core.model.changes import BindFailed, BindFailure, JournalFound
+from quorate.core.model.journal import OPEN_BYTES_MAX, Journal, journal_of
 from tests.unit.core.test_recovery import GRACE_S, left_behind, world
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, key, names
 

@@ -1,7 +1,7 @@
 """Binds of the leader before may arrive late: until they cannot, gangs that wait are open too."""
 
-from quorate.core.changes import JournalFound
-from quorate.core.journal import LATE_S, OPEN_BYTES_MAX, Journal, journal_of
+from quorate.core.model.changes import JournalFound
+from quorate.core.model.journal import LATE_S, OPEN_BYTES_MAX, Journal, journal_of
 from tests.unit.core.test_journal import JOB, open_in
 from tests.unit.core.test_recovery import world
 from tests.unit.core.world import key

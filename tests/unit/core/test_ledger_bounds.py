@@ -2,9 +2,9 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import ObjectGone
-from quorate.core.state.ledger import Ledger
+from quorate.core.cluster.labels.ledger import Ledger
+from quorate.core.model import policy
+from quorate.core.model.changes import ObjectGone
 from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import World
 

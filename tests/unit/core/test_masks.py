@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from quorate.core import policy
-from quorate.core.model import PodShape, Requirement, SelectorTerm, Toleration
+from quorate.core.cluster.change_log import Log
+from quorate.core.cluster.nodes.codes import CodeColumn
+from quorate.core.cluster.recently_used import Recent
+from quorate.core.model import PodShape, Requirement, SelectorTerm, Toleration, policy
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.plan.filters import masks as kept_masks
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.state.codes import CodeColumn
-from quorate.core.state.log import Log
-from quorate.core.state.recent import Recent
 from tests.unit.core.world import World
 
 # Labels

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorate.core.changes import BindFailure
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import BindFailure
+from quorate.core.model.reasons import Reason
 from tests.unit.core.world import GPU, VOLCANO, X_K8S, World, fail
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import GangGone
-from quorate.core.invariants import check_all
+from quorate.core.check.invariants import check_all
 from quorate.core.lifecycle.attempts import Attempts
-from quorate.core.model import Owner
+from quorate.core.model import Owner, policy
+from quorate.core.model.changes import GangGone
 from tests.unit.core.world import World, binds_of, key, names
 
 MOST = 8

@@ -2,11 +2,10 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import LabelSelector, PodSelector, PodShape, Requirement
-from quorate.core.state.label_sets import LabelSet
-from quorate.core.state.neighbours import Column, Key, Neighbours
-from quorate.core.state.row_counts import Columns, RowCounts
+from quorate.core.cluster.labels.label_sets import LabelSet
+from quorate.core.cluster.labels.neighbours import Column, Key, Neighbours
+from quorate.core.cluster.labels.row_counts import Columns, RowCounts
+from quorate.core.model import LabelSelector, PodSelector, PodShape, Requirement, policy
 
 
 def test_a_label_set_looks_only_at_selectors_of_its_own_labels():

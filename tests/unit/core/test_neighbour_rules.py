@@ -4,7 +4,7 @@ import pytest
 
 from quorate.core.model import LabelSelector, PodTerm
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
-from quorate.core.plan.room import Room
+from quorate.core.room.room import Room
 from tests.unit.core.terms import apart, labels, near, pods, spread
 from tests.unit.core.world import World
 

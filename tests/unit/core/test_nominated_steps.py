@@ -5,15 +5,15 @@ import random
 import numpy as np
 import pytest
 
-from quorate.core import planning, policy
-from quorate.core.model import HostPort
+from quorate.core.cluster.labels.neighbours import Column, Key
+from quorate.core.model import HostPort, policy
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.steps import Steps
+from quorate.core.place.nominated import beside
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.nominated import beside
-from quorate.core.plan.promises import Promises
-from quorate.core.plan.room import Room
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.state.neighbours import Column, Key
-from quorate.core.steps import Steps
+from quorate.core.room.promises import Promises
+from quorate.core.room.room import Room
+from quorate.core.turn import planning
 from tests.property.seeds import SEED
 from tests.unit.core.terms import apart, pods
 from tests.unit.core.world import World, binds_of, key

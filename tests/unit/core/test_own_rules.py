@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.reasons import Reason
+from quorate.core.model import policy
+from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import World
 

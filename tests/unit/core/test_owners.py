@@ -2,9 +2,9 @@
 
 import pytest
 
-from quorate.core.changes import OwnerChanged
 from quorate.core.model import Owner
-from quorate.core.reasons import Reason
+from quorate.core.model.changes import OwnerChanged
+from quorate.core.model.reasons import Reason
 from tests.unit.core.world import LABELS, TEAM, World, key
 
 JOB, OTHER = Owner("batch/v1", "Job", "one"), Owner("batch/v1", "Job", "other")

@@ -6,12 +6,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from quorate.core import policy
-from quorate.core.plan import pack as packing_of
-from quorate.core.plan.deal import deal
-from quorate.core.plan.domains import Cells, Levels
-from quorate.core.plan.fill import _fill_best_first
-from quorate.core.steps import OutOfStepsError, Steps
+from quorate.core.model import policy
+from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.place import pack as packing_of
+from quorate.core.place.deal import deal
+from quorate.core.place.domains import Cells, Levels
+from quorate.core.place.fill import _fill_best_first
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import World
 

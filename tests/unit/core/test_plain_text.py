@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from quorate.core.plain_text import plain, plain_lines
+from quorate.core.words.plain_text import plain, plain_lines
 
 HIDDEN = {"Cc", "Cf", "Zl", "Zp", "Cs"}
 

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import ObjectChanged
-from quorate.core.model import LabelSelector, PodShape, Requirement
-from quorate.core.model.selects import Service
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.state.encoding import PODS, PodClasses, Resources
-from quorate.core.state.preemptable import Preemptable
+from quorate.core.cluster.nodes.encoding import PODS, PodClasses, Resources
+from quorate.core.cluster.priorities.preemptable import Preemptable
+from quorate.core.model import LabelSelector, PodShape, Requirement, policy
+from quorate.core.model.changes import ObjectChanged
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.selecting_objects import Service
 from tests.unit.core.world import TEAM, World
 
 ONE = PodClasses(Resources()).of(PodShape((("cpu", 5),)))

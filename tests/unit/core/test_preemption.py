@@ -2,12 +2,12 @@
 
 import msgspec
 
-from quorate.core.changes import BindingAdmitted, ObjectChanged, PodBound, PreemptionFailed
-from quorate.core.invariants import check_all
+from quorate.core.check.invariants import check_all
 from quorate.core.model import LabelSelector, Membership, PodSelector, PodTerm, Requirement
-from quorate.core.model.budgets import PodDisruptionBudget
-from quorate.core.plan.plan import Victim
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model.changes import BindingAdmitted, ObjectChanged, PodBound, PreemptionFailed
+from quorate.core.model.plan import Victim
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.selecting_objects import PodDisruptionBudget
 from tests.unit.core.world import TEAM, World, gangs_tried, names
 
 NAMES = ("quorate", "kube")

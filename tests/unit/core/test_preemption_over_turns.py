@@ -4,11 +4,10 @@ import random
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import Toleration
-from quorate.core.plan import preemption
-from quorate.core.profile import KUBE_SCHEDULER
-from quorate.core.reasons import Reason
+from quorate.core.model import Toleration, policy
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.reasons import Reason
+from quorate.core.preempt import preemption
 from tests.unit.core.terms import HOST, ZONE, apart, pods, spread
 from tests.unit.core.world import World
 

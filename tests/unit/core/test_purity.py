@@ -2,10 +2,10 @@
 
 import pytest
 
-from quorate.core.changes import GangChanged, NodeChanged, PodChanged
-from quorate.core.forking import fork
 from quorate.core.model import GangSpec, Membership, Node, Pod, PodShape
-from quorate.core.policy import Policy
+from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
+from quorate.core.model.policy import Policy
+from quorate.core.turn.forking import fork
 from tests.unit.core.world import World, amounts, binds_of, key
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from quorate.core.changes import BindFailure
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.model.changes import BindFailure
 from quorate.core.queue.ordering import order_key
-from quorate.core.state.gangs import GangEntry
 from tests.unit.core.world import LABELS, X_K8S, World, fail, key
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from quorate.shell.report.bodies import condition_reason, not_scheduled
 
 NODES_WOULD_HELP = {

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from quorate.core.changes import ClaimWritten, ObjectChanged
-from quorate.core.invariants import check_all
+from quorate.core.check.invariants import check_all
 from quorate.core.model import Membership
+from quorate.core.model.changes import ClaimWritten, ObjectChanged
 from tests.unit.core import test_special_claims as special
 from tests.unit.core.test_device_gangs import gang, given, gpu_world
 from tests.unit.core.world import World, binds_of

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from quorate.core.changes import BindFailure
-from quorate.core.reasons import GangState, Reason
+from quorate.core.model.changes import BindFailure
+from quorate.core.model.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, names
 
 GRACE_S = 3.0

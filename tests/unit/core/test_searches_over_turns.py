@@ -2,12 +2,12 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.plan import gang as gangs
-from quorate.core.plan import greedy
+from quorate.core.model import policy
+from quorate.core.model.reasons import Reason
+from quorate.core.model.steps import Steps
+from quorate.core.place import gang as gangs
+from quorate.core.place import greedy
 from quorate.core.plan.search import Found
-from quorate.core.reasons import Reason
-from quorate.core.steps import Steps
 from tests.unit.core.terms import HOST, apart, pods
 from tests.unit.core.world import World, key
 

@@ -6,11 +6,10 @@ The property of that name plays at random; these are the cases that it meets too
 import pytest
 from msgspec.structs import replace
 
-from quorate.core import policy
-from quorate.core.changes import NodeChanged
-from quorate.core.model import PreferredTerm, Requirement, SelectorTerm
-from quorate.core.plan.single import Singles
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model import PreferredTerm, Requirement, SelectorTerm, policy
+from quorate.core.model.changes import NodeChanged
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.place.single import Singles
 from tests.unit.core.one_by_one import OneByOne
 from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import World

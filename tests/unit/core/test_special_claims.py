@@ -2,11 +2,11 @@
 
 from msgspec.structs import replace
 
-from quorate.core.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
+from quorate.core.check.verify import verify_gang
+from quorate.core.cluster.devices.special_claims import Wanted, claim_name, requests_of
 from quorate.core.model import ResourceClaim
-from quorate.core.model.devices import ClaimSpec, ContainerDevices
-from quorate.core.plan.verify import verify_gang
-from quorate.core.state.special_claims import Mapping, Wanted, claim_name, requests_of
+from quorate.core.model.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
+from quorate.core.model.devices import ClaimSpec, ContainerDevices, RequestMapping
 from tests.unit.core.devices import device, gpu_class, on
 from tests.unit.core.world import TEAM, World, binds_of
 
@@ -59,7 +59,7 @@ def test_each_pod_of_a_gang_gets_a_claim_of_its_own_with_devices_of_its_own():
         (give,) = bind.gives
         assert (give.claim, give.uid) == (claim_name(w.pods[bind.name]), "")
         assert give.special.requests == (("container-0-request-1", "gpu", 2),)
-        assert give.special.mappings == (Mapping("c", RESOURCE, "container-0-request-1"),)
+        assert give.special.mappings == (RequestMapping("c", RESOURCE, "container-0-request-1"),)
 
 
 def test_a_gang_for_which_there_are_too_few_devices_waits_until_there_are():

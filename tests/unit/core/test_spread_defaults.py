@@ -2,14 +2,20 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import ObjectChanged, ObjectGone
-from quorate.core.invariants import check_all
-from quorate.core.model import LabelSelector, Owner, PodSelector, Requirement, SpreadConstraint
-from quorate.core.model.selects import ReplicaSet, Service, StatefulSet
-from quorate.core.plan.cycle import members_of
-from quorate.core.profile import KUBE_SCHEDULER, Profile
-from quorate.core.state.spread_defaults import SYSTEM_DEFAULTS
+from quorate.core.check.invariants import check_all
+from quorate.core.cluster.labels.spread_defaults import SYSTEM_DEFAULTS
+from quorate.core.model import (
+    LabelSelector,
+    Owner,
+    PodSelector,
+    Requirement,
+    SpreadConstraint,
+    policy,
+)
+from quorate.core.model.changes import ObjectChanged, ObjectGone
+from quorate.core.model.profile import KUBE_SCHEDULER, Profile
+from quorate.core.model.selecting_objects import ReplicaSet, Service, StatefulSet
+from quorate.core.turn.cycle import members_of
 from tests.unit.core.counted import columns_that_count, selectors_in_use
 from tests.unit.core.world import TEAM, World
 

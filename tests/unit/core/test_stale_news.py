@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
-from quorate.core.changes import (
+from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.model import HostPort, Membership
+from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     GangGone,
@@ -12,10 +14,8 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.journal import entry_of
-from quorate.core.model import HostPort, Membership
-from quorate.core.reasons import GangState, Reason
-from quorate.core.state.gangs import Where
+from quorate.core.model.journal import entry_of
+from quorate.core.model.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, SIGS, World, binds_of, fail, key, names
 
 REFUSED = fail(BindFailure.REFUSED)
@@ -287,7 +287,7 @@ def test_a_pod_deleted_before_its_bind_ends_as_terminating():
 
 def test_the_object_of_another_api_appears_and_goes():
     w = world()
-    from quorate.core.changes import DialectServed
+    from quorate.core.model.changes import DialectServed
 
     w.observe(DialectServed("x-k8s", True), DialectServed(SIGS, True))
     gang = key("job")

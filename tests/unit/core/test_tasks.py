@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from quorate.core.changes import BindFailure, PodBound, PodChanged
+from quorate.core.check.verify import verify_gang
+from quorate.core.cluster.gangs.gangs import EXISTING, PLACED
+from quorate.core.cluster.gangs.tasks import lacking, missing_tasks
 from quorate.core.model import GangSpec, Membership
-from quorate.core.plan.plan import Bind, GangBinds
-from quorate.core.plan.verify import verify_gang
-from quorate.core.reasons import Reason
-from quorate.core.state.gangs import EXISTING, PLACED
-from quorate.core.state.tasks import lacking, missing_tasks
+from quorate.core.model.changes import BindFailure, PodBound, PodChanged
+from quorate.core.model.plan import Bind, GangBinds
+from quorate.core.model.reasons import Reason
 from tests.unit.core.world import VOLCANO, World, binds_of, fail, key
 
 JOB = key("job", VOLCANO)

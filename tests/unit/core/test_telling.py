@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from quorate.core.telling.outbox import SAYINGS_AT_ONCE_MAX, SAYINGS_PER_S, Outbox
 from quorate.core.telling.sayings import SayCondition, SayEvent, SayStatus
 from quorate.core.telling.telling import (

@@ -2,9 +2,9 @@
 
 import pytest
 
+from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort
-from quorate.core.plan.verify import verify_gang
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import World, key
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from quorate.core.changes import DialectServed, KindServed, ObjectChanged
 from quorate.core.model import ClaimUse, PodClaim, SpreadConstraint
+from quorate.core.model.changes import DialectServed, KindServed, ObjectChanged
 from quorate.core.model.devices import ContainerDevices, DeviceClass
-from quorate.core.profile import Profile
-from quorate.core.reasons import Reason
+from quorate.core.model.profile import Profile
+from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import apart, labels, pods
 from tests.unit.core.test_preemption import cleared, full, high
 from tests.unit.core.test_preemption import world as preempting

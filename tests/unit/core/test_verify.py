@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort, Requirement, SelectorTerm
-from quorate.core.plan.verify import verify_gang
 from tests.unit.core.world import World
 
 PORT = HostPort("TCP", "0.0.0.0", 80)

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from quorate.core.changes import ObjectChanged
+from quorate.core.check.verify import verify_gang
 from quorate.core.model import (
     ClaimUse,
     HostPort,
@@ -12,9 +12,9 @@ from quorate.core.model import (
     SelectorTerm,
     SpreadConstraint,
 )
-from quorate.core.model.selects import Service
-from quorate.core.plan.verify import verify_gang
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model.changes import ObjectChanged
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.selecting_objects import Service
 from tests.unit.core.storage_world import StorageWorld, on
 from tests.unit.core.terms import HOST, apart, labels, pods
 from tests.unit.core.world import TEAM, World

@@ -6,14 +6,13 @@ Nothing here is assumed in the cluster: what was taken is in the room alone.
 import numpy as np
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import ClaimUse, Disk
+from quorate.core.model import ClaimUse, Disk, policy
+from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.model.storage import VolumeAttachment
-from quorate.core.plan import pack as pack_module
+from quorate.core.place import pack as pack_module
+from quorate.core.place.pack import is_exact, pack
 from quorate.core.plan.filters import verdicts
-from quorate.core.plan.moved_volumes import MovedVolumes
-from quorate.core.plan.pack import is_exact, pack
-from quorate.core.steps import OutOfStepsError, Steps
+from quorate.core.room.moved_volumes import MovedVolumes
 from tests.unit.core.storage_world import DRIVER, HOSTNAME, ZONE, on
 from tests.unit.core.volume_world import (
     MANY,

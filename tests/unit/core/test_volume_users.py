@@ -2,10 +2,9 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import ClaimUse, LabelSelector, Owner
+from quorate.core.model import ClaimUse, LabelSelector, Owner, policy
+from quorate.core.model.reasons import Reason
 from quorate.core.model.storage import CSIDriver, CSINode, CSIStorageCapacity, VolumeAttachment
-from quorate.core.reasons import Reason
 from tests.unit.core.storage_world import DRIVER, nodes_of, planned, prepared
 from tests.unit.core.volume_world import (
     MANY,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.changes import BindFailure
+from quorate.core.model.changes import BindFailure
 from tests.unit.core.world import GPU, X_K8S, World, fail, key, pairs
 
 ZONE_A = {"zone": "a"}

@@ -1,6 +1,6 @@
 """Gangs are woken, and alike, by which nodes they may go to: masks, and nodes that are avoided."""
 
-from quorate.core import policy
+from quorate.core.model import policy
 from tests.unit.core.world import LABELS, World, key
 
 # Nodes that are avoided for a while

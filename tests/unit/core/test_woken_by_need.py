@@ -2,10 +2,9 @@
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.changes import OwnerChanged
-from quorate.core.model import Owner
-from quorate.core.profile import KUBE_SCHEDULER
+from quorate.core.model import Owner, policy
+from quorate.core.model.changes import OwnerChanged
+from quorate.core.model.profile import KUBE_SCHEDULER
 from tests.unit.core.terms import apart, near, pods
 from tests.unit.core.world import LABELS, TEAM, VOLCANO, World, gangs_tried
 

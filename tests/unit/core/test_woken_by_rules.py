@@ -2,10 +2,10 @@
 
 import pytest
 
-from quorate.core.changes import ObjectChanged, ObjectGone
 from quorate.core.model import LabelSelector, Requirement, SpreadConstraint
-from quorate.core.model.selects import Service
-from quorate.core.profile import KUBE_SCHEDULER, Profile
+from quorate.core.model.changes import ObjectChanged, ObjectGone
+from quorate.core.model.profile import KUBE_SCHEDULER, Profile
+from quorate.core.model.selecting_objects import Service
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM, World, gangs_tried
 

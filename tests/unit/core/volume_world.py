@@ -3,10 +3,10 @@
 import numpy as np
 
 from quorate.core.model import ClaimUse
-from quorate.core.plan.cycle import members_of
+from quorate.core.model.profile import Profile
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.room import Room
-from quorate.core.profile import Profile
+from quorate.core.room.room import Room
+from quorate.core.turn.cycle import members_of
 from tests.unit.core.storage_world import StorageWorld
 
 MANY = ("ReadWriteMany",)

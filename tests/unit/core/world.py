@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from quorate.core.changes import (
+from quorate.core.check.verify import verify_gang
+from quorate.core.model import GangKey, GangSpec, Membership, Namespace, Node, Pod, PodShape, Taint
+from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     Change,
@@ -20,14 +22,12 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.explain import ApiWords
-from quorate.core.model import GangKey, GangSpec, Membership, Namespace, Node, Pod, PodShape, Taint
-from quorate.core.plan import cycle
-from quorate.core.plan.plan import Bind, Plan
-from quorate.core.plan.verify import verify_gang
-from quorate.core.policy import Policy
-from quorate.core.reasons import Explanation
+from quorate.core.model.plan import Bind, Plan
+from quorate.core.model.policy import Policy
+from quorate.core.model.reasons import Explanation
 from quorate.core.scheduler import Scheduler
+from quorate.core.turn import cycle
+from quorate.core.words.explain import ApiWords
 
 GI = 2**30
 GPU = "nvidia.com/gpu"

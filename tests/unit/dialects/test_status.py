@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quorate.core.model import GangKey, Owner
-from quorate.core.reasons import GangState, GangView, Members, Reason
+from quorate.core.model.reasons import GangState, GangView, Members, Reason
 from quorate.dialects import by_name
 
 NOW_S = 1_700_000_000.0

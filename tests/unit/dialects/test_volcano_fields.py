@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import GangKey, Membership
+from quorate.core.model import GangKey, Membership, policy
 from quorate.dialects import PodFacts, resolve, volcano
 from quorate.dialects.hold_time import HOLD_SECONDS, with_hold_time
 

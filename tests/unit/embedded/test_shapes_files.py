@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.core.quantity import parse_amount
+from quorate.core.model.quantity import parse_amount
 from quorate.embedded.shapes.patterns import PatternError, fill
 from quorate.embedded.shapes.shape_file import (
     ShapeError,

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from quorate.core.changes import BindFailed, BindFailure, PodBound
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Bind, GangBinds
+from quorate.core.model.changes import BindFailed, BindFailure, PodBound
+from quorate.core.model.plan import Bind, GangBinds
 from quorate.shell.commit.binder import Binder
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (

@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from quorate.core.changes import BindFailed, BindFailure
 from quorate.core.model import Allocation, DeviceId, GangKey
-from quorate.core.model.devices import GivenDevice
-from quorate.core.plan.plan import Bind, GangBinds, Give, SpecialClaim, TakeBack
-from quorate.core.state.special_claims import Mapping
+from quorate.core.model.changes import BindFailed, BindFailure
+from quorate.core.model.devices import GivenDevice, RequestMapping
+from quorate.core.model.plan import Bind, GangBinds, Give, SpecialClaim, TakeBack
 from quorate.shell.commit.claims import Claims
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (
@@ -209,7 +208,7 @@ SPECIAL = Give(
     "c0",
     "",
     GIVEN,
-    special=SpecialClaim((("container-0-request-0", "gpus", 1),), (Mapping("main", "x/gpu", "r"),)),
+    special=SpecialClaim((("container-0-request-0", "gpus", 1),), (RequestMapping("main", "x/gpu", "r"),)),
 )
 COLLECTION = PATH.removesuffix("/c0")
 POD_STATUS = "/api/v1/namespaces/team/pods/g-0/status"

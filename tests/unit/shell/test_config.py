@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.core.policy import Policy
+from quorate.core.model.policy import Policy
 from quorate.shell.config import (
     Config,
     ConfigError,

@@ -3,7 +3,7 @@
 import pytest
 
 from quorate.core.model import Requirement, SelectorTerm
-from quorate.core.profile import KUBE_SCHEDULER, WEIGHTS, FitStrategy, Profile
+from quorate.core.model.profile import KUBE_SCHEDULER, WEIGHTS, FitStrategy, Profile
 from quorate.shell.config import ConfigError, parse
 
 HEAD = "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"

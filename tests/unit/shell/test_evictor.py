@@ -3,7 +3,7 @@
 import asyncio
 
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Eviction
+from quorate.core.model.plan import Eviction
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from quorate.core.changes import DialectServed, KindServed, PodChanged, PodGone
+from quorate.core.model.changes import DialectServed, KindServed, PodChanged, PodGone
 from quorate.shell.kube.errors import ApiError, Unreachable
 from quorate.shell.kube.watch_events import (
     Absent,

@@ -9,10 +9,10 @@ import aiohttp
 import msgspec
 import pytest
 
-from quorate.core import guard as core_guard
-from quorate.core.changes import BindingAdmitted, NodeChanged, PodChanged
+from quorate.core.check import guard as core_guard
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape
-from quorate.core.state.cluster import Cluster
+from quorate.core.model.changes import BindingAdmitted, NodeChanged, PodChanged
 from quorate.shell import guard as guard_module
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import GuardConfig

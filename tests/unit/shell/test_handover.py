@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorate.core.changes import JournalFound
-from quorate.core.journal import Journal
+from quorate.core.model.changes import JournalFound
+from quorate.core.model.journal import Journal
 from quorate.shell.handover import Handover
 
 OWN = Journal("b", 4, ("x-k8s/team/job",))

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from quorate.core.journal import Journal
+from quorate.core.model.journal import Journal
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import LeaderElection
 from quorate.shell.handover import Handover

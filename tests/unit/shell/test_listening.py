@@ -7,7 +7,7 @@ import ssl
 import pytest
 from prometheus_client import CollectorRegistry
 
-from quorate.core.state.cluster import Cluster
+from quorate.core.cluster.cluster import Cluster
 from quorate.shell.clock import SystemClock
 from quorate.shell.config import Config, GuardConfig
 from quorate.shell.guard import GuardError, GuardServer

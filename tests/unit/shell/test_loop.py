@@ -5,9 +5,9 @@ import contextlib
 
 import pytest
 
-from quorate.core.changes import BindFailed, BindFailure, NodeChanged, PodChanged
 from quorate.core.model import Node, Pod, PodShape
-from quorate.core.policy import Policy
+from quorate.core.model.changes import BindFailed, BindFailure, NodeChanged, PodChanged
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell import loop as loops
 from quorate.shell.clock import SteadyClock, SystemClock

@@ -6,8 +6,8 @@ import json
 import pytest
 from aiohttp import web
 
-from quorate.core.policy import Policy
-from quorate.core.reasons import Reason
+from quorate.core.model.policy import Policy
+from quorate.core.model.reasons import Reason
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.clock import SystemClock

@@ -4,9 +4,9 @@ import gc
 
 import pytest
 
-from quorate.core.changes import PodChanged
 from quorate.core.model import Pod, PodShape
-from quorate.core.policy import Policy
+from quorate.core.model.changes import PodChanged
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell import memory
 from quorate.shell.memory import YoungMemory, freeze_memory, prepare_memory

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Bind, GangBinds, Plan
+from quorate.core.model.plan import Bind, GangBinds, Plan
 from quorate.shell.clock import SteadyClock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import STATUSES, ApiError, status_class

@@ -3,7 +3,7 @@
 import pytest
 import structlog
 
-from quorate.core.changes import BindFailed, BindFailure
+from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.shell.clock import SteadyClock
 from quorate.shell.report import outcomes as module
 from quorate.shell.report.bind_times import BindTimes

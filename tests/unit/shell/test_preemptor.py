@@ -4,9 +4,9 @@ import asyncio
 import json
 from dataclasses import replace
 
-from quorate.core.changes import PreemptionFailed
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Preemption, Victim
+from quorate.core.model.changes import PreemptionFailed
+from quorate.core.model.plan import Preemption, Victim
 from quorate.shell.clock import SteadyClock
 from quorate.shell.commit import preemptor
 from quorate.shell.commit.preemptor import Preemptor

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from quorate.core.changes import PrepareFailed, Undone
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Bind, GangBinds, Plan, Prepare, Undo
+from quorate.core.model.changes import PrepareFailed, Undone
+from quorate.core.model.plan import Bind, GangBinds, Plan, Prepare, Undo
 from quorate.shell.commit.preparer import Preparer
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (

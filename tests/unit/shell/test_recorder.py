@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from quorate.cli.replay import Replay
-from quorate.core.changes import NodeChanged, NodeGone, PodChanged, PodGone
 from quorate.core.model import Node, Pod, PodShape
-from quorate.core.policy import Policy
+from quorate.core.model.changes import NodeChanged, NodeGone, PodChanged, PodGone
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.report import checkpoint, recording

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from quorate.core import explain
+from quorate.core.words import explain
 from quorate.shell.clock import SteadyClock
 from quorate.shell.report import reporter
 from quorate.shell.report.metrics import Metrics

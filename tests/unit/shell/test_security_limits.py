@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from quorate.core.changes import DialectServed, GangChanged, NodeChanged, PodChanged
 from quorate.core.model import Node, Owner
-from quorate.core.policy import Policy
+from quorate.core.model.changes import DialectServed, GangChanged, NodeChanged, PodChanged
+from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.dialects import DIALECTS, Malformed
 from quorate.shell.apis import api_words

@@ -2,9 +2,9 @@
 
 import pytest
 
-from quorate.core.changes import GangChanged, NodeChanged
-from quorate.core.invariants import Invariant
+from quorate.core.check.invariants import Invariant
 from quorate.core.model import GangKey, GangSpec, Node
+from quorate.core.model.changes import GangChanged, NodeChanged
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.self_check import SelfCheck
 from tests.unit.core.world import World

@@ -4,8 +4,15 @@ import json
 
 import pytest
 
-from quorate.core.changes import GangChanged, GangGone, NodeChanged, NodeGone, PodChanged, PodGone
 from quorate.core.model import GangKey
+from quorate.core.model.changes import (
+    GangChanged,
+    GangGone,
+    NodeChanged,
+    NodeGone,
+    PodChanged,
+    PodGone,
+)
 from quorate.dialects import Malformed
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from quorate.core import policy
-from quorate.core.model import PodShape
-from quorate.core.reasons import Reason
+from quorate.core.model import PodShape, policy
+from quorate.core.model.reasons import Reason
 from quorate.shell.watch.pods import PodDecoder
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

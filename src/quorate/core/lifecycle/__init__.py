@@ -1,1 +1,1 @@
-"""What lasts over several decisions: attempts to start gangs, and claims that come before binds."""
+"""What lasts over several decisions: attempts, and claims that are made ready before binds."""

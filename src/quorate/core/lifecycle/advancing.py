@@ -12,19 +12,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
-from quorate.core import policy as bounds
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.attempts import Attempts
+from quorate.core.lifecycle.effects import Failed, Tried
 from quorate.core.lifecycle.nominating import Nominating
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
-from quorate.core.plan.held_room import end_taken, end_unusable
-from quorate.core.plan.plan import Eviction, GangBinds, Plan, Preemption, Undo
-from quorate.core.plan.room import Room
-from quorate.core.plan.tried import Failed, Tried
-from quorate.core.policy import Policy
+from quorate.core.model import policy as bounds
+from quorate.core.model.plan import Eviction, GangBinds, Plan, Preemption, Undo
+from quorate.core.model.policy import Policy
 from quorate.core.queue.queue import Queue
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import GangEntry
+from quorate.core.room.held_room import end_taken, end_unusable
+from quorate.core.room.room import Room
 
 
 @dataclass(slots=True)

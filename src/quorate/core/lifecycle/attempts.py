@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
-from quorate.core.journal import LATE_S, Journal, journal_of
+from quorate.core.cluster.gangs.gangs import Attempt, GangEntry, PodEntry, Where
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import Eviction, GangBinds, attempt_id
-from quorate.core.policy import Policy
-from quorate.core.state.gangs import Attempt, GangEntry, PodEntry, Where
+from quorate.core.model.journal import LATE_S, Journal, journal_of
+from quorate.core.model.plan import Eviction, GangBinds, attempt_id
+from quorate.core.model.policy import Policy
 
 Gangs = Mapping[GangKey, GangEntry]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.model import GangKey, Node
-from quorate.core.plan.clearing import promise
-from quorate.core.plan.plan import Preemption
-from quorate.core.plan.room import Room
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import PodEntry
+from quorate.core.model.plan import Preemption
+from quorate.core.preempt.clearing import promise
+from quorate.core.room.room import Room
 
 _Facts = tuple[Node | None, tuple[int, ...]]
 """A node, and how much of each resource is free there."""

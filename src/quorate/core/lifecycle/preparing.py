@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from quorate.core.changes import BindFailed, BindFailure
+from quorate.core.check.verify import verify_gang
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import Attempt, GangEntry, Where, place_of
+from quorate.core.cluster.storage.volume_needs import is_kept_for
 from quorate.core.model import GangKey
+from quorate.core.model.changes import BindFailed, BindFailure
+from quorate.core.model.plan import Bind, GangBinds, Prepare, Undo
 from quorate.core.model.storage import Claim, ClaimKey
-from quorate.core.plan.plan import Bind, GangBinds, Prepare, Undo
-from quorate.core.plan.verify import verify_gang
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import Attempt, GangEntry, Where, place_of
-from quorate.core.state.wants import is_kept_for
 
 
 @dataclass(slots=True)

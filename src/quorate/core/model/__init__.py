@@ -21,7 +21,7 @@ from quorate.core.model.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from quorate.core.model.selecting import (
+from quorate.core.model.selectors import (
     LabelSelector,
     PodSelector,
     PodTerm,
@@ -29,11 +29,12 @@ from quorate.core.model.selecting import (
     Requirement,
     SelectorTerm,
     SpreadConstraint,
+    Taint,
+    Toleration,
     WeightedPodTerm,
     all_of,
 )
 from quorate.core.model.storage import ClaimUse, Disk
-from quorate.core.model.taints import Taint, Toleration
 
 __all__ = [
     "EVERY_ADDRESS",

@@ -1,8 +1,8 @@
 """Devices that claims ask for: slices, classes and claims of resource.k8s.io, as values.
 
-Written by ``shell.watch.devices``; read by ``state.devices`` and ``plan.devices``. Quantities stay
-the text that was written (``quantity.exact`` reads them): they are compared exactly, and some go
-back to the API server. Sequences that are maps there are sorted by name.
+Written by ``shell.watch.devices``; read by ``cluster.devices.devices`` and ``plan.devices``.
+Quantities stay the text that was written (``quantity.exact`` reads them): they are compared
+exactly, and some go back to the API server. Sequences that are maps there are sorted by name.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quorate.core.model.selecting import SelectorTerm
-from quorate.core.model.taints import Taint, Toleration
+from quorate.core.model.selectors import SelectorTerm, Taint, Toleration
 
 
 class DeviceId(NamedTuple):
@@ -187,6 +186,14 @@ class ClaimSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     constraints: tuple[DeviceConstraint, ...] = ()
     config: tuple[DeviceConfig, ...] = ()
     defect: str = ""
+
+
+class RequestMapping(NamedTuple):
+    """A container gets its resource by this request."""
+
+    container: str
+    resource: str
+    request: str
 
 
 class GivenDevice(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,6 +1,6 @@
 """The objects of storage, as far as the volume rules read them; and what pods say of volumes.
 
-Written by ``shell.watch.storage``; read by ``state.storage``. Sizes are in bytes.
+Written by ``shell.watch.storage``; read by ``cluster.storage.storage``. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quorate.core.model.selecting import LabelSelector, SelectorTerm
+from quorate.core.model.selectors import LabelSelector, SelectorTerm
 
 MIGRATED_DRIVERS = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",

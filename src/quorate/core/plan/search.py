@@ -4,7 +4,7 @@ Depth first, one pod after the other, over what there is in the end: whether som
 leads there is asked of a whole placement (``search_order``), not of each step. Nodes that are alike
 to these pods are one choice, and so are domains that are alike with all that is in them; a state
 that was seen is not tried again. So the search is over kinds of nodes and domains, not over nodes.
-Called by ``plan.gang`` when greedy orders have failed.
+Called by ``place.gang`` when greedy orders have failed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from quorate.core import policy
-from quorate.core.plan.domains import fixed_slots
-from quorate.core.plan.room import Room
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import policy
+from quorate.core.model.steps import Steps
+from quorate.core.place.domains import fixed_slots
+from quorate.core.place.tasks import Least, useful
 from quorate.core.plan.search_bounds import Bounds
 from quorate.core.plan.search_facts import Cell, Kind, Outlook, Work
 from quorate.core.plan.search_moves import Habit, Moves
@@ -26,10 +28,8 @@ from quorate.core.plan.search_order import Order, Placed
 from quorate.core.plan.search_shares import Fits
 from quorate.core.plan.search_state import Move, State, Undo
 from quorate.core.plan.search_ways import ways
-from quorate.core.plan.tasks import Least, useful
 from quorate.core.plan.ties import Ties
-from quorate.core.state.encoding import PodClass
-from quorate.core.steps import Steps
+from quorate.core.room.room import Room
 
 Counts = tuple[tuple[PodClass, int], ...]
 _HABITS = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 
-from quorate.core import policy
+from quorate.core.model import policy
 from quorate.core.plan.search_facts import Cell, Kind, Work
 from quorate.core.plan.search_state import Move, State, Undo
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quorate.core import policy
+from quorate.core.model import policy
 from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Share
 from quorate.core.plan.search_state import State
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quorate.core import policy
-from quorate.core.model import GangKey
-from quorate.core.plan.preemption import Known
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import GangKey, policy
 from quorate.core.plan.search import JointSearch
-from quorate.core.state.encoding import PodClass
+from quorate.core.preempt.preemption import Known
 
 Part = tuple[int, bool]
 """Which room it is about: how many holds are left out, and whether some nodes are."""

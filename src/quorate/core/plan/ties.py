@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.labels.neighbours import Column, Key
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodTerm, all_of
-from quorate.core.plan.domains import domain_codes
+from quorate.core.place.domains import domain_codes
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
-from quorate.core.plan.room import Room
 from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Limit, Meter, Pull, Static
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.neighbours import Column, Key
+from quorate.core.room.room import Room
 
 Table = npt.NDArray[np.integer]
 

@@ -1,1 +1,1 @@
-"""Which gang comes next, and what wakes it."""
+"""Which gang is next, and which wait for what."""

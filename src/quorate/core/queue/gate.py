@@ -5,12 +5,12 @@ Used by ``scheduler`` to decide, and by ``explain`` to say why: so both always a
 
 from __future__ import annotations
 
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, Where
+from quorate.core.cluster.gangs.tasks import lacking
+from quorate.core.cluster.unlisted_kinds import lack_of
 from quorate.core.model import GangKey, Owner, Pod
-from quorate.core.reasons import Reason
-from quorate.core.state.cluster import Cluster
-from quorate.core.state.gangs import EXISTING, GangEntry, Where
-from quorate.core.state.tasks import lacking
-from quorate.core.state.unserved import lack_of
+from quorate.core.model.reasons import Reason
 
 _WITHOUT_OBJECT = ("labels", "pod")
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heapreplace
 
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
-from quorate.core.queue.buckets import Bucket, Likeness, Likes
-from quorate.core.queue.cycle_totals import CycleTotals
+from quorate.core.model.steps import Steps
 from quorate.core.queue.ordering import OrderKey
 from quorate.core.queue.queue import Queue
-from quorate.core.state.arrays import Ints
-from quorate.core.state.gangs import GangEntry
-from quorate.core.steps import Steps
+from quorate.core.queue.totals.cycle_totals import CycleTotals
+from quorate.core.queue.wakeups.buckets import Bucket, Likeness, Likes
 
 _LOOKS_PER_STEP = 8
 _FEW = 8

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
-from quorate.core.state.gangs import GangEntry
 
 OrderKey = tuple[bool, int, float, GangKey]
 

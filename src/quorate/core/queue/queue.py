@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quorate.core.cluster.deadlines import Alarms
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
-from quorate.core.queue.blocked import Blocked
-from quorate.core.queue.buckets import Likeness, Likes
 from quorate.core.queue.ordering import order_key
 from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
-from quorate.core.state.alarms import Alarms
-from quorate.core.state.gangs import GangEntry
+from quorate.core.queue.wakeups.blocked import Blocked
+from quorate.core.queue.wakeups.buckets import Likeness, Likes
 
 
 class Queue:

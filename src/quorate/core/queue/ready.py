@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
 from quorate.core.queue.ordering import OrderKey, order_key
-from quorate.core.state.gangs import GangEntry
 
 _STALE_FEW = 64
 

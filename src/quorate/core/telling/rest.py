@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
-from quorate.core.state.gangs import GangEntry
 
 QUIET_S = 0.2
 PATIENCE_S = 1.0

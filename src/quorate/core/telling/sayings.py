@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import msgspec
 
 from quorate.core.model import GangKey, Pod
-from quorate.core.reasons import GangView, Reason
+from quorate.core.model.reasons import GangView, Reason
 
 
 class SayCondition(msgspec.Struct, frozen=True):

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from quorate.core.explain import Explainer
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.model import GangKey, Pod
-from quorate.core.reasons import Explanation, GangState, GangView, Reason
-from quorate.core.state.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.model.reasons import Explanation, GangState, GangView, Reason
 from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.rest import Rest
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
+from quorate.core.words.explain import Explainer
 
 AGAIN_S = 30.0
 AFTER_LOSS_S = 10.0

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from quorate.core.model import HostPort, PodShape, Requirement, SelectorTerm
-from quorate.core.model.taints import tolerates
+from quorate.core.model.selectors import tolerates
 from quorate.embedded.agents.facts import NodeFacts
 
 _FIRST = ("cpu", "memory", "ephemeral-storage")

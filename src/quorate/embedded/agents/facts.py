@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from quorate.core.model import PodShape, Taint
-from quorate.core.quantity import QuantityError, parse_amount
+from quorate.core.model.quantity import QuantityError, parse_amount
 from quorate.dialects.fields import UNREADABLE
 from quorate.embedded.agents.settings import COMPLETE_AFTER, FAIL_AFTER, START_AFTER
 from quorate.shell.watch.pod_shape import pod_shape

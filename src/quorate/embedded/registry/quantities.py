@@ -1,7 +1,7 @@
 """Quantities as a real API server compares and stores those of resource lists.
 
-``quorate.core.quantity`` reads what a node can have; here every quantity that the API accepts is
-read, signs and all. Source: k8s.io/apimachinery ``pkg/api/resource`` and the default of
+``quorate.core.model.quantity`` reads what a node can have; here every quantity that the API accepts
+is read, signs and all. Source: k8s.io/apimachinery ``pkg/api/resource`` and the default of
 ResourceList in kubernetes ``pkg/apis/core/v1`` of 1.36. Answers are remembered: few texts, many
 pods.
 """

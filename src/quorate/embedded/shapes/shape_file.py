@@ -18,7 +18,7 @@ import msgspec
 import yaml
 from msgspec import Meta, Struct, field
 
-from quorate.core.quantity import QuantityError, parse_amount
+from quorate.core.model.quantity import QuantityError, parse_amount
 from quorate.embedded.objects import Object
 from quorate.embedded.shapes.patterns import PatternError, fill
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from quorate.core.quantity import format_amount
+from quorate.core.model.quantity import format_amount
 from quorate.dialects import DIALECTS, by_name, labels, native
 from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import GANG_SCHEDULERS, Gang, Group, Manifests

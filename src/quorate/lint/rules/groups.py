@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from quorate.core.policy import Policy
+from quorate.core.model.policy import Policy
 from quorate.dialects import native, sigs, volcano, x_k8s
 from quorate.dialects.fields import shown
 from quorate.lint.finding import Finding, Severity

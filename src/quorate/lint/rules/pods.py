@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from quorate.core.reasons import Reason
+from quorate.core.model.reasons import Reason
 from quorate.dialects import DIALECTS, labels
 from quorate.dialects.fields import shown
 from quorate.lint.finding import Finding

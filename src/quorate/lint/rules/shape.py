@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from quorate.core.changes import Change, GangChanged, GangGone, PodChanged, PodGone
 from quorate.core.model import GangKey, GangSpec, Membership, Pod
-from quorate.core.policy import Policy
-from quorate.core.reasons import Explanation, Reason
+from quorate.core.model.changes import Change, GangChanged, GangGone, PodChanged, PodGone
+from quorate.core.model.policy import Policy
+from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.scheduler import Scheduler
 from quorate.dialects.base import Malformed
 from quorate.lint.finding import Finding

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from quorate.core.changes import BindFailed, BindFailure, PodBound
-from quorate.core.journal import entry_of
-from quorate.core.plan.plan import Bind, GangBinds
+from quorate.core.model.changes import BindFailed, BindFailure, PodBound
+from quorate.core.model.journal import entry_of
+from quorate.core.model.plan import Bind, GangBinds
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 import msgspec
 import structlog
 
-from quorate.core.changes import BindFailed, BindFailure
+from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.core.model.devices import Allocation, GivenDevice
-from quorate.core.plan.plan import Bind, GangBinds, Give, TakeBack
+from quorate.core.model.plan import Bind, GangBinds, Give, TakeBack
 from quorate.shell.clock import Clock
 from quorate.shell.commit.special_claims import (
     FINALIZER,

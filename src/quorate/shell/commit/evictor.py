@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 import structlog
 
-from quorate.core.plan.plan import Eviction
+from quorate.core.model.plan import Eviction
 from quorate.shell.kube.errors import ApiError, Conflict, is_gone
 from quorate.shell.kube.objects import AnyObject
 from quorate.shell.kube.paths import pod_path

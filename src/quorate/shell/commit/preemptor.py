@@ -15,8 +15,8 @@ from functools import partial
 
 import structlog
 
-from quorate.core.changes import PreemptionFailed
-from quorate.core.plan.plan import Preemption, Victim
+from quorate.core.model.changes import PreemptionFailed
+from quorate.core.model.plan import Preemption, Victim
 from quorate.dialects.fields import format_time
 from quorate.shell.clock import SteadyClock
 from quorate.shell.kube.errors import ApiError, Forbidden

@@ -13,9 +13,9 @@ from collections.abc import Callable, Coroutine
 
 import structlog
 
-from quorate.core.changes import PrepareFailed, Undone
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import GangBinds, Plan, Prepare, Undo
+from quorate.core.model.changes import PrepareFailed, Undone
+from quorate.core.model.plan import GangBinds, Plan, Prepare, Undo
 from quorate.shell.clock import Clock
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.kube.writer import End, Priority, Rule, Writer

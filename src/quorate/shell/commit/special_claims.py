@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.plan.plan import Bind, Give, SpecialClaim, TakeBack
+from quorate.core.model.plan import Bind, Give, SpecialClaim, TakeBack
 from quorate.shell.kube.errors import Conflict, NotFound
 from quorate.shell.kube.objects import Metadata
 from quorate.shell.kube.paths import resource_path

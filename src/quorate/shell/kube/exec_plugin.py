@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 from quorate.shell.kube.access import KubeConfigError
 from quorate.shell.kube.kubeconfig import Chosen, Plugin, without_nulls
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient, Params
 from quorate.shell.kube.errors import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import cast
 
 from quorate.core.model import Pod
-from quorate.core.plain_text import plain
-from quorate.core.plan.plan import Preemption
-from quorate.core.reasons import Reason
+from quorate.core.model.plan import Preemption
+from quorate.core.model.reasons import Reason
+from quorate.core.words.plain_text import plain
 from quorate.dialects.fields import format_micro_time, format_time
 
 _NOTE_BYTES_MAX = 1024

@@ -25,8 +25,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.cluster import Cluster
 
 _OF_THE_CORE: Final = "quorate.core."
 _PLAIN: Final = frozenset({type(None), bool, int, float, str})

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.gangs.holds import Holds
 from quorate.core.model import GangKey, Pod
-from quorate.core.state.gangs import GangEntry
-from quorate.core.state.holds import Holds
 from quorate.dialects import by_name
 from quorate.dialects.fields import format_time
 from quorate.shell.annotations import HELD_FOR, HELD_UNTIL

@@ -13,10 +13,10 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from quorate.core.guard import Answer
-from quorate.core.invariants import Invariant
-from quorate.core.quarantine import STAGES
-from quorate.core.reasons import GangState, Reason
+from quorate.core.check.guard import Answer
+from quorate.core.check.invariants import Invariant
+from quorate.core.model.reasons import GangState, Reason
+from quorate.core.turn.quarantine import STAGES
 from quorate.shell.kube.errors import STATUSES
 from quorate.shell.lease_trouble import LeaseError
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from quorate.core.changes import AnyChange, BindFailed, PodBound, PodChanged, PodGone
+from quorate.core.model.changes import AnyChange, BindFailed, PodBound, PodChanged, PodGone
 from quorate.core.scheduler import Scheduler
 from quorate.shell.clock import SteadyClock
 from quorate.shell.report.bind_times import BindTimes

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from quorate.core.changes import OwnerChanged
 from quorate.core.model import Owner
+from quorate.core.model.changes import OwnerChanged
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError

@@ -21,11 +21,11 @@ from contextlib import contextmanager
 import structlog
 
 from quorate import __version__
-from quorate.core.changes import AnyChange
-from quorate.core.explain import ApiWords
-from quorate.core.plain_text import plain
-from quorate.core.plan.plan import Plan
+from quorate.core.model.changes import AnyChange
+from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
+from quorate.core.words.explain import ApiWords
+from quorate.core.words.plain_text import plain
 from quorate.shell.report import recording
 from quorate.shell.report.checkpoint import Capture
 from quorate.shell.report.recording import Begin, Checkpoint, Deciding, Observed, Record, Stopped

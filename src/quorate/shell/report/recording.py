@@ -18,11 +18,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from quorate.core.changes import AnyChange
-from quorate.core.explain import ApiWords
 from quorate.core.model import GangKey
-from quorate.core.plan.plan import GangBinds, Plan
-from quorate.core.policy import Policy
+from quorate.core.model.changes import AnyChange
+from quorate.core.model.plan import GangBinds, Plan
+from quorate.core.model.policy import Policy
+from quorate.core.words.explain import ApiWords
 
 MAGIC = b"quorate recording 1\n"
 FRAME_BYTES_MAX = 1 << 30

@@ -12,15 +12,15 @@ from functools import partial
 from typing import cast
 from urllib.parse import quote
 
-from quorate.core.explain import Explainer
+from quorate.core.cluster.gangs.gangs import GangEntry, key_of
 from quorate.core.model import GangKey, Pod, PodShape
-from quorate.core.plan.plan import Preemption, Victim
-from quorate.core.pod_words import priority_words
-from quorate.core.reasons import Explanation
+from quorate.core.model.plan import Preemption, Victim
+from quorate.core.model.reasons import Explanation
 from quorate.core.scheduler import Scheduler
-from quorate.core.state.gangs import GangEntry, key_of
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
 from quorate.core.telling.telling import Now, Telling
+from quorate.core.words.explain import Explainer
+from quorate.core.words.pod_words import priority_words
 from quorate.dialects import StatusPatch, by_name
 from quorate.dialects.fields import format_micro_time
 from quorate.shell.clock import SteadyClock

@@ -13,9 +13,9 @@ from functools import partial
 
 import structlog
 
-from quorate.core.changes import AnyChange, NodeChanged, NodeGone, PodChanged
-from quorate.core.invariants import Invariant, Violation, check_gang, check_node, check_pod
+from quorate.core.check.invariants import Invariant, Violation, check_gang, check_node, check_pod
 from quorate.core.model import GangKey
+from quorate.core.model.changes import AnyChange, NodeChanged, NodeGone, PodChanged
 from quorate.core.scheduler import Scheduler
 from quorate.shell.clock import Clock
 from quorate.shell.report.metrics import Metrics

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from quorate.core.changes import ClaimWritten
 from quorate.core.model import DeviceClass, ResourceClaim, ResourceSlice, SelectorTerm, Taint
+from quorate.core.model.changes import ClaimWritten
 from quorate.core.model.devices import (
     Allocation,
     Attribute,
@@ -29,7 +29,7 @@ from quorate.core.model.devices import (
     GivenDevice,
     Nodes,
 )
-from quorate.core.quantity import QuantityError, exact
+from quorate.core.model.quantity import QuantityError, exact
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
 from quorate.shell.kube.objects import NamedMetadata, NamedObject

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import structlog
 
-from quorate.core.changes import (
+from quorate.core.model import GangKey
+from quorate.core.model.changes import (
     AnyChange,
     DialectServed,
     GangChanged,
@@ -23,8 +24,7 @@ from quorate.core.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.model import GangKey
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Malformed
 from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient

@@ -12,7 +12,6 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from quorate.core.changes import AnyObject
 from quorate.core.model import (
     DeviceClass,
     LabelSelector,
@@ -21,8 +20,9 @@ from quorate.core.model import (
     ResourceClaim,
     ResourceSlice,
 )
-from quorate.core.model.budgets import PodDisruptionBudget
-from quorate.core.model.selects import (
+from quorate.core.model.changes import AnyObject
+from quorate.core.model.selecting_objects import (
+    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     Service,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct, field
 
-from quorate.core.changes import NodeChanged
 from quorate.core.model import Node, Taint
-from quorate.core.quantity import QuantityError, is_node_resource, parse_amount
+from quorate.core.model.changes import NodeChanged
+from quorate.core.model.quantity import QuantityError, is_node_resource, parse_amount
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from quorate.core.changes import (
+from quorate.core.model import GangKey
+from quorate.core.model.changes import (
     AnyChange,
     GangChanged,
     GangGone,
@@ -21,7 +22,6 @@ from quorate.core.changes import (
     ObjectGone,
     PodGone,
 )
-from quorate.core.model import GangKey
 from quorate.dialects import DIALECTS, Dialect
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.fields import UNREADABLE

@@ -1,8 +1,9 @@
 """How much one pod may bring, and what is left of one that brings more.
 
-In: what the decoders made of a pod. Out: the same within the bounds of ``core.policy``, and the
-first field that was above one. Called by ``pods``: a pod of ours that waits is held then, with that
-field in its reason. Any other pod counts without what is above; its requests always count fully.
+In: what the decoders made of a pod. Out: the same within the bounds of ``core.model.policy``, and
+the first field that was above one. Called by ``pods``: a pod of ours that waits is held then, with
+that field in its reason. Any other pod counts without what is above; its requests always count
+fully.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TypeVar
 
 import msgspec
 
-from quorate.core import policy
 from quorate.core.model import (
     Disk,
     PodSelector,
@@ -22,6 +22,7 @@ from quorate.core.model import (
     SelectorTerm,
     SpreadConstraint,
     WeightedPodTerm,
+    policy,
 )
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from quorate.core.model.devices import ContainerDevices
-from quorate.core.quantity import (
+from quorate.core.model.quantity import (
     QUANTITY_MAX,
     QuantityError,
     is_node_resource,

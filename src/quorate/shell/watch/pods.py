@@ -14,10 +14,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
-from quorate.core import policy
-from quorate.core.changes import PodChanged, PodGone
-from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodShape
-from quorate.core.reasons import Reason
+from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodShape, policy
+from quorate.core.model.changes import PodChanged, PodGone
+from quorate.core.model.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time

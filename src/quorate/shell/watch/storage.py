@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from quorate.core.model import LabelSelector, Requirement, SelectorTerm
+from quorate.core.model.quantity import QuantityError, parse_quantity
 from quorate.core.model.storage import (
     MIGRATED_DRIVERS,
     Claim,
@@ -24,7 +25,6 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from quorate.core.quantity import QuantityError, parse_quantity
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quorate.core.plain_text import plain
+from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Resource
 from quorate.shell.kube.errors import ApiError, TooManyRequests, Unreachable
 from quorate.shell.kube.watch_events import (

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.plan.filters import (
     dynamic_resources,
     inter_pod_affinity,
@@ -30,11 +32,9 @@ from quorate.core.plan.filters import (
 )
 from quorate.core.plan.filters.masks import AttributeMasks as AttributeMasks
 from quorate.core.plan.filters.verdict import Verdict
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 
 class Rule(Protocol):

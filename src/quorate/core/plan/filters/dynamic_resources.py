@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.core import policy
-from quorate.core.model import SelectorTerm
-from quorate.core.plan.devices.cel_programs import Broken
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.devices.requests import Ask
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import SelectorTerm, policy
 from quorate.core.plan.filters.node_affinity import matches_term
 from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.device_asks import Ask
-from quorate.core.state.encoding import PodClass
+from quorate.core.room.devices.cel.programs import Broken
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 CANNOT_ALLOCATE = Refusal("cannot allocate all claims", resolvable=False)
 NOT_AVAILABLE = Refusal("resourceclaim not available on the node", resolvable=False)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Mask
+from quorate.core.cluster.labels.neighbours import Column, Key
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodTerm, all_of
 from quorate.core.plan.filters.verdict import Refusal, Refusals, Verdict
-from quorate.core.state.arrays import Mask
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.neighbours import Column, Key
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSALS = (
     Refusal("node(s) didn't match pod affinity rules", resolvable=False),

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from quorate.core import policy
-from quorate.core.plan.devices.outcomes import Outcomes
+from quorate.core.cluster.arrays import Mask
+from quorate.core.cluster.nodes.encoding import PodClass, PodClasses
+from quorate.core.cluster.recently_used import Recent
+from quorate.core.cluster.snapshot import Snapshot
+from quorate.core.model import policy
 from quorate.core.plan.filters import (
     node_affinity,
     node_declared_features,
@@ -21,13 +24,10 @@ from quorate.core.plan.filters import (
     taint_toleration,
 )
 from quorate.core.plan.filters.verdict import Verdict
-from quorate.core.state.arrays import Mask
-from quorate.core.state.encoding import PodClass, PodClasses
-from quorate.core.state.recent import Recent
-from quorate.core.state.snapshot import Snapshot
+from quorate.core.room.devices.allocations import Outcomes
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 
 class AttributeRule(Protocol):

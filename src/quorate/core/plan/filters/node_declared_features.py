@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.plan.filters.verdict import Refusal, Verdict
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSALS = (Refusal("node(s) didn't match Pod's required features", resolvable=False),)
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSAL = Refusal("node(s) didn't have free ports for the requested pod ports", resolvable=True)
 _LOOKS_PER_STEP = 200

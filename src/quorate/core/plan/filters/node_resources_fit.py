@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.devices.special_claims import DELEGATED
+from quorate.core.cluster.nodes.encoding import PODS, PodClass
 from quorate.core.plan.filters.verdict import Refusal, Verdict
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PODS, PodClass
-from quorate.core.state.special_claims import DELEGATED
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 SLOTS_MAX = 2**31
 REFUSALS = (

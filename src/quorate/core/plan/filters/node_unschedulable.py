@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import Taint
-from quorate.core.model.taints import tolerates
+from quorate.core.model.selectors import tolerates
 from quorate.core.plan.filters.verdict import Refusal, Verdict, verdict_of
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSAL = Refusal("node(s) were unschedulable", resolvable=False)
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.storage.needs import Wants
+from quorate.core.cluster.storage.volume_needs import LIMITS
 from quorate.core.plan.filters.verdict import Refusal, Verdict
-from quorate.core.state.arrays import Ints
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.wants import LIMITS, Wants
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSALS = (Refusal("node(s) exceed max volume count", resolvable=True),)
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.labels.neighbours import Column, Key
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import SpreadConstraint
 from quorate.core.plan.filters import node_affinity, taint_toleration
 from quorate.core.plan.filters.verdict import Refusal, Verdict
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.neighbours import Column, Key
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSALS = (
     Refusal(

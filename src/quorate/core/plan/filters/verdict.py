@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.state.arrays import Mask
-from quorate.core.state.wants import Problem
+from quorate.core.cluster.arrays import Mask
+from quorate.core.cluster.storage.needs import Problem
 
 Refusals = npt.NDArray[np.int8]
 

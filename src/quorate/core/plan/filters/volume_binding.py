@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.storage.needs import BoundWant
+from quorate.core.cluster.storage.volume_needs import BINDING
 from quorate.core.plan.filters.verdict import Refusal, Refusals, Verdict, rejected_for
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.wants import BINDING, BoundWant
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 _MISMATCH = "node(s) didn't match PersistentVolume's node affinity"
 _NO_VOLUME = "node(s) didn't find available persistent volumes to bind"

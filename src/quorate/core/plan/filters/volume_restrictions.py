@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.storage.volume_needs import RESTRICTIONS
 from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected_for
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.wants import RESTRICTIONS
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSALS = (
     Refusal("node(s) had no available disk", resolvable=True),

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.storage.volume_needs import ZONE
 from quorate.core.plan.filters.verdict import Refusal, Verdict, rejected_for
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.wants import ZONE
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 REFUSALS = (Refusal("node(s) had no available volume zone", resolvable=False),)
 

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import numpy as np
 
-from quorate.core.plan.amounts import Amounts
-from quorate.core.plan.room import Room
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.plan.scores import (
     dynamic_resources,
     image_locality,
@@ -22,8 +22,8 @@ from quorate.core.plan.scores import (
     pod_topology_spread,
     taint_toleration,
 )
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
+from quorate.core.room.amounts import Amounts
+from quorate.core.room.room import Room
 
 STANDING: dict[str, ModuleType] = {
     "TaintToleration": taint_toleration,

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quorate.core.plan.devices.allocator import Found
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.plan.filters.dynamic_resources import by_nodes, can_reach
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
+from quorate.core.room.devices.allocator import Found
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:

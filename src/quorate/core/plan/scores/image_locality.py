@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodShape
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 _LEAST = 23 << 20
 _MOST_OF_A_CONTAINER = 1000 << 20

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.labels.neighbours import Column, Key
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodTerm
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.neighbours import Column, Key
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import PreferredTerm
 from quorate.core.plan.filters.node_affinity import matches_term
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
-from quorate.core.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:

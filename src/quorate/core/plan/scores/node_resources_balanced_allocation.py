@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.plan.amounts import Amounts
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.room.amounts import Amounts
 
 Fractions = npt.NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from quorate.core.plan.amounts import Amounts
-from quorate.core.profile import FitStrategy
-from quorate.core.state.arrays import Ints
-from quorate.core.state.encoding import CPU, MEMORY, PodClass
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PodClass
+from quorate.core.model.profile import FitStrategy
+from quorate.core.room.amounts import Amounts
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PodClass, Resources
 from quorate.core.plan.scores.node_resources_balanced_allocation import asks_for_some
-from quorate.core.state.encoding import CPU, MEMORY, PodClass, Resources
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 

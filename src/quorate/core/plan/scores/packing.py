@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from quorate.core.state.arrays import Ints
-from quorate.core.state.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, PodClass
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, PodClass
 
 Scores = npt.NDArray[np.float64]
 

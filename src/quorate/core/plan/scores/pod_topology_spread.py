@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import SpreadConstraint
 from quorate.core.plan.filters.pod_topology_spread import (
     counted_with,
@@ -15,11 +17,9 @@ from quorate.core.plan.filters.pod_topology_spread import (
     matching,
     pods_by_domain,
 )
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 _HOSTNAME = "kubernetes.io/hostname"
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import Taint
 from quorate.core.plan.filters.taint_toleration import untolerated
-from quorate.core.state.arrays import Ints, Mask
-from quorate.core.state.encoding import PodClass
 
 if TYPE_CHECKING:
-    from quorate.core.plan.room import Room
+    from quorate.core.room.room import Room
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:

@@ -1,0 +1,352 @@
+"""Check a plan again before it is sent, against the newest state, by code of its own.
+
+Shares nothing with the planner: it walks over plain node and pod values, not over arrays, and adds
+up with Python integers. In: the binds of one gang and the cluster. Out: what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from quorate.core.check.verify_neighbours import NeighbourCheck
+from quorate.core.check.verify_volumes import volume_problems
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import PodEntry, Where
+from quorate.core.cluster.labels.neighbours import uses_selectors
+from quorate.core.model import (
+    EVERY_ADDRESS,
+    GangKey,
+    HostPort,
+    Node,
+    Pod,
+    PodShape,
+    Requirement,
+    SelectorTerm,
+    SpreadConstraint,
+    Taint,
+)
+from quorate.core.model.plan import Bind, GangBinds
+from quorate.core.model.profile import Profile
+
+
+def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
+    """Return for each gang, in their order, a sentence for each bind that must not be sent.
+
+    The binds are assumed in ``cluster`` already, so each node's pods include them.
+    """
+    entries = [e for gang in gangs for e in _entries(gang, cluster) if e.node and e.row >= 0]
+    if cluster.ledger.is_idle and not _look_at_others(entries):
+        return [_gang_problems(gang, cluster) for gang in gangs]
+    with cluster.ledger.without(entries) as aside:
+        check = NeighbourCheck(cluster.ledger, _is_counted, cluster.spread_defaults)
+        found = []
+        for gang in gangs:
+            wrong = _gang_problems(gang, cluster)
+            if not wrong:
+                placed = [aside.pop(entry.pod.uid) for entry in _entries(gang, cluster)]
+                wrong = check.problems(placed)
+            found.append(wrong)
+        return found
+
+
+def _look_at_others(entries: Iterable[PodEntry]) -> bool:
+    """Whether a rule of one of the pods looks at other pods."""
+    classes = {entry.pod_class.id: entry.pod_class for entry in entries}.values()
+    return any(
+        uses_selectors(one.shape) or any(c.hard for c in one.profile.default_spread or ())
+        for one in classes
+    )
+
+
+def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
+    """Return a sentence for each bind of one gang that must not be sent; nothing when all is well.
+
+    ``later`` are the gangs that the same plan places after this one.
+    """
+    return verify_plan((gang, *later), cluster)[0]
+
+
+def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
+    """Return what is wrong by the rules that do not look at other pods' labels."""
+    wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
+    entry = cluster.gangs.get(gang.key)
+    if entry is None:
+        return [*wrong, f"gang {gang.key} does not exist any more"]
+    if not entry.started and entry.stays + entry.assumed < entry.min_count:
+        wrong.append(f"gang {gang.key} would start below its min of {entry.min_count}")
+    if not entry.started:
+        wrong += _task_problems(gang.key, cluster)
+    checked: set[tuple[str, int]] = set()
+    uids = {bind.uid for bind in gang.binds}
+    for name in dict.fromkeys(bind.node for bind in gang.binds):
+        wrong += _node_problems(name, uids, cluster)
+    for bind in gang.binds:
+        member = cluster.pods.get(bind.uid)
+        node = _node(bind.node, cluster)
+        if member is None or node is None or (bind.node, member.pod_class.base) in checked:
+            continue
+        checked.add((bind.node, member.pod_class.base))
+        wrong += _attribute_problems(member.pod.shape, node, member.pod_class.profile)
+    wrong += _device_problems(gang.binds, cluster)
+    if cluster.storage.users:
+        wrong += volume_problems(gang, cluster, _term_holds)
+    return wrong
+
+
+def _task_problems(key: GangKey, cluster: Cluster) -> list[str]:
+    """Count the members of each task that would have a node, and compare with its minimum."""
+    entry = cluster.gangs[key]
+    found: dict[str, int] = {}
+    for task, least in entry.spec.min_by_task if entry.spec is not None else ():
+        found[task] = -least
+    for member in entry.members.values() if found else ():
+        named = member.pod.membership
+        if named is not None and named.task in found and member.node and not member.is_leaving:
+            found[named.task] += member.where in (Where.ASSUMED, Where.BOUND)
+    return [
+        f"gang {key} would start with {-short} too few members of task {task}"
+        for task, short in found.items()
+        if short < 0
+    ]
+
+
+def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
+    return [cluster.pods[bind.uid] for bind in gang.binds if bind.uid in cluster.pods]
+
+
+def _is_off(entry: PodEntry, rule: str) -> bool:
+    """Whether the pod's profile does without the rule."""
+    return rule in entry.pod_class.profile.disabled
+
+
+def _is_counted(shape: PodShape, node: Node, constraint: SpreadConstraint) -> bool:
+    """Whether a spread constraint of the pod counts the node, by its inclusion policies."""
+    if constraint.honor_affinity and not _matches(shape, node, dict(node.labels)):
+        return False
+    taints = [taint for taint in node.taints if taint.effect != "PreferNoSchedule"]
+    return not constraint.honor_taints or all(_is_tolerated(taint, shape) for taint in taints)
+
+
+def _matches(shape: PodShape, node: Node, labels: dict[str, str]) -> bool:
+    if any(labels.get(key) != value for key, value in shape.node_selector):
+        return False
+    terms = shape.required_terms
+    return terms is None or any(_term_holds(term, node.name, labels) for term in terms)
+
+
+def _pod_problem(bind: Bind, cluster: Cluster) -> str:
+    entry = cluster.pods.get(bind.uid)
+    if entry is None:
+        return f"pod {bind.name} does not exist any more"
+    if entry.where is not Where.ASSUMED or entry.node != bind.node:
+        return f"pod {bind.name} is {entry.where.name} on {entry.node or 'no node'}"
+    if entry.pod.gates or entry.pod.defect:
+        return f"pod {bind.name} must not be placed"
+    return ""
+
+
+def _node(name: str, cluster: Cluster) -> Node | None:
+    row = cluster.nodes.rows.get(name)
+    return cluster.nodes.nodes[row] if row is not None else None
+
+
+def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
+    """Add up what all pods on the node ask for, and compare their host ports.
+
+    Only what the pods with these uids ask for is a problem of theirs: others may have overcommitted
+    the node in a resource, or share a port, that they do not want.
+    """
+    node = _node(name, cluster)
+    if node is None:
+        return [f"node {name} does not exist any more"]
+    entries = cluster.pods_on(name)
+    used: dict[str, int] = {"pods": len(entries)}
+    for entry in entries:
+        for resource, amount in entry.pod.shape.requests:
+            used[resource] = used.get(resource, 0) + amount
+    allocatable = dict(node.allocatable)
+    ours = [entry for entry in entries if entry.pod.uid in uids]
+    asked = {resource for entry in ours for resource in _checked(entry)}
+    problems = [
+        f"node {name} would hold {amount} of {resource}, and has {allocatable.get(resource, 0)}"
+        for resource, amount in used.items()
+        if amount > allocatable.get(resource, 0) and resource in asked
+        if allocatable.get(resource) or resource not in cluster.devices.backed
+    ]
+    problems += [
+        f"node {name} would give out host port {port.port} twice"
+        for port in _ports_given_twice(ours, entries)
+    ]
+    return list(dict.fromkeys(problems))
+
+
+def _ports_given_twice(ours: list[PodEntry], entries: Sequence[PodEntry]) -> list[HostPort]:
+    """Return the ports of our pods that another pod of the node has: one look for each port."""
+    ours = [e for e in ours if e.pod.shape.host_ports and not _is_off(e, "NodePorts")]
+    if not ours:
+        return []
+    holders: dict[tuple[str, int, str], set[str]] = {}
+    of_any: dict[tuple[str, int], set[str]] = {}
+    for entry in entries:
+        for protocol, address, number in entry.pod.shape.host_ports:
+            holders.setdefault((protocol, number, address), set()).add(entry.pod.uid)
+            of_any.setdefault((protocol, number), set()).add(entry.pod.uid)
+    found = []
+    for entry in ours:
+        for port in entry.pod.shape.host_ports:
+            protocol, address, number = port
+            if address == EVERY_ADDRESS:
+                others = [of_any[protocol, number]]
+            else:
+                among = (address, EVERY_ADDRESS)
+                others = [holders.get((protocol, number, one), set()) for one in among]
+            if any(len(uids) > (entry.pod.uid in uids) for uids in others):
+                found.append(port)
+    return found
+
+
+def _checked(entry: PodEntry) -> set[str]:
+    """Return the resources that a node must have enough of for the pod."""
+    if _is_off(entry, "NodeResourcesFit"):
+        return set()
+    profile = entry.pod_class.profile
+    return {"pods"} | {
+        resource
+        for resource, amount in entry.pod.shape.requests
+        if amount
+        and not (
+            "/" in resource
+            and (
+                resource in profile.ignored_resources
+                or resource.split("/")[0] in profile.ignored_resource_groups
+            )
+        )
+    }
+
+
+def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
+    """Look each claim of the pods up: it has devices that the node reaches, and nobody else has.
+
+    Devices for admins and shared ones may have several claims.
+    """
+    problems = []
+    for bind in binds:
+        known = cluster.pods.get(bind.uid)
+        if known is None or _is_off(known, "DynamicResources"):
+            continue
+        pod = known.pod
+        problems += _special_problems(bind, pod, cluster)
+        for entry in pod.device_claims:
+            if entry.claim == "":
+                continue
+            allocation = cluster.devices.allocation((pod.namespace, entry.claim or ""))
+            if allocation is None:
+                problems.append(f"claim {entry.claim} of pod {pod.name} has no devices")
+                continue
+            node = _node(bind.node, cluster)
+            labels = dict(node.labels) if node is not None else {}
+            terms = allocation.nodes
+            if terms is not None and not any(_term_holds(t, bind.node, labels) for t in terms):
+                problems.append(f"claim {entry.claim} is not available on node {bind.node}")
+            problems += [
+                f"device {one.device} would have several claims"
+                for one in allocation.devices
+                if not one.admin and cluster.devices.holders(one.device) > 1
+            ]
+    return problems
+
+
+def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
+    """Check the claim that is to be made for extended resources that the node does not have."""
+    made = next((give for give in bind.gives if give.special is not None), None)
+    node = _node(bind.node, cluster)
+    listed = dict(node.allocatable) if node is not None else {}
+    mappings = made.special.mappings if made is not None and made.special is not None else ()
+    missing = [
+        f"pod {pod.name} gets no devices for {resource} on node {bind.node}"
+        for resource, amount in pod.shape.requests
+        if amount and resource in cluster.devices.backed and not listed.get(resource)
+        if resource not in {one.resource for one in mappings}
+    ]
+    given = made.allocation.devices if made is not None and made.allocation is not None else ()
+    return missing + [
+        f"device {one.device} would have several claims"
+        for one in given
+        if not one.admin and cluster.devices.holders(one.device) > 1
+    ]
+
+
+def _attribute_problems(shape: PodShape, node: Node, profile: Profile) -> list[str]:
+    """Check what the node is like, by the rules that the profile has."""
+    labels = dict(node.labels)
+    taints = list(node.taints) if "TaintToleration" not in profile.disabled else []
+    if node.unschedulable and "NodeUnschedulable" not in profile.disabled:
+        taints.append(Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
+    problems = [
+        f"node {node.name} has the taint {taint.key}"
+        for taint in taints
+        if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape)
+    ]
+    if "NodeAffinity" in profile.disabled:
+        return problems
+    if any(labels.get(key) != value for key, value in shape.node_selector):
+        problems.append(f"node {node.name} does not match the node selector")
+    problems += [
+        f"node {node.name} does not match the required node affinity"
+        for terms in (shape.required_terms, profile.added_required)
+        if terms is not None and not any(_term_holds(term, node.name, labels) for term in terms)
+    ]
+    return problems
+
+
+def _is_tolerated(taint: Taint, shape: PodShape) -> bool:
+    for toleration in shape.tolerations:
+        if toleration.effect and toleration.effect != taint.effect:
+            continue
+        if toleration.key and toleration.key != taint.key:
+            continue
+        if toleration.operator == "Exists":
+            return True
+        if toleration.operator in ("Equal", "") and toleration.value == taint.value:
+            return True
+    return False
+
+
+def _term_holds(term: SelectorTerm, name: str, labels: dict[str, str]) -> bool:
+    if not (term.expressions or term.fields):
+        return False
+    return all(_holds(r, labels.get(r.key)) for r in term.expressions) and all(
+        r.key == "metadata.name" and r.operator in ("In", "NotIn") and _holds(r, name)
+        for r in term.fields
+    )
+
+
+def _holds(requirement: Requirement, value: str | None) -> bool:
+    wanted: Sequence[str] = requirement.values
+    match requirement.operator:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" if value is not None and len(wanted) == 1:
+            mine, bound = _int64(value), _int64(wanted[0])
+            if mine is None or bound is None:
+                return False
+            return mine > bound if requirement.operator == "Gt" else mine < bound
+        case _:
+            return False
+
+
+def _int64(text: str) -> int | None:
+    """Return what Go's ParseInt makes of it, to base 10 and 64 bits; None for an error."""
+    sign = -1 if text.startswith("-") else 1
+    digits = text[1:] if text.startswith(("+", "-")) else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    number = sign * int(digits) if len(digits) < 20 else 2**64
+    return number if (number + 2**63) >> 64 == 0 else None

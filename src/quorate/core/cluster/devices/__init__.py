@@ -1,0 +1,1 @@
+"""Devices, and the claims that have them."""

@@ -1,0 +1,378 @@
+"""Slices, classes and claims by change: which devices there are, and who has them.
+
+Owned by ``cluster.cluster``. A claim's devices are in use while its status says so, or while a plan
+of ours assumes so. ``views`` says what each node sees; it is brought up to date when it is asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+import msgspec
+
+from quorate.core.cluster.deadlines import Alarms
+from quorate.core.cluster.devices.counts import ClaimKey, DeviceShares, SpecNumbers
+from quorate.core.cluster.devices.pools import PoolKey, Shares
+from quorate.core.model import (
+    Allocation,
+    DeviceClass,
+    DeviceId,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+    policy,
+)
+from quorate.core.model.devices import ClaimSpec
+from quorate.core.model.quantity import DEVICE_CLASS_PREFIX
+
+
+class Devices:
+    """What claims may get. Claims are known by namespace and name."""
+
+    def __init__(self) -> None:
+        self.slices: dict[str, ResourceSlice] = {}
+        self.classes: dict[str, DeviceClass] = {}
+        self.claims: dict[ClaimKey, ResourceClaim] = {}
+        self.of_node: dict[str, dict[str, ResourceSlice]] = {}
+        """Slices that name one node."""
+        self.of_several: dict[str, ResourceSlice] = {}
+        self.by_pool: dict[PoolKey, dict[str, ResourceSlice]] = {}
+        self.shared_pools: dict[PoolKey, None] = {}
+        """Pools of which what one node takes is taken from others too."""
+        self.stale_nodes: set[str] = set()
+        """Names of nodes whose pools have to be gathered anew."""
+        self.all_stale = False
+        self.stale_pools: set[PoolKey] = set()
+        """Pools of which other devices are in use than before."""
+        self.stirred = False
+        """Whether something happened that may let a pod fit."""
+        self.classes_version = 0
+        self.backed: dict[str, DeviceClass] = {}
+        """Extended resources, and the class that backs each."""
+        self.special: dict[str, ClaimKey] = {}
+        """By the pod's uid, the claim that was made for its extended resources."""
+        self._classes_seen = 0
+        self._specs = SpecNumbers()
+        self.users: dict[ClaimKey, set[str]] = {}
+        """Uids of the pods that use a claim."""
+        self._stirred_claims: set[ClaimKey] = set()
+        self._stirred_owners: set[str] = set()
+        self._written: dict[ClaimKey, ResourceClaim] = {}
+        """What we wrote and the watch has not shown yet."""
+        self._due: Alarms[ClaimKey] = Alarms()
+        """When the devices of a claim have to be ready."""
+        self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
+        self._assumed_by: dict[str, dict[ClaimKey, None]] = {}
+        """By the pod's uid, for which claims it assumes devices."""
+        self._exclusive: Counter[DeviceId] = Counter()
+        self._shares: dict[DeviceId, DeviceShares] = {}
+
+    def spec_number(self, key: ClaimKey) -> int:
+        """Return the number of a claim's spec: equal specs have the same, no other has it later."""
+        return self._specs.of[key]
+
+    def spec(self, number: int) -> ClaimSpec:
+        """Return the spec with a number that some claim has."""
+        return self._specs[number]
+
+    def put(self, found: ResourceSlice | DeviceClass | ResourceClaim) -> None:
+        """Add or replace an object."""
+        match found:
+            case ResourceSlice():
+                self.put_slice(found)
+            case DeviceClass():
+                self.put_class(found)
+            case _:
+                self.put_claim(found)
+
+    def remove(self, kind: str, namespace: str, name: str) -> None:
+        """Forget an object."""
+        match kind:
+            case "ResourceSlice":
+                self.remove_slice(name)
+            case "DeviceClass":
+                self.remove_class(name)
+            case _:
+                self.remove_claim((namespace, name))
+
+    def take_stirred(self) -> tuple[bool, bool]:
+        """Return and forget whether something may let a pod fit, and whether classes differ."""
+        news = self.stirred, self._classes_seen != self.classes_version
+        self.stirred, self._classes_seen = False, self.classes_version
+        return news
+
+    # Slices
+
+    def put_slice(self, one: ResourceSlice) -> None:
+        """Add or replace a slice."""
+        if self.slices.get(one.name) == one:
+            return
+        self.remove_slice(one.name)
+        self.slices[one.name] = one
+        if one.nodes is not None and one.nodes.name:
+            self.of_node.setdefault(one.nodes.name, {})[one.name] = one
+        else:
+            self.of_several[one.name] = one
+        self.by_pool.setdefault((one.driver, one.pool), {})[one.name] = one
+        self._note_reach((one.driver, one.pool))
+        self._slice_stirred(one)
+
+    def remove_slice(self, name: str) -> None:
+        """Forget a slice."""
+        one = self.slices.pop(name, None)
+        if one is None:
+            return
+        if self.of_several.pop(name, None) is None and one.nodes is not None:
+            of_node = self.of_node[one.nodes.name]
+            del of_node[name]
+            if not of_node:
+                del self.of_node[one.nodes.name]
+        pool = self.by_pool[one.driver, one.pool]
+        del pool[name]
+        self._slice_stirred(one)
+        if not pool:
+            del self.by_pool[one.driver, one.pool]
+            self.stale_pools.discard((one.driver, one.pool))
+        self._note_reach((one.driver, one.pool))
+
+    def _note_reach(self, key: PoolKey) -> None:
+        names = {one.nodes.name if one.nodes else "" for one in self.by_pool.get(key, {}).values()}
+        if len(names) > 1 or "" in names:
+            self.shared_pools[key] = None
+        else:
+            self.shared_pools.pop(key, None)
+
+    def _slice_stirred(self, one: ResourceSlice) -> None:
+        self.stirred = True
+        pool = (one, *self.by_pool[one.driver, one.pool].values())
+        for part in pool:
+            if part.nodes is not None and part.nodes.name:
+                self.stale_nodes.add(part.nodes.name)
+            else:
+                self.all_stale = True
+        if len(self.stale_nodes) > policy.DEVICE_STALE_NODES_MAX:
+            self.stale_nodes.clear()
+            self.all_stale = True
+
+    # Classes
+
+    def put_class(self, found: DeviceClass) -> None:
+        """Add or replace a device class."""
+        if self.classes.get(found.name) != found:
+            self.classes[found.name] = found
+            self._classes_changed()
+
+    def remove_class(self, name: str) -> None:
+        """Forget a device class."""
+        if self.classes.pop(name, None) is not None:
+            self._classes_changed()
+
+    def _classes_changed(self) -> None:
+        self.stirred = True
+        self.classes_version += 1
+        self.backed = {}
+        # Of classes for one resource the newest counts, then the first by name.
+        for one in sorted(self.classes.values(), key=lambda c: (-c.created_s, c.name)):
+            self.backed[DEVICE_CLASS_PREFIX + one.name] = one
+            if one.extended:
+                self.backed.setdefault(one.extended, one)
+
+    # Claims
+
+    def put_written(self, claim: ResourceClaim) -> None:
+        """Add or replace a claim by what we wrote; what the watch tells of before is past then."""
+        key = claim.namespace, claim.name
+        known = self.claims.get(key)
+        if known is None or not _is_older(claim, known):
+            self.put_claim(claim)
+            self._written[key] = claim
+
+    def written(self) -> list[ResourceClaim]:
+        """Return the claims as we wrote them, of which the watch has not told yet."""
+        return list(self._written.values())
+
+    def put_claim(self, claim: ResourceClaim) -> None:
+        """Add or replace a claim; what its status says replaces what we assumed."""
+        key = claim.namespace, claim.name
+        before = self.claims.get(key)
+        written = self._written.get(key)
+        if written is not None and _is_older(claim, written):
+            return
+        self._written.pop(key, None)
+        if before == claim:
+            return
+        allocated = self.allocation(key)
+        if claim.allocation is not None or (before is not None and before.uid != claim.uid):
+            self._forget_assumed(key)
+        if before is None or before.spec != claim.spec:
+            self._specs.put(key, claim.spec)
+        self.claims[key] = claim
+        self._stirred_claims.add(key)
+        if claim.binding_pending and claim.binding_due_s is not None:
+            self._due.set(key, claim.binding_due_s)
+        else:
+            self._due.discard(key)
+        if claim.special and claim.owner_uid:
+            self.special[claim.owner_uid] = key
+            self._stirred_owners.add(claim.owner_uid)
+        self._recount(allocated, self.allocation(key))
+
+    def remove_claim(self, key: ClaimKey) -> None:
+        """Forget a claim: its devices are free."""
+        self._written.pop(key, None)
+        allocated = self.allocation(key)
+        claim = self.claims.pop(key, None)
+        self._specs.remove(key)
+        self._stirred_claims.add(key)
+        self._due.discard(key)
+        if claim is not None and self.special.get(claim.owner_uid) == key:
+            del self.special[claim.owner_uid]
+            self._stirred_owners.add(claim.owner_uid)
+        self._forget_assumed(key)
+        self._recount(allocated, None)
+
+    def pass_time(self, now_s: float) -> None:
+        """Give up devices that have not become ready in time; of many the first ones only."""
+        for _ in range(policy.DEVICE_LATE_CLAIMS_PER_TURN_MAX):
+            due_s = self.due_s()
+            if due_s is None or due_s >= now_s:
+                return
+            key = self._due.take_next()
+            late = {"binding_failed": "not ready in time", "binding_pending": False}
+            self.put_claim(msgspec.structs.replace(self.claims[key], **late))
+
+    def due_s(self) -> float | None:
+        """Return when devices have to be ready next."""
+        return self._due.next_s()
+
+    def allocation(self, key: ClaimKey) -> Allocation | None:
+        """Return what a claim has, or will have when our plan is carried out."""
+        claim = self.claims.get(key)
+        if claim is not None and claim.allocation is not None:
+            return claim.allocation
+        assumed = self._assumed.get(key)
+        return assumed[0] if assumed is not None else None
+
+    def assume(self, key: ClaimKey, allocation: Allocation, uid: str) -> None:
+        """Count devices for a claim until its status has them, or no pod assumes so any more.
+
+        ``uid`` is that of a pod that will use them. The first allocation holds.
+        """
+        before = self.allocation(key)
+        self._assumed.setdefault(key, (allocation, set()))[1].add(uid)
+        self._assumed_by.setdefault(uid, {})[key] = None
+        self._recount(before, self.allocation(key))
+
+    def assumed(self) -> list[tuple[ClaimKey, Allocation, list[str]]]:
+        """Return what claims will have when our plans are carried out, and for which pods."""
+        return [(key, given, sorted(uids)) for key, (given, uids) in self._assumed.items()]
+
+    def forget(self, uid: str) -> None:
+        """Stop assuming devices for the claims of a pod that has no node after all."""
+        for key in self._assumed_by.pop(uid, ()):
+            before = self.allocation(key)
+            uids = self._assumed[key][1]
+            uids.discard(uid)
+            if not uids:
+                del self._assumed[key]
+            self._recount(before, self.allocation(key))
+
+    def _forget_assumed(self, key: ClaimKey) -> None:
+        _, uids = self._assumed.pop(key, (None, ()))
+        for uid in uids:
+            keys = self._assumed_by[uid]
+            del keys[key]
+            if not keys:
+                del self._assumed_by[uid]
+
+    @property
+    def has_no_users(self) -> bool:
+        """Whether no pod uses a claim, one made for its extended resources included."""
+        return not (self.users or self.special)
+
+    def note_user(self, pod: Pod | None, before: Pod | None, *, is_under_way: bool = False) -> None:
+        """Remember which claims a pod uses; None when it is not there any more, or not yet.
+
+        While its bind ``is_under_way`` its claims may still be written: what they get is assumed
+        until the bind has an outcome.
+        """
+        if before is not None and (pod is None or pod.device_claims != before.device_claims):
+            for entry in before.device_claims:
+                key = before.namespace, entry.claim or ""
+                uids = self.users.get(key, set())
+                uids.discard(before.uid)
+                if not uids:
+                    self.users.pop(key, None)
+            if pod is None and not is_under_way:
+                self.forget(before.uid)
+        if pod is None:
+            return
+        for entry in pod.device_claims:
+            self.users.setdefault((pod.namespace, entry.claim or ""), set()).add(pod.uid)
+
+    def take_stirred_users(self) -> list[str]:
+        """Return and forget the uids of pods whose claims are different."""
+        uids = {uid for key in self._stirred_claims for uid in self.users.get(key, ())}
+        uids |= self._stirred_owners
+        self._stirred_claims.clear()
+        self._stirred_owners.clear()
+        return sorted(uids)
+
+    def _recount(self, before: Allocation | None, after: Allocation | None) -> None:
+        if _occupied(before) == _occupied(after):
+            return  # our own plan, come true
+        if before is not None:
+            self._count(before, -1)
+            self.stirred = True
+        if after is not None:
+            self._count(after, 1)
+
+    def _count(self, allocation: Allocation, sign: int) -> None:
+        for given in allocation.devices:
+            device = given.device
+            if given.admin:
+                continue
+            if (device.driver, device.pool) in self.by_pool:
+                self.stale_pools.add((device.driver, device.pool))
+            if not given.share_id:
+                self._exclusive[device] += sign
+                if not self._exclusive[device]:
+                    del self._exclusive[device]
+                continue
+            shares = self._shares.setdefault(device, DeviceShares())
+            if sign > 0:
+                shares.put(given.share_id, given.consumed)
+            else:
+                shares.remove(given.share_id)
+            if not shares.by_id:
+                del self._shares[device]
+
+    def is_used(self, device: DeviceId) -> bool:
+        """Whether a claim has the device for itself."""
+        return device in self._exclusive
+
+    def holders(self, device: DeviceId) -> int:
+        """Return how many claims have the device for themselves: more than one is wrong."""
+        return self._exclusive[device]
+
+    def consumed(self, device: DeviceId) -> Shares | None:
+        """Return what all shares of the device consume; None when it has none."""
+        shares = self._shares.get(device)
+        return shares.in_sum() if shares is not None else None
+
+    def share_ids(self, device: DeviceId) -> Collection[str]:
+        """Return the ids of the shares of the device."""
+        shares = self._shares.get(device)
+        return shares.by_id.keys() if shares is not None else ()
+
+
+def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]:
+    given = allocation.devices if allocation is not None else ()
+    return [(one.device, bool(one.admin), one.share_id) for one in given]
+
+
+def _is_older(claim: ResourceClaim, other: ResourceClaim) -> bool:
+    """Whether it is an earlier version; the API server's are numbers that grow."""
+    is_known = claim.version.isdecimal() and other.version.isdecimal()
+    return claim.uid == other.uid and is_known and int(claim.version) < int(other.version)

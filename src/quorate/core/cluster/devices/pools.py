@@ -1,0 +1,258 @@
+"""Pools of devices as one node sees them, and what makes two nodes alike to claims.
+
+In: slices. Out: ``Pool`` with real devices, and ``Kind``: the same without names, so that nodes
+whose devices are alike, and used alike, are judged once. Source: GatherPools of kube-scheduler
+1.36's structured allocator. Called by ``device_views``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from quorate.core.model.devices import Device, DeviceId, DeviceTraits, Nodes, ResourceSlice
+from quorate.core.model.quantity import exact
+
+PoolKey = tuple[str, str]
+Shares = tuple[tuple[str, Fraction], ...]
+
+
+class PoolState(IntEnum):
+    """Whether devices of a pool may be given out."""
+
+    GOOD = 0
+    INCOMPLETE = 1
+    """Not all slices of its newest generation are known."""
+    INVALID = 2
+    """Names are not unique, or counters are not there."""
+
+
+class SharedTraits:
+    """The traits of devices that are alike: one object for equal traits, as long as it is held.
+
+    Two of them are equal when they are one object, so that kinds are compared quickly. In
+    ``answers`` planning remembers something of them.
+    """
+
+    __slots__ = ("__weakref__", "answers", "value")
+
+    def __init__(self, value: DeviceTraits) -> None:
+        self.value = value
+        self.answers: dict[object, object] = {}
+
+
+class TraitsTable:
+    """The shared traits that somebody holds: pools, kinds of nodes."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[DeviceTraits, SharedTraits] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        """Return how many different traits are held."""
+        return len(self._known)
+
+    def of(self, traits: DeviceTraits) -> SharedTraits:
+        """Return the one object for these traits."""
+        found = self._known.get(traits)
+        if found is None:
+            found = self._known[traits] = SharedTraits(traits)
+        return found
+
+
+class KindDevice(NamedTuple):
+    """A device without its name: its traits, and whether it is in use.
+
+    ``shares`` is what is consumed of its capacity, None when nobody shares it yet; ``here`` says
+    that it can be reached from the node.
+    """
+
+    traits: SharedTraits
+    used: bool
+    shares: Shares | None
+    here: bool
+
+
+class KindPool(NamedTuple):
+    """A pool without its name, which only one that is not good has as ``label``.
+
+    ``counters`` are what is left of each counter.
+    """
+
+    state: PoolState
+    label: str
+    devices: tuple[KindDevice, ...]
+    counters: tuple[tuple[tuple[str, str], Fraction], ...]
+
+
+Kind = tuple[KindPool, ...]
+
+
+class PlacedDevice(NamedTuple):
+    """A device as a node sees it; ``nodes`` are those that can reach it."""
+
+    id: DeviceId
+    traits: SharedTraits
+    here: bool
+    nodes: Nodes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A pool as a node sees it; ``consumers`` are all its devices that consume counters."""
+
+    key: PoolKey
+    state: PoolState
+    devices: tuple[PlacedDevice, ...] = ()
+    counters: tuple[tuple[tuple[str, str], Fraction], ...] = ()
+    consumers: tuple[tuple[DeviceId, DeviceTraits], ...] = ()
+
+    def kind(
+        self,
+        is_used: Callable[[DeviceId], bool],
+        shares: Callable[[DeviceId], Shares | None],
+    ) -> KindPool:
+        """Return the pool without names, for what is used now."""
+        label = "" if self.state is PoolState.GOOD else "/".join(self.key)
+        devices = tuple(
+            KindDevice(one.traits, is_used(one.id), shares(one.id), one.here)
+            for one in self.devices
+        )
+        left = dict(self.counters)
+        for device, traits in self.consumers:
+            if not is_used(device) and shares(device) is None:
+                continue
+            for use in traits.counters:
+                for name, amount in use.counters:
+                    if (use.counter_set, name) in left:
+                        left[use.counter_set, name] -= exact(amount)
+        return KindPool(self.state, label, devices, tuple(left.items()))
+
+
+def gather(
+    node: str,
+    labels: dict[str, str],
+    slices: Iterable[ResourceSlice],
+    by_pool: dict[PoolKey, dict[str, ResourceSlice]],
+    table: TraitsTable,
+) -> tuple[Pool, ...]:
+    """Return the pools that a node sees, in the order in which devices are tried.
+
+    ``slices`` are the node's own and those for several nodes; ``table`` gives traits their
+    one object. The counters of a pool belong to it wherever they are said to be.
+    """
+    newest: dict[PoolKey, list[ResourceSlice]] = {}
+    for one in slices:
+        if not one.counters and is_relevant(one, node, labels):
+            newest.setdefault((one.driver, one.pool), []).append(one)
+    for key, seen in newest.items():
+        seen += [one for one in by_pool[key].values() if one.counters]
+        generation = max(one.generation for one in seen)
+        newest[key] = [one for one in seen if one.generation == generation]
+    first: list[Pool] = []
+    last: list[Pool] = []  # devices that need more before they can be bound to come last
+    for key in sorted(newest):
+        pool = _pool(key, newest[key], list(by_pool[key].values()), node, labels, table)
+        if pool is None:
+            continue
+        waits = any(
+            device.traits.binding_conditions is not None
+            for one in newest[key]
+            for device in one.devices
+        )
+        (last if waits and pool.state is PoolState.GOOD else first).append(pool)
+    return (*first, *last)
+
+
+def is_relevant(one: ResourceSlice, node: str, labels: dict[str, str]) -> bool:
+    """Whether devices of a slice can be reached from a node."""
+    if one.nodes is not None:
+        return one.nodes.include(node, labels)
+    return any(d.nodes is not None and d.nodes.include(node, labels) for d in one.devices)
+
+
+def _pool(
+    key: PoolKey,
+    seen: list[ResourceSlice],
+    known: list[ResourceSlice],
+    node: str,
+    labels: dict[str, str],
+    table: TraitsTable,
+) -> Pool | None:
+    """Build a pool of the slices that the node sees; None when it is obsolete or of no use."""
+    generation, count = seen[0].generation, seen[0].slices
+    whole = seen
+    if len(seen) != count:
+        if any(one.generation > generation for one in known):
+            return None
+        whole = [one for one in known if one.generation == generation]
+        if len(whole) != count:
+            return Pool(key, PoolState.INCOMPLETE)
+    seen = sorted(seen, key=lambda one: one.name)
+    if _is_invalid(seen, whole):
+        return Pool(key, PoolState.INVALID)
+    devices = tuple(
+        _placed(key, device, one, node, labels, table)
+        for one in seen
+        if not one.counters
+        for device in one.devices
+    )
+    if not devices:
+        return None
+    return Pool(
+        key=key,
+        state=PoolState.GOOD,
+        devices=devices,
+        counters=tuple(
+            sorted(
+                ((counter_set.counter_set, name), exact(amount))
+                for one in seen
+                for counter_set in one.counters
+                for name, amount in counter_set.counters
+            )
+        ),
+        consumers=tuple(
+            (DeviceId(*key, device.name), device.traits)
+            for one in whole
+            for device in one.devices
+            if device.traits.counters
+        ),
+    )
+
+
+def _placed(
+    key: PoolKey,
+    device: Device,
+    one: ResourceSlice,
+    node: str,
+    labels: dict[str, str],
+    table: TraitsTable,
+) -> PlacedDevice:
+    nodes = device.nodes if device.nodes is not None else one.nodes
+    return PlacedDevice(
+        id=DeviceId(*key, device.name),
+        traits=table.of(device.traits),
+        here=device.nodes is None or device.nodes.include(node, labels),
+        nodes=nodes or Nodes(),
+    )
+
+
+def _is_invalid(seen: list[ResourceSlice], whole: list[ResourceSlice]) -> bool:
+    """Whether device names repeat, counter sets repeat, or counters are consumed that are not."""
+    names = [device.name for one in seen if not one.counters for device in one.devices]
+    sets = [found.counter_set for one in seen for found in one.counters]
+    if len(set(names)) < len(names) or len(set(sets)) < len(sets):
+        return True
+    counters = {
+        (found.counter_set, name) for one in seen for found in one.counters for name, _ in found[1]
+    }
+    return any(
+        use.counter_set not in sets
+        or any((use.counter_set, name) not in counters for name, _ in use[1])
+        for one in whole
+        for device in one.devices
+        for use in device.traits.counters
+    )

@@ -1,0 +1,102 @@
+"""Extended resources that device classes back: what claim a pod needs on nodes that lack them.
+
+A node that lists such a resource gives it as ever. On the others kube-scheduler allocates devices,
+in one special claim that is made for the pod. In: a pod's containers and the classes. Out: the
+requests of that claim, and which container's resource is which request. Called by ``device_asks``.
+Source: extendeddynamicresources.go of kube-scheduler 1.36's DynamicResources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from typing import NamedTuple
+
+from quorate.core.model import Pod
+from quorate.core.model.devices import ContainerDevices, RequestMapping
+
+DELEGATED = 2**40
+"""So much of a backed resource seems to be free where a node has none of its own."""
+_NAME_MAX = 253
+_SUFFIX = "-extended-resources-"
+
+
+class Wanted(NamedTuple):
+    """A request of the special claim: so many devices of what backs the resource."""
+
+    name: str
+    resource: str
+    devices: int
+
+
+def claim_name(pod: Pod) -> str:
+    """Return how the pod's special claim is called: each time the same, so that none is made twice.
+
+    kube-scheduler has the API server choose the last five characters.
+    """
+    tail = hashlib.sha256(pod.uid.encode()).hexdigest()[:5]
+    return pod.name[: _NAME_MAX - len(_SUFFIX) - len(tail)].rstrip("-.") + _SUFFIX + tail
+
+
+def requests_of(
+    containers: tuple[ContainerDevices, ...], resources: Collection[str]
+) -> tuple[tuple[Wanted, ...], tuple[RequestMapping, ...]]:
+    """Return the special claim's requests for these resources, and who gets what by them.
+
+    An init container that ends uses devices of later containers before it asks for more; of what
+    such containers ask for beyond that, the largest request does for all.
+    """
+    wanted: list[Wanted] = []
+    mappings: list[RequestMapping] = []
+    for resource in sorted(resources):
+        lasting = {
+            index: found
+            for index, one in enumerate(containers)
+            if not one.brief and (found := _request(index, one, resource, 0)) is not None
+        }
+        mappings += [
+            RequestMapping(containers[index].name, resource, found.name)
+            for index, found in lasting.items()
+        ]
+        brief, reused = _of_brief(containers, resource, lasting)
+        largest = max(brief, key=lambda one: one.devices, default=None)  # the first of equals
+        asked = {one.name for one in brief}
+        for one in reused:
+            replaces = largest is not None and one.request in asked
+            mappings.append(one._replace(request=largest.name) if replaces and largest else one)
+        wanted += [largest] if largest is not None else []
+        wanted += lasting.values()
+    return tuple(sorted(wanted)), tuple(mappings)
+
+
+def _of_brief(
+    containers: tuple[ContainerDevices, ...], resource: str, lasting: dict[int, Wanted]
+) -> tuple[list[Wanted], list[RequestMapping]]:
+    """Return what init containers that end ask for beyond what they may use, and their mappings."""
+    wanted: list[Wanted] = []
+    mappings: list[RequestMapping] = []
+    for index, one in enumerate(containers):
+        amount = _amount(one, resource)
+        if not one.brief or not amount:
+            continue
+        reused = 0
+        for place, later in lasting.items():
+            if place >= index and reused < amount:
+                reused += later.devices
+                mappings.append(RequestMapping(one.name, resource, later.name))
+        found = _request(index, one, resource, reused) if reused < amount else None
+        if found is not None:
+            wanted.append(found)
+            mappings.append(RequestMapping(one.name, resource, found.name))
+    return wanted, mappings
+
+
+def _amount(container: ContainerDevices, resource: str) -> int:
+    return next((amount for name, amount, _ in container.requests if name == resource), 0)
+
+
+def _request(index: int, one: ContainerDevices, resource: str, reused: int) -> Wanted | None:
+    for name, amount, place in one.requests:
+        if name == resource and amount:
+            return Wanted(f"container-{index}-request-{place}", resource, amount - reused)
+    return None

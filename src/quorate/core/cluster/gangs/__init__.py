@@ -1,0 +1,1 @@
+"""Gangs and their members, counted by change, and what is held for lost members."""

@@ -1,0 +1,347 @@
+"""The gangs and their members, counted by change. Owned by ``cluster.cluster``.
+
+A gang exists here while it has an object or a member. Counting is incremental: a thousandth member
+costs what the first one cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from quorate.core.cluster.gangs.lifecycle import Attempt, Lifecycle, QueueMemory
+from quorate.core.cluster.gangs.pods import (
+    EXISTING,
+    PLACED,
+    UNDECIDED,
+    PodRecord,
+    Where,
+    key_of,
+    place_of,
+)
+from quorate.core.cluster.gangs.tasks import lacking
+from quorate.core.model import GangKey, GangSpec, Pod
+from quorate.core.model.changes import PrepareFailed, Undone
+from quorate.core.model.journal import entry_of
+
+__all__ = [
+    "EXISTING",
+    "PLACED",
+    "Attempt",
+    "GangEntry",
+    "PodEntry",
+    "Where",
+    "key_of",
+    "place_of",
+]
+
+_Opinion = tuple[int, str, int | None]
+
+
+class PodEntry(PodRecord["GangEntry"]):
+    """A pod, where it is, and the gang in which it is counted."""
+
+    __slots__ = ()
+
+
+class GangEntry:
+    """A gang: its object (if any), its members, and how far it has come."""
+
+    def __init__(self, key: GangKey) -> None:
+        self.key = key
+        self.spec: GangSpec | None = None
+        self.members: dict[str, PodEntry] = {}
+        self.waiting: dict[int, dict[str, PodEntry]] = {}
+        """Members that wait, by class id."""
+        self.counts: list[int] = [0] * len(Where)
+        self.ours = 0
+        """Members whose scheduler name is ours; a gang without any is another scheduler's."""
+        self.priorities: Counter[int] = Counter()
+        self.schedulers: Counter[str] = Counter()
+        self.minima: Counter[int | None] = Counter()
+        self._opinions: tuple[Counter[Any], ...] = self.priorities, self.schedulers, self.minima
+        self.label_min = 1
+        """Min as the newest member's labels say it, in the dialect without objects; members that
+        have a node are asked only when no other is there."""
+        self.first_created_s = float("inf")
+        self.alive = 0
+        """Bound members that keep the gang's life going; see ``PodEntry.is_alive``."""
+        self.leaving = 0
+        """Bound members that are being deleted or evicted: they count no more."""
+        self.lifecycle = Lifecycle()
+        self.memory = QueueMemory()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to remember."""
+        return not self.members and self.spec is None
+
+    @property
+    def min_count(self) -> int:
+        """How many members must be able to start; 1 for a pod of no gang."""
+        if self.spec is not None:
+            return self.spec.min_count
+        return self.label_min
+
+    @property
+    def created_s(self) -> float:
+        """The gang's age: its object's, or its first member's, creation (epoch seconds)."""
+        if self.spec is not None and self.spec.created_s:
+            return self.spec.created_s
+        return self.first_created_s
+
+    @property
+    def priority(self) -> int:
+        """The members' priority; the highest where they disagree."""
+        return max(self.priorities, default=0)
+
+    @property
+    def started(self) -> bool:
+        """Whether it was once quorate and has members of that life: it needs no new quorum."""
+        return self.lifecycle.once_quorate and self.bound > 0
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The try to start it that is under way."""
+        return self.lifecycle.attempt
+
+    @property
+    def stays(self) -> int:
+        """Bound members that are neither being deleted nor evicted."""
+        return self.bound - self.leaving
+
+    @property
+    def bound(self) -> int:
+        """Members of this life of the gang that have a node, whatever their phase."""
+        return self.counts[Where.BOUND]
+
+    @property
+    def assumed(self) -> int:
+        """Members whose binds are under way."""
+        return self.counts[Where.ASSUMED]
+
+    @property
+    def waits(self) -> int:
+        """Members that could be placed now."""
+        return self.counts[Where.WAITING]
+
+    @property
+    def exist(self) -> int:
+        """Members that count towards quorum: bound, under way, or waiting."""
+        return self.stays + self.assumed + self.waits
+
+    @property
+    def need(self) -> int:
+        """How many waiting members must be placed at once; 0 when each may start by itself."""
+        if self.started:
+            return 0
+        lacks = self.min_count - self.stays - self.assumed
+        return max(0, lacks, sum(lacking(self.spec, self.members.values(), PLACED).values()))
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the members that are bound are a quorum: in all, and of each task."""
+        is_enough = self.stays >= self.min_count
+        return is_enough and not lacking(self.spec, self.members.values(), (Where.BOUND,))
+
+    @property
+    def has_undecided(self) -> bool:
+        """Whether a member waits or is held back: there is something to tell."""
+        return any(self.counts[where] for where in UNDECIDED)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether two members that have no node yet differ in priority, min or scheduler name."""
+        return len(self.priorities) > 1 or len(self.schedulers) > 1 or len(self.minima) > 1
+
+    def attach(self, entry: PodEntry, where: Where) -> None:
+        """Count ``entry`` as being ``where``."""
+        entry.where = where
+        self.counts[where] += 1
+        self.ours += entry.ours
+        self.alive += entry.is_alive
+        self.leaving += entry.is_leaving
+        self.lifecycle.evicting += entry.evicting and where is Where.BOUND
+        pod = entry.pod
+        self.members[pod.uid] = entry
+        if where is Where.WAITING:
+            self.waiting.setdefault(entry.pod_class.id, {})[pod.uid] = entry
+        if where in UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
+            self._count_opinion(_opinion(pod), 1)
+        self.first_created_s = min(self.first_created_s, pod.created_s)
+        said = pod.membership.min_count if pod.membership is not None else None
+        if said is not None and (where in UNDECIDED or not self.minima):
+            self.label_min = said
+        is_own = where is Where.BOUND and not entry.adopted
+        self.lifecycle.saw_mark |= is_own and pod.started
+        may_complete = is_own and not self.lifecycle.once_quorate
+        if may_complete and self._is_quorate_with(pod):
+            self.lifecycle.completed_by = pod.uid
+            self.lifecycle.become_quorate()
+
+    def detach(self, entry: PodEntry) -> None:
+        """Stop counting ``entry``."""
+        where, pod = entry.where, entry.pod
+        self.counts[where] -= 1
+        self.ours -= entry.ours
+        self.alive -= entry.is_alive
+        self.leaving -= entry.is_leaving
+        self.lifecycle.evicting -= entry.evicting and where is Where.BOUND
+        del self.members[pod.uid]
+        if where is Where.WAITING:
+            alike = self.waiting[entry.pod_class.id]
+            del alike[pod.uid]
+            if not alike:
+                del self.waiting[entry.pod_class.id]
+        if where in UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
+            self._count_opinion(_opinion(pod), -1)
+            self._take_agreed_min()
+
+    def take_waiting(self, entries: Sequence[PodEntry]) -> None:
+        """Move waiting members of one class to ``ASSUMED``, all at once."""
+        alike = self.waiting[entries[0].pod_class.id]
+        if len(alike) == len(entries):
+            del self.waiting[entries[0].pod_class.id]
+        else:
+            for entry in entries:
+                del alike[entry.pod.uid]
+        self.counts[Where.WAITING] -= len(entries)
+        self.counts[Where.ASSUMED] += len(entries)
+        for opinion, times in Counter(_opinion(entry.pod) for entry in entries).items():
+            self._count_opinion(opinion, -times)
+        self._take_agreed_min()
+
+    def _take_agreed_min(self) -> None:
+        """Take the min that the members without a node agree on: what others said is past."""
+        if len(self.minima) == 1:
+            self.label_min = next(iter(self.minima)) or self.label_min
+
+    def give_up(self, entries: Iterable[PodEntry]) -> None:
+        """Count these bound members no more: they are being evicted."""
+        for entry in entries:
+            if not entry.evicting:
+                self.alive -= entry.is_alive
+                self.leaving -= entry.is_leaving
+                entry.evicting = True
+                self.leaving += entry.is_leaving
+                self.lifecycle.evicting += entry.where is Where.BOUND
+
+    def set_adopted(self, entry: PodEntry, is_adopted: bool) -> None:
+        """Take back how a member came here: one that was bound before keeps nobody alive."""
+        self.alive -= entry.is_alive
+        entry.adopted = is_adopted
+        self.alive += entry.is_alive
+
+    def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
+        """A kubelet refused a member; its gang may not be quorate any more.
+
+        One that ``ran`` before (its node was restarted) is a lost member like any other.
+        """
+        life = self.lifecycle
+        self.memory.refused_by.append(entry.pod.node)
+        if life.attempt is not None:  # whichever attempt bound it: the quorum is to be met anew
+            life.attempt.refused = True
+        founded = entry.pod.attempt in life.founders or entry.pod.uid == life.completed_by
+        if not ran and life.once_quorate and founded and not self._stands(entry.pod):
+            life.once_quorate, life.reopened = False, True
+
+    def _stands(self, refused: Pod) -> bool:
+        """Whether a quorum is left without a refused member: as min is, or was when it was planned.
+
+        Somebody may have raised min since, which tears no started gang down.
+        """
+        attempt = self.lifecycle.founded_by
+        if self.is_met or attempt is None or refused.attempt != attempt.id:
+            return self.is_met
+        is_enough = self.stays >= attempt.min_count
+        return is_enough and not lacking(attempt, self.members.values(), (Where.BOUND,))
+
+    def note_prepared(self, change: PrepareFailed | Undone) -> None:
+        """Writes that come before the binds were refused, or have been taken back."""
+        attempt = self.lifecycle.attempt
+        if isinstance(change, Undone):
+            self.lifecycle.is_undoing = False
+        elif attempt is not None and attempt.id == change.attempt:
+            attempt.refusals.append((change.node, change.message))
+
+    def after_loss(self) -> None:
+        """A gang that has lost its last bound member has to become quorate afresh."""
+        if self.bound == 0:
+            self.lifecycle.end()
+
+    def set_spec(self, spec: GangSpec | None) -> None:
+        """Take the object's newest version; None when it is gone."""
+        self.spec = spec
+        is_met = spec is not None and self.stays > 0 and self.is_met
+        if is_met and any(e.is_alive for e in self.members.values()):
+            self.lifecycle.become_quorate()
+
+    def past_members(self) -> list[PodEntry]:
+        """Return the bound members of a life that is over, while members of a new one wait.
+
+        It is over when no bound member is alive, those that we evict included, for they may stay,
+        and no bind is under way.
+        """
+        lives = self.alive or self.assumed
+        if not lives and self.lifecycle.evicting:
+            lives = any(e.evicting and e.may_stay for e in self.members.values())
+        if lives or not self.bound or not self.has_undecided or self.key.is_single:
+            return []
+        return [e for e in self.members.values() if e.where is Where.BOUND]
+
+    def _is_quorate_with(self, pod: Pod) -> bool:
+        """Whether the gang is quorate with ``pod`` bound.
+
+        By min as it is now, or because its bind came last and was marked: a successor believes that
+        mark, so we do, although somebody edited min, or deleted the object or another member, while
+        the bind was on its way. Only a kubelet's refusal is known to have come before.
+        """
+        stays, attempt = self.stays, self.lifecycle.attempt
+        if self.quorum_is_known and self.is_met:
+            return True
+        if attempt is None:
+            return False
+        is_seal = pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else "")
+        if is_seal or (pod.started and pod.attempt == attempt.id):
+            return stays >= attempt.min_count or not attempt.refused
+        # The mark of a dead leader's bind, which arrived after we had taken its gang up.
+        return pod.started and pod.attempt not in {attempt.id, *self.lifecycle.founders}
+
+    def may_be_sealed(self, attempt_id: str, uid: str) -> bool:
+        """Tell whether the bind of a member that was planned to make it quorate would do so still.
+
+        If the attempt was planned anew since, other binds seal it.
+        """
+        if self.started:
+            return True
+        attempt = self.lifecycle.attempt
+        if attempt is None or attempt.id != attempt_id or uid not in attempt.seals:
+            return False
+        minimum = self.min_count if self.quorum_is_known else attempt.min_count
+        seals = attempt.seals & attempt.open
+        others = self.stays + self.assumed - len(seals)
+        lacks = lacking(self.spec, self.members.values(), PLACED, but=seals - {uid})
+        return others >= minimum - 1 and not lacks
+
+    def knows_attempt_of(self, pod: Pod) -> bool:
+        """Whether a Binding of this gang put the pod on its node, as far as we remember or read."""
+        attempt = self.lifecycle.attempt
+        ids = self.lifecycle.founders | ({attempt.id} if attempt is not None else set())
+        return pod.attempt in ids or pod.bound_for == entry_of(self.key)
+
+    @property
+    def quorum_is_known(self) -> bool:
+        """Whether min is known: by the object, or by the pods themselves."""
+        return self.spec is not None or self.key.dialect in ("labels", "pod")
+
+    def _count_opinion(self, opinion: _Opinion, times: int) -> None:
+        for counter, value in zip(self._opinions, opinion, strict=True):
+            counter[value] += times
+            if not counter[value]:
+                del counter[value]
+
+
+def _opinion(pod: Pod) -> _Opinion:
+    """Return what members must agree in: priority, scheduler name, min where labels carry it."""
+    return pod.priority, pod.scheduler, pod.membership.min_count if pod.membership else None

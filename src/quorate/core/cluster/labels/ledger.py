@@ -1,0 +1,286 @@
+"""Where pods are by plain values: what plans are checked against. Updated by change.
+
+Owned by ``cluster.cluster``, which tells it of every pod that comes to a node or leaves it; read by
+``check.verify_neighbours``. Shares no count with ``cluster.labels.neighbours``, whose arrays plans
+are made from: nodes are names, domains are values of labels, and selectors are matched here once
+more. Which labels are worth comparing with which selectors is looked up in the same indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from quorate.core.cluster.gangs.gangs import PodEntry
+from quorate.core.cluster.labels.label_sets import LabelSet, LabelSets
+from quorate.core.cluster.labels.ledger_pages import Book, Meaning, Scope, SpreadBook
+from quorate.core.cluster.labels.selector_index import SelectorIndex
+from quorate.core.cluster.nodes.nodes import NodeTable
+from quorate.core.cluster.recently_used import Recent
+from quorate.core.model import Node, PodSelector, PodTerm, SpreadConstraint, policy
+
+
+class _Group:
+    """Pods that are the same to all books, by the name of their node; and these books."""
+
+    __slots__ = ("books", "leaving", "pods")
+
+    def __init__(self) -> None:
+        self.pods: dict[str, int] = {}
+        self.leaving: dict[str, int] = {}
+        """Those of ``pods`` that are terminating."""
+        self.books: list[Book] = []
+        """With some that are closed."""
+
+    def open_books(self) -> list[Book]:
+        """Return the books that are kept, and forget the others."""
+        if self.books and not all(book.is_open for book in self.books):
+            self.books = [book for book in self.books if book.is_open]
+        return self.books
+
+
+class _Carriers(_Group):
+    """Pods with the same anti-affinity term; ``books`` has at most one open book."""
+
+    __slots__ = ("_meaning", "term")
+
+    def __init__(self, term: PodTerm) -> None:
+        super().__init__()
+        self.term = term
+        self._meaning: Meaning | None = None
+
+    @property
+    def meaning(self) -> Meaning:
+        """Which pods the term means; worked out when it is asked for."""
+        if self._meaning is None:
+            self._meaning = Meaning(self.term.selector)
+        return self._meaning
+
+
+class Ledger:
+    """Pods on nodes, by labels and by the anti-affinity terms that they carry.
+
+    Books are made when somebody asks, and kept by change until nodes or namespaces are other ones,
+    or others were asked for since.
+    """
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        namespaces: Mapping[str, Mapping[str, str]],
+        label_sets: LabelSets,
+    ) -> None:
+        self._nodes = nodes
+        self._namespaces = namespaces
+        self._label_sets = label_sets
+        self._alike: dict[LabelSet, _Group] = {}
+        self._carriers: dict[PodTerm, _Carriers] = {}
+        self._repelling: SelectorIndex[_Carriers] = SelectorIndex()
+        self.carriers_version = 0
+        """Differs whenever pods on nodes carry other terms."""
+        self._books: dict[object, Book] = {}
+        """The longest unused first."""
+        self._index: SelectorIndex[Book] = SelectorIndex()
+        self._scopes: Recent[object, Scope] = Recent()
+        self._made_for = -1
+        """The version of the nodes' attributes that books are good for."""
+        self._labels: dict[str, tuple[Node, Mapping[str, str]]] = {}
+        """Nodes that were asked for, with their labels, by name."""
+
+    def count_alike(self, label_set: LabelSet, entries: Sequence[PodEntry]) -> None:
+        """Count pods with one label set and one shape on their nodes; they do not terminate."""
+        if entries[0].pod.shape.anti_affinity:
+            for entry in entries:
+                self.count(entry, 1)
+            return
+        group = self._group(label_set)
+        books, pods = group.open_books(), group.pods
+        for entry in entries:
+            name = entry.node
+            pods[name] = pods.get(name, 0) + 1
+            for book in books:
+                self._enter(book, name, 1, 0)
+
+    def count(self, entry: PodEntry, sign: int) -> None:
+        """Count a pod on its node, or (-1) no more."""
+        label_set = entry.label_set
+        if self._count(self._group(label_set), entry, sign):
+            del self._alike[label_set]
+        if not entry.pod.shape.anti_affinity:
+            return
+        for term in dict.fromkeys(entry.pod.shape.anti_affinity):
+            carriers = self._carriers.get(term)
+            if carriers is None:
+                carriers = self._carriers[term] = _Carriers(term)
+                self._repelling.add(term.selector, carriers)
+                self.carriers_version += 1
+            if self._count(carriers, entry, sign):
+                del self._carriers[term]
+                self._repelling.remove(carriers)
+                self.carriers_version += 1
+
+    def _group(self, label_set: LabelSet) -> _Group:
+        group = self._alike.get(label_set)
+        if group is None:
+            group = self._alike[label_set] = _Group()
+            for book in self._index.worth_a_look(label_set):
+                if book.meaning.matches(label_set, self._namespaces):
+                    group.books.append(book)
+        return group
+
+    def _count(self, group: _Group, entry: PodEntry, sign: int) -> bool:
+        """Count a pod in a group and its books; return whether nobody is left in the group."""
+        name, leaving = entry.node, 0
+        if entry.pod.terminating:
+            leaving = sign
+            group.leaving[name] = group.leaving.get(name, 0) + sign
+        for book in group.open_books():
+            self._enter(book, name, sign, leaving)
+        left = group.pods.get(name, 0) + sign
+        if left:
+            group.pods[name] = left
+            return False
+        del group.pods[name]
+        group.leaving.pop(name, None)
+        return not group.pods
+
+    def _enter(self, book: Book, name: str, pods: int, leaving: int) -> None:
+        known = self._node(name)
+        if known is not None and self._made_for == self._nodes.attributes_version:
+            book.count(*known, pods, leaving)
+
+    def _node(self, name: str) -> tuple[Node, Mapping[str, str]] | None:
+        known = self._labels.get(name)
+        if known is None:
+            row = self._nodes.rows.get(name)
+            node = self._nodes.nodes[row] if row is not None else None
+            if node is None:
+                return None
+            known = self._labels[name] = node, dict(node.labels)
+        return known
+
+    # Questions
+
+    def refresh(self) -> None:
+        """Forget the books if nodes have other labels or taints, or other nodes are there.
+
+        Otherwise the longest unused ones go while all are larger than the bounds.
+        """
+        version = self._nodes.attributes_version
+        if version != self._made_for:
+            self._made_for = version
+            self.forget()
+            return
+        too_many = len(self._books) - policy.LEDGER_BOOKS_MAX
+        cells = sum(len(book.pods) for book in self._books.values())
+        for key, book in list(self._books.items()):
+            if too_many <= 0 and cells <= policy.LEDGER_CELLS_MAX:
+                break
+            cells -= len(book.pods)
+            too_many -= 1
+            self._index.remove(book)
+            book.close()
+            del self._books[key]
+
+    def forget(self) -> None:
+        """Forget the books: selectors may mean other pods now."""
+        self.carriers_version += 1
+        for book in self._books.values():
+            book.close()
+        for carriers in self._carriers.values():
+            for book in carriers.books:
+                book.close()
+            carriers.books = []
+        self._books.clear()
+        self._index.clear()
+        self._labels.clear()
+        self._scopes = Recent()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no pod on a node keeps others away."""
+        return not self._carriers
+
+    def labels(self, name: str) -> Mapping[str, str]:
+        """Return the labels of a node that exists."""
+        known = self._node(name)
+        assert known is not None, f"node {name} does not exist"
+        return known[1]
+
+    def selects(self, selector: PodSelector, label_set: LabelSet) -> bool:
+        """Whether the selector means pods with these labels in this namespace."""
+        return Meaning(selector).matches(label_set, self._namespaces)
+
+    def near(self, selector: PodSelector, topology_key: str) -> Book:
+        """Return how many pods that the selector means are in each domain."""
+        key = selector, topology_key
+        return self._kept(key) or self._open(key, Book(selector, topology_key))
+
+    def spread(
+        self, key: object, one: SpreadConstraint, counts: Callable[[Node], bool]
+    ) -> SpreadBook:
+        """Return what a constraint counts; ``key`` says by what ``counts`` looks at nodes."""
+        found = self._kept((one, key))
+        if found is None:
+            scope = self._scope(key, one.topology_key, counts)
+            found = self._open((one, key), SpreadBook(one, scope))
+        assert isinstance(found, SpreadBook)
+        return found
+
+    def _scope(self, key: object, topology_key: str, counts: Callable[[Node], bool]) -> Scope:
+        found = self._scopes.get((key, topology_key))
+        if found is None:
+            nodes = [node for node in self._nodes.nodes if node is not None and counts(node)]
+            found = Scope(
+                frozenset(node.name for node in nodes),
+                frozenset(self.labels(node.name)[topology_key] for node in nodes),
+            )
+            size = len(found.nodes) + len(found.domains)
+            self._scopes.put((key, topology_key), found, policy.LEDGER_CELLS_MAX, size)
+        return found
+
+    def repelling(self, label_set: LabelSet) -> list[Book]:
+        """Return for each term of pods on nodes that means such a pod where its carriers are."""
+        found = []
+        for carriers in self._repelling.worth_a_look(label_set):
+            if carriers.meaning.matches(label_set, self._namespaces):
+                if not carriers.open_books():
+                    term = carriers.term
+                    self._fill(Book(term.selector, term.topology_key), carriers)
+                found.append(carriers.books[0])
+        return found
+
+    def _kept(self, key: object) -> Book | None:
+        found = self._books.pop(key, None)
+        if found is not None:
+            self._books[key] = found
+        return found
+
+    def _open(self, key: object, book: Book) -> Book:
+        self._books[key] = book
+        self._index.add(book.selector, book)
+        for label_set in self._label_sets.worth_a_look(book.selector):
+            group = self._alike.get(label_set)
+            if group is not None and book.meaning.matches(label_set, self._namespaces):
+                self._fill(book, group)
+        return book
+
+    def _fill(self, book: Book, group: _Group) -> None:
+        group.open_books().append(book)
+        for name, pods in group.pods.items():
+            self._enter(book, name, pods, group.leaving.get(name, 0))
+
+    @contextmanager
+    def without(self, entries: Iterable[PodEntry]) -> Iterator[dict[str, PodEntry]]:
+        """Leave these pods out. Yields those that are, by uid: they are counted again at the end.
+
+        Who counts one of them before takes it out of what was yielded.
+        """
+        aside = {entry.pod.uid: entry for entry in entries}
+        for entry in aside.values():
+            self.count(entry, -1)
+        try:
+            yield aside
+        finally:
+            for entry in aside.values():
+                self.count(entry, 1)

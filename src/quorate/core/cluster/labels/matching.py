@@ -1,0 +1,144 @@
+"""Which selectors in use match which pods: kept by change, for each label set.
+
+Owned by ``cluster.labels.neighbours``. A new label set is compared with the selectors that may
+match it, and a new selector with the label sets that it may match; neither with all that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from quorate.core.cluster.labels.label_sets import LabelSet, LabelSets
+from quorate.core.cluster.labels.selector_index import SelectorIndex
+from quorate.core.model import LabelSelector, PodSelector
+
+_Labels = tuple[tuple[str, str], ...]
+
+
+class _Requirements:
+    """A label selector; each of its values is looked up, however many it lists."""
+
+    __slots__ = ("_tests",)
+
+    def __init__(self, selector: LabelSelector) -> None:
+        self._tests: list[tuple[str, frozenset[str | None], bool]] = []
+        """Keys, and values one of which the label must have, or must not; None: no such label."""
+        for one in selector.requirements:
+            has_values = one.operator in ("In", "NotIn")
+            values = frozenset(one.values) if has_values else frozenset({None})
+            self._tests.append((one.key, values, one.operator not in ("NotIn", "Exists")))
+
+    def hold(self, labels: Mapping[str, str]) -> bool:
+        return all((labels.get(key) in values) is wanted for key, values, wanted in self._tests)
+
+
+class Selector:
+    """A selector in use: its number, and how many shapes and kinds of pods use it."""
+
+    __slots__ = ("_also", "_labels", "_names", "_of", "id", "looks_at_namespaces", "users")
+
+    def __init__(self, selector_id: int, selector: PodSelector) -> None:
+        self.id = selector_id
+        self.users = 0
+        self._names = frozenset(selector.namespaces)
+        named = selector.namespace_selector
+        self._of = None if named is None else _Requirements(named)
+        self._labels = None if selector.labels is None else _Requirements(selector.labels)
+        self._also = tuple(Selector(selector_id, one) for one in selector.also)
+        self.looks_at_namespaces: bool = named is not None or any(
+            one.looks_at_namespaces for one in self._also
+        )
+        """Whether labels of namespaces decide which pods it matches."""
+
+    def matches(self, label_set: LabelSet, namespace: Mapping[str, str]) -> bool:
+        """Whether it matches pods with these labels; ``namespace`` are their namespace's labels."""
+        if self._labels is None:
+            return False
+        is_there = label_set.namespace in self._names
+        if not is_there and (self._of is None or not self._of.hold(namespace)):
+            return False
+        if not self._labels.hold(label_set.by_key):
+            return False
+        return all(one.matches(label_set, namespace) for one in self._also)
+
+
+class Matching:
+    """Selectors in use, by number; and the label sets of pods, with those that match them."""
+
+    def __init__(self) -> None:
+        self.label_sets = LabelSets()
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        """Labels of namespaces."""
+        self.in_use: dict[PodSelector, Selector] = {}
+        self._by_id: dict[int, Selector] = {}
+        self._index: SelectorIndex[int] = SelectorIndex()
+        self._by_namespace: set[int] = set()
+        """Those that labels of namespaces decide."""
+        self._made = 0
+
+    def hold(self, namespace: str, labels: _Labels) -> LabelSet:
+        """Note a pod that exists."""
+        label_set, is_new = self.label_sets.hold(namespace, labels)
+        if is_new and self.in_use:
+            for number in self._matching(label_set):
+                label_set.match(number, is_in=True)
+        return label_set
+
+    def use(self, selector: PodSelector) -> tuple[int, list[LabelSet]]:
+        """Count one more user; return its number, and what it matches if it was not in use."""
+        used = self.in_use.get(selector)
+        matched = []
+        if used is None:
+            used = self.in_use[selector] = Selector(self._made, selector)
+            self._by_id[used.id] = used
+            self._made += 1
+            self._index.add(selector, used.id)
+            if used.looks_at_namespaces:
+                self._by_namespace.add(used.id)
+            for label_set in self.label_sets.worth_a_look(selector):
+                if used.matches(label_set, self._labels_of(label_set.namespace)):
+                    label_set.match(used.id, is_in=True)
+                    matched.append(label_set)
+        used.users += 1
+        return used.id, matched
+
+    def disuse(self, selector: PodSelector) -> int | None:
+        """Count one user less; return the number of a selector that nobody uses any more."""
+        used = self.in_use[selector]
+        used.users -= 1
+        if used.users:
+            return None
+        for label_set in self.label_sets.worth_a_look(selector):
+            if label_set.is_matched(used.id):
+                label_set.match(used.id, is_in=False)
+        self._index.remove(used.id)
+        self._by_namespace.discard(used.id)
+        del self.in_use[selector], self._by_id[used.id]
+        return used.id
+
+    def relabel(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[LabelSet, int]]:
+        """Give a namespace other labels; yield label sets with selectors that matched or match.
+
+        Each is one that matched and does not, or the other way round.
+        """
+        if labels:
+            self.namespaces[namespace] = labels
+        else:
+            self.namespaces.pop(namespace, None)
+        concerned = self._by_namespace
+        if not concerned:
+            return
+        for label_set in self.label_sets.of(namespace):
+            now = {number for number in self._matching(label_set) if number in concerned}
+            for number in (label_set.matched & concerned) ^ now:
+                label_set.match(number, is_in=number in now)
+                yield label_set, number
+
+    def _matching(self, label_set: LabelSet) -> Iterator[int]:
+        namespace = self._labels_of(label_set.namespace)
+        for number in self._index.worth_a_look(label_set):
+            if self._by_id[number].matches(label_set, namespace):
+                yield number
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+        return self.namespaces.get(namespace, {})

@@ -1,0 +1,351 @@
+"""Which pods are where, by labels: counted for each selector and each node, updated by change.
+
+Owned by ``cluster.cluster``; read through ``room.room``. A selector that some pod's affinity,
+anti-affinity or spread uses has counts by node; so do the terms that running pods carry. A cycle
+then reads arrays, however many pods run; what is kept is as large as the pods that are counted.
+What no pod uses any more is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.change_log import Log
+from quorate.core.cluster.labels.label_sets import LabelSet, LabelSets
+from quorate.core.cluster.labels.matching import Matching
+from quorate.core.cluster.labels.row_counts import Columns, Views
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.recently_used import Recent
+from quorate.core.model import PodSelector, PodShape, all_of
+
+
+class Column(IntEnum):
+    """What a column counts."""
+
+    PODS = 0
+    """Pods that the selector matches, terminating ones included."""
+    STAYING = 1
+    """Pods that the selector matches and that are not terminating."""
+    REPELLING = 2
+    """Pods with a required anti-affinity term of this selector and topology."""
+    ATTRACTED = 3
+    """Pods with a required affinity term of this selector and topology."""
+    PULL = 4
+    """Sum of weights of pods' preferred terms of this selector and topology (negative: anti)."""
+
+    __hash__ = int.__hash__  # that of Enum is slow, and another one in each process
+
+
+class Key(NamedTuple):
+    """Names a column. ``topology`` is a node label, for columns of terms."""
+
+    column: Column
+    selector: int
+    topology: str = ""
+
+
+class _User:
+    """A shape that uses selectors: how many living pods have it, and what it uses."""
+
+    __slots__ = ("pods", "selectors", "terms")
+
+    def __init__(self, selectors: list[PodSelector]) -> None:
+        self.pods = 0
+        self.selectors = selectors
+        self.terms: Mapping[Key, int] = {}
+        """What the terms of one pod add, by column."""
+
+
+class Neighbours:
+    """Counts of pods by selector and node. ``rows`` is how long the columns are."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._matching = Matching()
+        self._shapes: dict[PodShape, _User] = {}
+        """Shapes of living pods that use selectors."""
+        self.repelling_by_namespace_labels: Counter[PodSelector] = Counter()
+        """What required anti-affinity of living shapes means by labels of namespaces."""
+        self._views: Views = Recent()
+        self._pods: Columns[int] = Columns(rows, self._views)
+        """Pods that a selector matches, by its number."""
+        self._leaving: Columns[int] = Columns(rows, self._views)
+        """Those of them that are terminating."""
+        self._weights: Columns[Key] = Columns(rows, self._views)
+        """What terms of pods on nodes add up to."""
+        self._carriers: Counter[Key] = Counter()
+        """How many times pods on nodes have a term."""
+        self._terms: dict[int, set[Key]] = {}
+        """The terms of ``_carriers``, by selector."""
+        self._stirred: set[int] = set()
+        self.log = Log()
+        """Selectors whose counts changed, or that are new."""
+
+    @property
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """Labels of namespaces, by name."""
+        return self._matching.namespaces
+
+    @property
+    def selectors_in_use(self) -> int:
+        """How many selectors some pod or rule has."""
+        return len(self._matching.in_use)
+
+    @property
+    def label_sets(self) -> LabelSets:
+        """Kinds of pods by namespace and labels."""
+        return self._matching.label_sets
+
+    # Who is there
+
+    def hold(
+        self, namespace: str, labels: tuple[tuple[str, str], ...], shape: PodShape
+    ) -> LabelSet:
+        """Note a pod that exists, with or without a node."""
+        found = self._matching.hold(namespace, labels)
+        if uses_selectors(shape):
+            user = self._shapes.get(shape)
+            if user is None:
+                user = self._shapes[shape] = _User(_selectors_of(shape))
+                for selector in user.selectors:
+                    self.use(selector)
+                user.terms = self._make_terms(shape)
+                self.repelling_by_namespace_labels.update(_repelling(shape))
+            user.pods += 1
+        return found
+
+    def drop(self, label_set: LabelSet, shape: PodShape) -> None:
+        """Forget a pod; it must have left its node."""
+        self.label_sets.drop(label_set)
+        if uses_selectors(shape):
+            user = self._shapes[shape]
+            user.pods -= 1
+            if not user.pods:
+                del self._shapes[shape]
+                for selector in _repelling(shape):
+                    self.repelling_by_namespace_labels[selector] -= 1
+                    if not self.repelling_by_namespace_labels[selector]:
+                        del self.repelling_by_namespace_labels[selector]
+                for selector in user.selectors:
+                    self.disuse(selector)
+
+    def selector_id(self, selector: PodSelector) -> int:
+        """Return the number of a selector that a living pod uses."""
+        return self._matching.in_use[selector].id
+
+    def matched(self, label_set: LabelSet) -> frozenset[int]:
+        """Return the numbers of the selectors in use that match pods with these labels."""
+        return label_set.matched
+
+    def use(self, selector: PodSelector) -> None:
+        """Count for a selector, of a shape or of default spreading, until ``disuse``."""
+        is_new = selector not in self._matching.in_use
+        number, matched = self._matching.use(selector)
+        if is_new:
+            self.log.note(number)
+            self._pods.fill(number, _sum(one.rows for one in matched))
+            self._leaving.fill(number, _sum(one.leaving for one in matched))
+
+    def disuse(self, selector: PodSelector) -> None:
+        """Take back one ``use``; what nobody uses is dropped."""
+        gone = self._matching.disuse(selector)
+        if gone is not None:
+            self._pods.drop(gone)
+            self._leaving.drop(gone)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no living pod uses a selector: then labels tell nobody apart."""
+        return not self._matching.in_use
+
+    # Pods on nodes
+
+    def take(self, row: int, label_set: LabelSet, shape: PodShape, *, terminating: bool) -> None:
+        """Count one pod on the row."""
+        self._count(row, label_set, shape, 1, terminating=terminating)
+
+    def release(self, row: int, label_set: LabelSet, shape: PodShape, *, terminating: bool) -> None:
+        """Stop counting one pod on the row."""
+        self._count(row, label_set, shape, -1, terminating=terminating)
+
+    def take_many(
+        self, rows: Sequence[int], label_sets: Sequence[LabelSet], shape: PodShape
+    ) -> None:
+        """Count pods of one shape that do not terminate, one for each row (which may repeat)."""
+        if len(rows) == 1:
+            self.take(rows[0], label_sets[0], shape, terminating=False)
+            return
+        together: dict[frozenset[int], list[int]] = {}
+        for (label_set, row), pods in Counter(zip(label_sets, rows, strict=True)).items():
+            label_set.count(row, pods, terminating=False)
+            if self._matching.in_use:
+                together.setdefault(label_set.matched, []).extend([row] * pods)
+        terms = self._terms_of(shape)
+        for matched, some in together.items():
+            places, times = np.unique(np.array(some, np.int64), return_counts=True)
+            self._stir({*matched, *(key.selector for key in terms)})
+            for number in matched:
+                self._pods.add_at(number, places, times)
+            for key, amount in terms.items():
+                self._weights.add_at(key, places, amount * times)
+                self._note_carriers(key, len(some))
+
+    def effects(self, shape: PodShape, matched: frozenset[int]) -> dict[Key, int]:
+        """Return what one pod adds to each column; ``matched`` as in ``LabelSet``."""
+        effects = {Key(Column.PODS, number): 1 for number in matched}
+        effects |= {Key(Column.STAYING, number): 1 for number in matched}
+        effects |= self._terms_of(shape)
+        return effects
+
+    def terms(self, matched: Iterable[int], column: Column) -> list[Key]:
+        """Return the columns of terms that pods on nodes carry and that match such a pod."""
+        return sorted(
+            key for number in matched for key in self._terms.get(number, ()) if key.column is column
+        )
+
+    def column(self, key: Key) -> Ints:
+        """Return int64[rows]: what the column counts now.
+
+        It cannot be written to, and may be brought up to date in place: copy it to keep it.
+        """
+        if key.column not in (Column.PODS, Column.STAYING):
+            return self._weights.column(key)
+        pods = self._pods.column(key.selector)
+        if key.column is Column.PODS or key.selector not in self._leaving:
+            return pods
+        staying = pods - self._leaving.column(key.selector)
+        staying.flags.writeable = False
+        return staying
+
+    def concerns(self, pod_class: PodClass) -> frozenset[int]:
+        """Return the selectors whose counts decide where pods of the class may go."""
+        used = {*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)}
+        in_use = self._matching.in_use
+        return pod_class.matched.union(in_use[one].id for one in used & in_use.keys())
+
+    def take_stirred(self) -> set[int]:
+        """Return and forget the selectors whose counts differ from what they were."""
+        stirred, self._stirred = self._stirred, set()
+        return stirred
+
+    def grow(self, rows: int) -> None:
+        """Make room for ``rows`` rows."""
+        if rows == self._rows:
+            return
+        self._rows = rows
+        self._views = Recent()
+        for columns in (self._pods, self._leaving, self._weights):
+            columns.grow(rows, self._views)
+
+    # Namespaces
+
+    def relabel(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Take a namespace's labels, none of one that is gone; return whether they are others.
+
+        What selectors by namespace labels mean of the pods in it is counted anew.
+        """
+        if self.namespaces.get(namespace, {}) == labels:
+            return False
+        others: set[int] = set()
+        for label_set, number in self._matching.relabel(namespace, labels):
+            self._tally(number, label_set, 1 if label_set.is_matched(number) else -1)
+            others.add(number)
+        self._stir(others)
+        return True
+
+    # Inside
+
+    def _tally(self, number: int, label_set: LabelSet, sign: int) -> None:
+        """Count all pods of a label set for one selector; a terminating pod is in both counters."""
+        for row, count in label_set.rows.items():
+            self._pods.add(number, row, sign * count)
+        for row, count in label_set.leaving.items():
+            self._leaving.add(number, row, sign * count)
+
+    def _count(
+        self, row: int, label_set: LabelSet, shape: PodShape, sign: int, *, terminating: bool
+    ) -> None:
+        matched = label_set.matched
+        label_set.count(row, sign, terminating=terminating)
+        stirred = set(matched)
+        for number in matched:
+            self._pods.add(number, row, sign)
+            if terminating:
+                self._leaving.add(number, row, sign)
+        for key, amount in self._terms_of(shape).items():
+            self._weights.add(key, row, sign * amount)
+            self._note_carriers(key, sign)
+            stirred.add(key.selector)
+        self._stir(stirred)
+
+    def _stir(self, selectors: set[int]) -> None:
+        self._stirred |= selectors
+        self.log.note_all(selectors)
+
+    def _note_carriers(self, key: Key, count: int) -> None:
+        """Note that pods on nodes have a term more often; forget one that none has any more."""
+        self._carriers[key] += count
+        if self._carriers[key]:
+            self._terms.setdefault(key.selector, set()).add(key)
+            return
+        del self._carriers[key]
+        self._terms[key.selector].discard(key)
+        if not self._terms[key.selector]:
+            del self._terms[key.selector]
+
+    def _terms_of(self, shape: PodShape) -> Mapping[Key, int]:
+        """Return what the terms of one pod add, by column."""
+        if not uses_selectors(shape):
+            return {}
+        user = self._shapes.get(shape)
+        return self._make_terms(shape) if user is None else user.terms
+
+    def _make_terms(self, shape: PodShape) -> Mapping[Key, int]:
+        effects: dict[Key, int] = {}
+        in_use = self._matching.in_use
+        for column, terms in (
+            (Column.REPELLING, shape.anti_affinity),
+            (Column.ATTRACTED, shape.affinity),
+        ):
+            for term in terms:
+                key = Key(column, in_use[term.selector].id, term.topology_key)
+                effects[key] = effects.get(key, 0) + 1
+        for one in shape.preferred_affinity:
+            key = Key(Column.PULL, in_use[one.term.selector].id, one.term.topology_key)
+            effects[key] = effects.get(key, 0) + one.weight
+        return effects
+
+
+def _sum(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for part in parts:
+        for row, count in part.items():
+            found[row] = found.get(row, 0) + count
+    return found
+
+
+def uses_selectors(shape: PodShape) -> bool:
+    """Whether pods of this shape look at other pods' labels."""
+    return bool(shape.affinity or shape.anti_affinity or shape.preferred_affinity or shape.spread)
+
+
+def _repelling(shape: PodShape) -> list[PodSelector]:
+    """Return the selectors of required anti-affinity that mean namespaces by their labels."""
+    terms = shape.anti_affinity
+    return [term.selector for term in terms if term.selector.by_namespace_labels]
+
+
+def _selectors_of(shape: PodShape) -> list[PodSelector]:
+    terms = [*shape.affinity, *shape.anti_affinity, *(o.term for o in shape.preferred_affinity)]
+    together = [all_of(shape.affinity)] if len(shape.affinity) > 1 else []
+    return [
+        *(term.selector for term in terms),
+        *(constraint.selector for constraint in shape.spread),
+        *together,
+    ]

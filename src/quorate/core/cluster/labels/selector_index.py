@@ -1,0 +1,97 @@
+"""Which selectors a pod's labels are worth comparing with: found by namespace and one label.
+
+Used by ``cluster.labels.neighbours`` and ``cluster.labels.ledger``, which do the comparing. A
+selector is listed in places: (namespace, key, value), (namespace, key) or (namespace,). It has no
+more places than it names namespaces or values, and a label set looks at those of its own labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
+
+from quorate.core.cluster.labels.label_sets import LabelSet
+from quorate.core.model import LabelSelector, PodSelector
+
+_Thing = TypeVar("_Thing", bound=Hashable)
+_Place = tuple[str, ...]
+_ANY = ""
+"""The namespace of selectors that name namespaces by their labels."""
+
+
+class SelectorIndex(Generic[_Thing]):
+    """Things (numbers of selectors, or who has one), each listed by its selector."""
+
+    def __init__(self) -> None:
+        self._listed: dict[_Place, dict[_Thing, None]] = {}
+        self._places: dict[_Thing, list[_Place]] = {}
+
+    def __len__(self) -> int:
+        """Return how many things there are."""
+        return len(self._places)
+
+    def add(self, selector: PodSelector, thing: _Thing) -> None:
+        """List a thing, which is not there yet."""
+        places = self._places[thing] = self._places_for(selector)
+        for place in places:
+            self._listed.setdefault(place, {})[thing] = None
+
+    def remove(self, thing: _Thing) -> None:
+        """Forget a thing."""
+        for place in self._places.pop(thing):
+            there = self._listed[place]
+            del there[thing]
+            if not there:
+                del self._listed[place]
+
+    def clear(self) -> None:
+        """Forget all things."""
+        self._listed.clear()
+        self._places.clear()
+
+    def worth_a_look(self, label_set: LabelSet) -> Iterator[_Thing]:
+        """Yield things, each once, with all among them whose selectors match the label set."""
+        if not self._listed:
+            return
+        listed = self._listed
+        for namespace in dict.fromkeys((label_set.namespace, _ANY)):
+            yield from listed.get((namespace,), ())
+            for key, value in label_set.by_key.items():
+                yield from listed.get((namespace, key), ())
+                yield from listed.get((namespace, key, value), ())
+
+    def _places_for(self, selector: PodSelector) -> list[_Place]:
+        """Return the places of one label: few ones, in which few things are.
+
+        Labels with a value come before those with any value; what ``also`` asks for will do too.
+        """
+        together = [one.labels for one in (selector, *selector.also)]
+        labels = [one for one in together if one is not None]
+        if len(labels) < len(together):
+            return []  # it matches nobody
+        is_any = selector.namespace_selector is not None
+        namespaces = [_ANY] if is_any else list(dict.fromkeys(selector.namespaces))
+        ways = _ways(namespaces, labels)
+        if not ways:
+            return [(name,) for name in namespaces]
+        return ways[0] if len(ways) == 1 else min(ways, key=self._crowd)
+
+    def _crowd(self, places: list[_Place]) -> int:
+        return len(places) + sum(len(self._listed.get(place, ())) for place in places)
+
+
+def _ways(namespaces: list[str], labels: list[LabelSelector]) -> list[list[_Place]]:
+    """Return the lists of places that would do, none longer than what the selector lists.
+
+    Where it names several namespaces and several values, it is listed by the key alone.
+    """
+    wanted = [one for part in labels for one in part.requirements]
+    by_value: list[list[_Place]] = [
+        [(name, one.key, value) for name in namespaces for value in dict.fromkeys(one.values)]
+        for one in wanted
+        if one.operator == "In" and (len(namespaces) <= 1 or len(one.values) <= 1)
+    ]
+    if by_value:
+        return by_value
+    keys = [one.key for one in wanted if one.operator in ("In", "Exists")]
+    return [[(name, key) for name in namespaces] for key in keys]

@@ -1,0 +1,1 @@
+"""Nodes as rows, resources as columns, labels and taints as codes."""

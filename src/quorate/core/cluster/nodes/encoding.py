@@ -1,0 +1,353 @@
+"""Names to integers: resources to columns, pod shapes to classes.
+
+What pods ask for is encoded once, so that planning works on integer arrays. Numbers are given in
+order of arrival: the same changes give the same numbers. Columns are those of resources that nodes
+list, classes those that somebody has: what pods ask for decides no array's size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from quorate.core.cluster.devices.requests import Ask
+from quorate.core.model import PodShape, SpreadConstraint, policy
+from quorate.core.model.profile import GANGS, Profile
+
+if TYPE_CHECKING:
+    from quorate.core.cluster.storage.needs import Wants
+
+CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
+_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], "Wants | None", Ask | None, int]
+FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+Demands = tuple[tuple[int, int], ...]
+"""Column and amount, amounts > 0."""
+
+
+class Resources:
+    """Resource names and their columns: the first four, and those that some node lists.
+
+    A column that no node has a name for is given to the next new name; in ``names`` it is "".
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = list(FIRST_RESOURCES)
+        self.columns: dict[str, int] = {name: index for index, name in enumerate(self.names)}
+        self.backed: frozenset[str] = frozenset()
+        """Names for which device classes give devices to nodes that do not list them."""
+        self.version = 0
+        """Differs whenever a class of pods may have to be encoded anew."""
+        self._nodes: Counter[str] = Counter()
+
+    def add(self, names: Iterable[str]) -> list[str]:
+        """Note that one more node lists each of the names; return those that are new."""
+        new = []
+        for name in names:
+            self._nodes[name] += 1
+            if name in self.columns:
+                continue
+            if len(self.columns) < len(self.names):
+                column = self.names.index("")
+                self.names[column] = name
+            else:
+                column = len(self.names)
+                self.names.append(name)
+            self.columns[name] = column
+            new.append(name)
+        self.version += bool(new)
+        return new
+
+    def drop(self, names: Iterable[str]) -> list[tuple[str, int]]:
+        """Note that one node less lists each of the names; return those that are gone, by column.
+
+        The columns of these names are free, and have to be emptied.
+        """
+        gone = []
+        for name in names:
+            self._nodes[name] -= 1
+            if self._nodes[name]:
+                continue
+            del self._nodes[name]
+            if name not in FIRST_RESOURCES:
+                column = self.columns.pop(name)
+                self.names[column] = ""
+                gone.append((name, column))
+        while not self.names[-1]:
+            self.names.pop()
+        self.version += bool(gone)
+        return gone
+
+    def renumber(self) -> list[int] | None:
+        """Close the gaps if they are many: return the old columns in their new order, else None."""
+        unused = len(self.names) - len(self.columns)
+        if unused <= len(self.columns) + policy.COLUMNS_UNUSED_MAX:
+            return None
+        kept = [column for column, name in enumerate(self.names) if name]
+        self.names = [self.names[column] for column in kept]
+        self.columns = {name: index for index, name in enumerate(self.names)}
+        self.version += 1
+        return kept
+
+    def set_backed(self, names: Iterable[str]) -> None:
+        """Note for which names device classes give devices."""
+        backed = frozenset(names)
+        self.version += backed != self.backed
+        self.backed = backed
+
+
+class PodClass:
+    """Pods that are alike to the scheduler.
+
+    ``base`` is the number of its shape and profile. ``matched`` are the selectors that match them:
+    two classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
+    constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
+    labels scores nothing. ``attributes`` is all that the attribute rules read: classes that agree
+    in it pass them on the same nodes. ``wants`` (``cluster.storage.volume_needs``) is what their
+    volumes demand, ``ask`` what their claims of devices ask for; None when they have none. ``task``
+    is the number of their task, in a gang that needs so many of each; else 0. What a pod takes is
+    encoded when it is asked for, and anew when columns are other ones.
+    """
+
+    __slots__ = (
+        "_checked",
+        "_columns",
+        "_demands",
+        "_missing",
+        "_resources",
+        "_version",
+        "ask",
+        "attributes",
+        "base",
+        "id",
+        "matched",
+        "profile",
+        "shape",
+        "spread",
+        "spread_needs_labels",
+        "task",
+        "wants",
+    )
+
+    def __init__(
+        self, class_id: int, shape: PodShape, profile: Profile, resources: Resources
+    ) -> None:
+        self.wants: Wants | None = None
+        self.id = class_id
+        self.base = class_id
+        self.shape = shape
+        self.profile = profile
+        self.attributes = _attributes(shape, profile)
+        self.matched: frozenset[int] = frozenset()
+        self.spread = shape.spread
+        self.spread_needs_labels = True
+        self.ask: Ask | None = None
+        self.task = 0
+        self._resources = resources
+        self._encode()
+
+    @property
+    def demands(self) -> Demands:
+        """What one pod takes of the resources that have a column."""
+        if self._version != self._resources.version:
+            self._encode()
+        return self._demands
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of ``demands``."""
+        if self._version != self._resources.version:
+            self._encode()
+        return self._columns
+
+    @property
+    def checked(self) -> Demands:
+        """The demands for which a node must have room: a profile may ignore some."""
+        if self._version != self._resources.version:
+            self._encode()
+        return self._checked
+
+    @property
+    def missing(self) -> tuple[tuple[str, int], ...]:
+        """Name and amount of what a node must have, and none does: such a pod fits nowhere.
+
+        Left out are resources that device classes back: devices are given instead.
+        """
+        if self._version != self._resources.version:
+            self._encode()
+        return self._missing
+
+    @property
+    def asked(self) -> tuple[tuple[str, int], ...]:
+        """Name and amount of all that one pod asks for, whoever has it; amounts > 0."""
+        return (*(one for one in self.shape.requests if one[1] > 0), ("pods", 1))
+
+    def _encode(self) -> None:
+        columns, asked = self._resources.columns, self.asked
+        ignored = _ignored(self.profile, [name for name, _ in asked])
+        self._version = self._resources.version
+        self._demands = tuple((columns[name], n) for name, n in asked if name in columns)
+        self._columns = tuple(column for column, _ in self._demands)
+        self._checked = self._demands
+        if ignored:
+            checked = [one for one in asked if one[0] not in ignored]
+            self._checked = tuple((columns[name], n) for name, n in checked if name in columns)
+        given = self._resources.backed | ignored
+        self._missing = tuple(n for n in asked if n[0] not in columns and n[0] not in given)
+
+    def matching(
+        self,
+        class_id: int,
+        matched: frozenset[int],
+        defaults: tuple[SpreadConstraint, ...],
+    ) -> PodClass:
+        """Return the class of the pods of this one whose labels these selectors match.
+
+        ``defaults`` are the constraints of pods that have none of their own.
+        """
+        found = PodClass(class_id, self.shape, self.profile, self._resources)
+        found.base, found.matched, found.attributes = self.base, matched, self.attributes
+        if defaults:
+            found.spread = defaults
+            found.spread_needs_labels = self.profile.default_spread is not None
+        return found
+
+
+class PodClasses:
+    """Pod shapes and their classes: those that somebody holds, and what was made of them."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._by_shape: dict[tuple[PodShape, Profile], PodClass] = {}
+        self._matching: dict[_Variant, PodClass] = {}
+        """The longest unused first, once it is half full."""
+        self._variants_of: dict[int, dict[_Variant, None]] = {}
+        self._held: Counter[int] = Counter()
+        self._asking: Counter[str] = Counter()
+        """How many shapes ask for a resource, by name; not of the first ones."""
+        self._having: Counter[tuple[object, ...]] = Counter()
+        """How many shapes have the same attributes."""
+        self.given_back = 0
+        """How many attributes were forgotten with their last shape."""
+        self._made = 0
+        self.by_id: dict[int, PodClass] = {}
+        """The classes of shapes alone."""
+
+    def of(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
+        """Return the class of ``shape`` under a profile; a new shape gets a new class.
+
+        It is forgotten when everybody who took or held it has released it.
+        """
+        found = self._by_shape.get((shape, profile))
+        if found is None:
+            found = PodClass(self._made, shape, profile, self._resources)
+            self._made += 1  # numbers are never given twice
+            self._by_shape[shape, profile] = self.by_id[found.id] = found
+            self._asking.update(_extended(found))
+            self._having[found.attributes] += 1
+        return found
+
+    def take(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
+        """Return the class of one more pod, which counts until it is released."""
+        found = self.of(shape, profile)
+        self._held[found.base] += 1
+        return found
+
+    def hold(self, pod_class: PodClass) -> None:
+        """Count one more that needs the class, which somebody has now."""
+        self._held[pod_class.base] += 1
+
+    def release(self, pod_class: PodClass) -> None:
+        """Count one less; a class that nobody has is forgotten, with all that was made of it."""
+        base = pod_class.base
+        self._held[base] -= 1
+        if self._held[base] > 0:
+            return
+        del self._held[base]
+        for variant in self._variants_of.pop(base, ()):
+            del self._matching[variant]
+        found = self.by_id.pop(base)
+        del self._by_shape[found.shape, found.profile]
+        self._having[found.attributes] -= 1
+        if not self._having[found.attributes]:
+            del self._having[found.attributes]
+            self.given_back += 1
+        self._asking.subtract(names := _extended(found))
+        for name in names:
+            if not self._asking[name]:
+                del self._asking[name]
+
+    def has_attributes(self, attributes: object) -> bool:
+        """Whether the pods of some class have these attributes."""
+        return attributes in self._having
+
+    def is_asked_for(self, name: str) -> bool:
+        """Whether pods of some class ask for a resource; not to be asked of the first ones."""
+        return name in self._asking
+
+    def matching(
+        self,
+        base: PodClass,
+        matched: frozenset[int],
+        defaults: tuple[SpreadConstraint, ...] = (),
+        wants: Wants | None = None,
+        ask: Ask | None = None,
+        task: int = 0,
+    ) -> PodClass:
+        """Return the class of the pods of a shape whose labels these selectors match.
+
+        ``defaults`` as in ``PodClass.matching``; ``wants`` is what their volumes demand, ``ask``
+        what their claims of devices ask for, ``task`` the number of their task. Of too many the
+        longest unused is forgotten.
+        """
+        if not (matched or defaults or wants is not None or ask is not None or task):
+            return base
+        variant = base.id, matched, defaults, wants, ask, task
+        known = self._matching
+        found = known.get(variant)
+        if found is None:
+            found = base.matching(self._made, matched, defaults)
+            found.wants, found.ask, found.task = wants, ask, task
+            self._made += 1
+            known[variant] = found
+            self._variants_of.setdefault(base.id, {})[variant] = None
+            while len(known) > policy.CLASS_VARIANTS_KEPT_MAX:
+                self._forget_oldest()
+        elif 2 * len(known) > policy.CLASS_VARIANTS_KEPT_MAX:
+            known[variant] = known.pop(variant)
+        return found
+
+    def _forget_oldest(self) -> None:
+        variant = next(iter(self._matching))
+        del self._matching[variant]
+        others = self._variants_of[variant[0]]
+        del others[variant]
+        if not others:
+            del self._variants_of[variant[0]]
+
+
+def _extended(pod_class: PodClass) -> list[str]:
+    return [name for name, _ in pod_class.asked if name not in FIRST_RESOURCES]
+
+
+def _attributes(shape: PodShape, profile: Profile) -> tuple[object, ...]:
+    return (
+        shape.node_selector,
+        shape.required_terms,
+        shape.tolerations,
+        shape.node_features,
+        profile.added_required,
+        profile.disabled,
+    )
+
+
+def _ignored(profile: Profile, names: list[str]) -> set[str]:
+    """Return which of these resources the profile does not check: extended ones only."""
+    if not (profile.ignored_resources or profile.ignored_resource_groups):
+        return set()
+    groups = profile.ignored_resource_groups
+    return {
+        name
+        for name in names
+        if "/" in name and (name in profile.ignored_resources or name.split("/")[0] in groups)
+    }

@@ -1,0 +1,357 @@
+"""The nodes as arrays: one row for each node, one column for each resource. Updated by change.
+
+Owned by ``cluster.cluster``; read through ``cluster.snapshot``. Rows of deleted nodes are used
+again, and columns of resources that no node lists any more. Labels are encoded when they are asked
+for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import structs
+
+from quorate.core.cluster.arrays import Ints, Mask, grown
+from quorate.core.cluster.change_log import Log
+from quorate.core.cluster.nodes.codes import CodeColumn
+from quorate.core.cluster.nodes.encoding import PodClass, Resources
+from quorate.core.cluster.recently_used import Recent
+from quorate.core.model import HostPort, Node, is_address_taken, policy
+
+_Amounts = tuple[tuple[str, int], ...]
+_ROWS_FIRST = 64
+_WIDTH_FIRST = 8
+
+
+class Relisted(NamedTuple):
+    """Resources that nodes list now and none did before, and the other way round."""
+
+    came: frozenset[str]
+    went: frozenset[str]
+    renumbered: bool
+    """Whether other resources have other columns than before."""
+
+
+@dataclass(slots=True)
+class NodeNews:
+    """What is different about nodes besides their size."""
+
+    names: set[str] = field(default_factory=set)
+    """Nodes that came, went, or have other attributes."""
+    labels: set[str] = field(default_factory=set)
+    """Keys of the labels that came, went, or have another value."""
+    taints: bool = False
+    """Whether taints or cordons are others, or a node came or went."""
+
+
+class NodeTable:
+    """All nodes. ``allocatable`` and ``free`` are int64[rows, resources], column-major."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self.rows: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self.allocatable: Ints = np.zeros((_ROWS_FIRST, _WIDTH_FIRST), np.int64, order="F")
+        self.free: Ints = np.zeros_like(self.allocatable)
+        self.scored: Ints = np.zeros((_ROWS_FIRST, 2), np.int64)
+        """Cpu and memory in use as scores count them: pods without requests take some."""
+        self.alive: Mask = np.zeros(_ROWS_FIRST, np.bool_)
+        self.unschedulable: Mask = np.zeros(_ROWS_FIRST, np.bool_)
+        self.taints = CodeColumn(_ROWS_FIRST)
+        self.features = CodeColumn(_ROWS_FIRST)
+        self.labels: Recent[str, CodeColumn] = Recent()
+        """The labels that were asked for last, by key."""
+        self.images: dict[str, dict[int, int]] = {}
+        """Bytes of each image, by name and row."""
+        self.ports: dict[tuple[str, int], dict[int, Counter[str]]] = {}
+        """Addresses on which pods hold a port, by protocol and number, then by row."""
+        self.attributes_version = 0
+        self.attributes_log = Log()
+        """Rows whose labels, taints, cordon or features are others, or whose node came or went."""
+        self.images_version = 0
+        self.log = Log()
+        """Rows of which room was taken or left, or whose size or attributes are others."""
+        self._news = NodeNews()
+        self._rows_free: list[int] = []
+        self._labels_at: list[dict[str, str]] = []
+        """Labels by row."""
+        self._label_keys: Counter[str] = Counter()
+        """How many nodes bear a label, by its key."""
+        self._no_label = CodeColumn(_ROWS_FIRST)
+        self._columns_made = 0
+        self._relisted: Relisted | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows in use, those of deleted nodes included."""
+        return len(self.nodes)
+
+    @property
+    def capacity(self) -> int:
+        """How many rows the arrays have."""
+        return len(self.alive)
+
+    def put(self, node: Node) -> tuple[int, bool]:
+        """Add or replace ``node``; return its row and whether anything changed for planning."""
+        row = self.rows.get(node.name)
+        before = self.nodes[row] if row is not None else None
+        if row is None:
+            row = self._new_row(node.name)
+        elif before == node:
+            return row, False
+        self.nodes[row] = node
+        images_before = before.images if before is not None else ()
+        if images_before != node.images:
+            self.images_version += 1
+            self._forget_images(row, images_before)
+            for names, size in node.images:
+                for name in names:
+                    self.images.setdefault(name, {})[row] = size
+            if before is not None and structs.replace(before, images=node.images) == node:
+                return row, False  # which images a node has decides no plan's success
+        if before is None or before.allocatable != node.allocatable:
+            self._resize(row, () if before is None else before.allocatable, node.allocatable)
+        if before is None or _attributes(before) != _attributes(node):
+            self._encode_attributes(row, node)
+            self._note_news(before, node)
+        self.log.note(row)
+        return row, True
+
+    def _resize(self, row: int, before: _Amounts, now: _Amounts) -> None:
+        self.free[row] -= self.allocatable[row]
+        self.allocatable[row] = 0
+        listed, lists = dict(before), dict(now)
+        came = [name for name in lists if name not in listed]
+        went = [name for name in listed if name not in lists]
+        if came or went:
+            self._relist(came, went)
+        columns = self.resources.columns
+        self.allocatable[row, [columns[name] for name in lists]] = list(lists.values())
+        self.free[row] += self.allocatable[row]
+
+    def _relist(self, came: Iterable[str], went: Iterable[str]) -> None:
+        """Note what resources a node lists now; columns come and go as the first and last do."""
+        gone = self.resources.drop(went)
+        for _, column in gone:
+            self.free[:, column] = self.allocatable[:, column] = 0
+        new = self.resources.add(came)
+        kept = self.resources.renumber()
+        if not (new or gone):
+            return
+        self._widen(kept)
+        before = self._relisted or Relisted(frozenset(), frozenset(), False)
+        self._relisted = Relisted(
+            before.came.union(new),
+            before.went.union(name for name, _ in gone),
+            before.renumbered or kept is not None,
+        )
+
+    def _widen(self, kept: list[int] | None) -> None:
+        """Give every resource a column in the arrays, and not many more; ``kept``: old columns."""
+        width, wanted = self.free.shape[1], len(self.resources.names)
+        if kept is None and wanted <= width <= max(4 * wanted, _WIDTH_FIRST):
+            return
+        kept = list(range(min(wanted, width))) if kept is None else kept
+        for name in ("allocatable", "free"):
+            other = np.zeros((len(self.alive), max(2 * wanted, _WIDTH_FIRST)), np.int64, order="F")
+            other[:, : len(kept)] = getattr(self, name)[:, kept]
+            setattr(self, name, other)
+
+    def take_relisted(self) -> Relisted | None:
+        """Return and forget which resources have come and gone; None: none have."""
+        taken, self._relisted = self._relisted, None
+        return taken
+
+    def add_used(self, row: int, amounts: Iterable[tuple[str, int]]) -> None:
+        """Count what a pod on the row takes of resources, by name, that have a column only now."""
+        for name, amount in amounts:
+            self.free[row, self.resources.columns[name]] -= amount
+
+    def _encode_attributes(self, row: int, node: Node | None) -> None:
+        """Encode what a node is like; None: the row has no node any more."""
+        self.attributes_version += 1
+        self.attributes_log.note(row)
+        self.alive[row] = node is not None
+        self.unschedulable[row] = node is not None and node.unschedulable
+        self.taints.set(row, node.taints if node is not None else None)
+        self.features.set(row, node.declared_features if node is not None else None)
+        if self.taints.is_worn:
+            self.taints = self.taints.renewed(self._serial())
+        if self.features.is_worn:
+            self.features = self.features.renewed(self._serial())
+        self._relabel(row, dict(node.labels) if node is not None else {})
+
+    def _relabel(self, row: int, now: dict[str, str]) -> None:
+        before, self._labels_at[row] = self._labels_at[row], now
+        if before.keys() != now.keys():
+            self._label_keys.update(now.keys() - before.keys())
+            for key in before.keys() - now.keys():
+                self._label_keys[key] -= 1
+                if not self._label_keys[key]:
+                    del self._label_keys[key]
+                    self.labels.drop(key)
+        for key in list(self.labels):
+            value, column = now.get(key), self.labels.peek(key)
+            if column is None or before.get(key) == value:
+                continue
+            column.set(row, value)
+            if column.is_worn:
+                self.labels.replace(key, column.renewed(self._serial()))
+
+    def _serial(self) -> int:
+        self._columns_made += 1
+        return self._columns_made
+
+    def remove(self, name: str) -> int | None:
+        """Forget the node; return the row that it had. What ran there is no longer counted."""
+        row = self.rows.pop(name, None)
+        if row is None:
+            return None
+        gone = self.nodes[row]
+        assert gone is not None, "a row with a name holds a node"
+        self._note_news(gone, None)
+        self.log.note(row)
+        self._forget_images(row, gone.images)
+        self.nodes[row] = None
+        self._resize(row, gone.allocatable, ())
+        self.free[row] = 0
+        self.scored[row] = 0
+        for port in [port for port, holders in self.ports.items() if row in holders]:
+            self._forget_holder(port, row)
+        self._encode_attributes(row, None)
+        self.images_version += 1
+        self._rows_free.append(row)
+        return row
+
+    def take_news(self) -> NodeNews:
+        """Return and forget what is different about nodes besides their size."""
+        news, self._news = self._news, NodeNews()
+        return news
+
+    def _note_news(self, before: Node | None, after: Node | None) -> None:
+        news = self._news
+        for node in (before, after):
+            news.names |= {node.name} if node is not None else set()
+        were = set(before.labels) if before is not None else set()
+        labels = set(after.labels) if after is not None else set()
+        news.labels |= {key for key, _ in were ^ labels}
+        news.taints |= _keeps_away(before) != _keeps_away(after)
+
+    def _forget_images(self, row: int, images: tuple[tuple[tuple[str, ...], int], ...]) -> None:
+        for names, _ in images:
+            for name in names:
+                rows = self.images.get(name, {})
+                rows.pop(row, None)
+                if not rows:
+                    self.images.pop(name, None)
+
+    def take(self, row: int, pod_class: PodClass) -> None:
+        """Count one pod of the class on the row."""
+        self.log.note(row)
+        for column, amount in pod_class.demands:
+            self.free[row, column] -= amount
+        cpu, memory = pod_class.shape.scored
+        self.scored[row, 0] += cpu
+        self.scored[row, 1] += memory
+        self._hold_ports(row, pod_class)
+
+    def take_many(self, rows: Sequence[int], pod_class: PodClass) -> None:
+        """Count one pod of the class for each of the rows, which may repeat."""
+        if len(rows) == 1:
+            self.take(rows[0], pod_class)
+            return
+        self.log.note_all(rows)
+        unique, pods = np.unique(np.asarray(rows, np.int64), return_counts=True)
+        for column, amount in pod_class.demands:
+            self.free[unique, column] -= amount * pods
+        self.scored[unique] += np.outer(pods, pod_class.shape.scored)
+        if pod_class.shape.host_ports:
+            for row in rows:
+                self._hold_ports(row, pod_class)
+
+    def _hold_ports(self, row: int, pod_class: PodClass) -> None:
+        for port in pod_class.shape.host_ports:
+            holders = self.ports.setdefault((port.protocol, port.port), {})
+            holders.setdefault(row, Counter())[port.ip] += 1
+
+    def release(self, row: int, pod_class: PodClass) -> None:
+        """Stop counting one pod of the class on the row."""
+        self.log.note(row)
+        for column, amount in pod_class.demands:
+            self.free[row, column] += amount
+        cpu, memory = pod_class.shape.scored
+        self.scored[row, 0] -= cpu
+        self.scored[row, 1] -= memory
+        for port in pod_class.shape.host_ports:
+            there = self.ports[port.protocol, port.port][row]
+            there[port.ip] -= 1
+            if not there[port.ip]:
+                del there[port.ip]
+            if not there:
+                self._forget_holder((port.protocol, port.port), row)
+
+    def _forget_holder(self, port: tuple[str, int], row: int) -> None:
+        holders = self.ports[port]
+        del holders[row]
+        if not holders:
+            del self.ports[port]
+
+    def used(self, row: int) -> Ints:
+        """Return int64[resources]: what is in use on the row."""
+        in_use: Ints = self.allocatable[row] - self.free[row]
+        return in_use
+
+    def label(self, key: str) -> CodeColumn:
+        """Return the codes of the label ``key``; one that was not asked for lately is encoded."""
+        if key not in self._label_keys:
+            return self._no_label
+        column = self.labels.get(key)
+        if column is None:
+            values = [labels.get(key) for labels in self._labels_at]
+            column = CodeColumn.of(values, len(self.alive), self._serial())
+            self.labels.put(key, column, policy.LABEL_COLUMNS_KEPT_MAX)
+        return column
+
+    def labels_at(self, row: int) -> Mapping[str, str]:
+        """Return the labels of the node at the row; none where there is no node."""
+        return self._labels_at[row]
+
+    def rows_with_port(self, wanted: HostPort) -> list[int]:
+        """Return the rows on which a pod holds a port that conflicts with ``wanted``."""
+        there = self.ports.get((wanted.protocol, wanted.port), {})
+        return [row for row, ips in there.items() if is_address_taken(wanted.ip, ips)]
+
+    def has_port(self, row: int, wanted: HostPort) -> bool:
+        """Whether a pod on the row holds a port that conflicts with ``wanted``."""
+        there = self.ports.get((wanted.protocol, wanted.port), {})
+        return is_address_taken(wanted.ip, there.get(row, ()))
+
+    def _new_row(self, name: str) -> int:
+        if self._rows_free:
+            row = self._rows_free.pop()
+        else:
+            row = len(self.nodes)
+            self.nodes.append(None)
+            self._labels_at.append({})
+            if row == len(self.alive):
+                self._grow(2 * row)
+        self.rows[name] = row
+        return row
+
+    def _grow(self, rows: int) -> None:
+        for name in ("allocatable", "free", "scored", "alive", "unschedulable"):
+            setattr(self, name, grown(getattr(self, name), rows))
+        own = self.taints, self.features, self._no_label
+        for column in (*own, *self.labels.values()):
+            column.grow(rows)
+
+
+def _keeps_away(node: Node | None) -> tuple[object, ...] | None:
+    return (node.taints, node.unschedulable) if node is not None else None
+
+
+def _attributes(node: Node) -> tuple[object, ...]:
+    return node.labels, node.taints, node.unschedulable, node.declared_features

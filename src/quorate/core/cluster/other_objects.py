@@ -1,0 +1,75 @@
+"""Objects that rules look up, besides pods and nodes: each goes to the part that keeps its kind.
+
+Called by ``cluster`` with itself. To add a kind: a case in ``_put`` and in ``_remove``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorate.core.cluster.state import ClusterState
+from quorate.core.model import DeviceClass, Namespace, ResourceClaim, ResourceSlice, changes
+from quorate.core.model.changes import AnyObject
+from quorate.core.model.selecting_objects import (
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+
+
+def object_changed(cluster: ClusterState, change: changes.ObjectChanged) -> None:
+    """Take an object's newest version."""
+    found = change.object
+    cluster.note_defect(type(found).__name__, getattr(found, "namespace", ""), found.name)
+    _put(found, cluster)
+
+
+def object_gone(cluster: ClusterState, change: changes.ObjectGone) -> None:
+    """Forget an object, which may be there and cannot be read."""
+    cluster.note_defect(change.kind, change.namespace, change.name, change.defect)
+    _remove(change.kind, change.namespace, change.name, cluster)
+
+
+def _put(found: AnyObject, cluster: ClusterState) -> None:
+    match found:
+        case Namespace():
+            _relabel(found.name, dict(found.labels), cluster)
+        case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
+            cluster.touched |= cluster.spread_defaults.put(found)
+        case PodDisruptionBudget():
+            cluster.precedence.budgets.put(found)
+        case DeviceClass():
+            cluster.devices.put(found)
+            cluster.resources.set_backed(cluster.devices.backed)
+        case ResourceSlice() | ResourceClaim():
+            cluster.devices.put(found)
+        case _:
+            cluster.storage.put(found)
+
+
+def _remove(kind: str, namespace: str, name: str, cluster: ClusterState) -> None:
+    match kind:
+        case "Namespace":
+            _relabel(name, {}, cluster)
+        case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
+            cluster.touched |= cluster.spread_defaults.remove(kind, namespace, name)
+        case "PodDisruptionBudget":
+            cluster.precedence.budgets.remove(namespace, name)
+        case "ResourceSlice" | "DeviceClass" | "ResourceClaim":
+            cluster.devices.remove(kind, namespace, name)
+            cluster.resources.set_backed(cluster.devices.backed)
+        case _:
+            cluster.storage.remove(kind, namespace, name)
+
+
+def _relabel(namespace: str, labels: dict[str, str], cluster: ClusterState) -> None:
+    if cluster.neighbours.relabel(namespace, labels):
+        cluster.ledger.forget()
+
+
+HANDLERS: dict[type[changes.Change], Callable[..., None]] = {
+    changes.ObjectChanged: object_changed,
+    changes.ObjectGone: object_gone,
+}

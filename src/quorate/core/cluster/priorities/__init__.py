@@ -1,0 +1,1 @@
+"""Who yields to whom: bound pods by priority, nominated pods, disruption budgets."""

@@ -1,0 +1,32 @@
+"""What pods use of a resource is counted anew when the resource gets a column, or another one.
+
+A resource has a column while some node lists it. Pods that asked for it before are counted then:
+one look at each pod that has a node, only if some pod asks for it. Called by ``state``
+after each change of a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quorate.core.cluster.gangs.gangs import PodEntry
+from quorate.core.cluster.nodes.encoding import PodClasses
+from quorate.core.cluster.nodes.nodes import NodeTable
+from quorate.core.cluster.priorities.precedence import Precedence
+
+
+def recount(
+    nodes: NodeTable, classes: PodClasses, pods: Mapping[str, PodEntry], precedence: Precedence
+) -> None:
+    """Count what pods use in columns that have come, gone or moved since the last call."""
+    news = nodes.take_relisted()
+    if news is None:
+        return
+    came = {name for name in news.came if classes.is_asked_for(name)}
+    if not (came or news.renumbered or any(map(classes.is_asked_for, news.went))):
+        return
+    entries = [entry for entry in pods.values() if entry.row >= 0]
+    for entry in entries if came else ():
+        amounts = [one for one in entry.pod_class.asked if one[0] in came]
+        nodes.add_used(entry.row, amounts)
+    precedence.recount(entries)

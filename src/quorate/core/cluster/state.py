@@ -1,0 +1,393 @@
+"""The cluster as it is known: nodes, pods and gangs, and what is counted of them.
+
+In: news of nodes and pods, and our own tentative placements, through ``assume``. Out: ``Snapshot``
+for planning, the gangs, and which of them and which nodes are different now. ``cluster`` says which
+change is news of what; the modules beside it take the other kinds of news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from quorate.core.cluster.bound_pods import stay
+from quorate.core.cluster.devices.devices import Devices
+from quorate.core.cluster.devices.requests import Asks
+from quorate.core.cluster.devices.views import DeviceViews
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
+from quorate.core.cluster.gangs.holds import Holds, placed
+from quorate.core.cluster.gangs.owners import Owners
+from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED
+from quorate.core.cluster.labels.ledger import Ledger
+from quorate.core.cluster.labels.neighbours import Neighbours
+from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
+from quorate.core.cluster.nodes.encoding import PodClass, PodClasses, Resources
+from quorate.core.cluster.nodes.nodes import NodeTable
+from quorate.core.cluster.priorities.precedence import Precedence
+from quorate.core.cluster.resource_columns import recount
+from quorate.core.cluster.snapshot import Snapshot
+from quorate.core.cluster.storage.storage import Storage
+from quorate.core.model import GangKey, Pod, changes
+from quorate.core.model.changes import Lack
+from quorate.core.model.journal import Journal, entry_of
+from quorate.core.model.profile import GANGS, Profile
+
+
+class ClusterState:
+    """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
+
+    def __init__(
+        self, scheduler_names: Iterable[str], profiles: Mapping[str, Profile] | None = None
+    ) -> None:
+        self.scheduler_names = frozenset(scheduler_names)
+        self.profiles = profiles or {}
+        """How pods are placed, by scheduler name; others are packed as gangs."""
+        self.resources = Resources()
+        self.classes = PodClasses(self.resources)
+        self.nodes = NodeTable(self.resources)
+        self.neighbours = Neighbours(self.nodes.capacity)
+        self.ledger = Ledger(self.nodes, self.neighbours.namespaces, self.neighbours.label_sets)
+        self.storage = Storage(self.nodes.capacity)
+        self.spread_defaults = SpreadDefaults(self.neighbours)
+        self.devices = Devices()
+        self.device_views = DeviceViews()
+        self.asks = Asks(self.devices)
+        self.unreadable: dict[tuple[str, str, str], str] = {}
+        """Objects that are there and cannot be read, by kind, namespace and name: what is wrong."""
+        self.pods: dict[str, PodEntry] = {}
+        self.gangs: dict[GangKey, GangEntry] = {}
+        self.owners = Owners()
+        self.served: dict[str, bool] = {}
+        self.unserved: dict[str, Lack] = {}
+        self.holds = Holds(self.classes)
+        self.precedence = Precedence(self.nodes, self.profiles.values())
+        self.found: Journal | None = None
+        """The journal of the leader before us."""
+        self.touched: set[GangKey] = set()
+        """Gangs to which something happened since ``take_news``."""
+        self.grown: set[int] = set()
+        """Rows that may hold more, or other, pods than before."""
+        self.nodes_differ = False
+        self.waiting = 0
+        """Pods of ours that could be placed now, in all gangs together."""
+        self._on_node: dict[str, set[str]] = {}
+
+    def snapshot(self) -> Snapshot:
+        """Return the nodes as they are now."""
+        of = self.nodes, self.neighbours, self.storage, self.devices, self.device_views
+        return Snapshot.of(*of)
+
+    def pods_on(self, node: str) -> list[PodEntry]:
+        """Return the pods that are counted on ``node``, ours under way included."""
+        return [self.pods[uid] for uid in self._on_node.get(node, ())]
+
+    def take_news(self) -> tuple[set[GangKey], set[int], bool]:
+        """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
+        stirred = {*self.storage.take_stirred(), *self.devices.take_stirred_users()}
+        entries = (self.pods.get(uid) for uid in stirred)
+        self.touched.update(e.gang.key for e in entries if e is not None and e.gang is not None)
+        news = self.touched, self.grown | self.precedence.take_freed(), self.nodes_differ
+        self.touched, self.grown, self.nodes_differ = set(), set(), False
+        return news
+
+    def assume(self, entries: Sequence[PodEntry], rows: Sequence[int]) -> None:
+        """Count waiting pods of one gang and class on node rows, until their binds have outcomes.
+
+        In bulk, because it is the longest step of a decision: one addition for all nodes.
+        """
+        if not entries:
+            return
+        gang, pod_class = entries[0].gang, entries[0].pod_class
+        assert gang is not None, "only pods of a gang are placed"
+        gang.take_waiting(entries)
+        self.waiting -= len(entries)
+        nodes, uids = self.nodes.nodes, [entry.pod.uid for entry in entries]
+        for entry, uid, row in zip(entries, uids, rows, strict=True):
+            node = nodes[row]
+            assert node is not None, f"row {row} holds no node"
+            entry.where, entry.row, entry.node = Where.ASSUMED, row, node.name
+            there = self._on_node.get(node.name)
+            if there is None:
+                there = self._on_node[node.name] = set()
+            there.add(uid)
+            if entry.nominated:
+                self.precedence.waits_no_more(entry, node.name)
+        for label_set, alike in groupby(entries, key=attrgetter("label_set")):
+            self.ledger.count_alike(label_set, list(alike))
+        self.spread_defaults.wait_no_more(uids)
+        for row, uid in zip(rows, uids, strict=True) if self.storage.users else ():
+            self.storage.take(row, uid)
+        self.nodes.take_many(rows, pod_class)
+        self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
+        self.touched.add(gang.key)
+        names = [entry.node for entry in entries]
+        self.holds.note_assumed(gang.key, uids, names, pod_class)
+
+    # Nodes
+
+    def node_changed(self, change: changes.NodeChanged) -> None:
+        """Take a node's newest version."""
+        name = change.node.name
+        self.note_defect("Node", "", name)
+        is_new = name not in self.nodes.rows
+        row, differs = self.nodes.put(change.node)
+        recount(self.nodes, self.classes, self.pods, self.precedence)
+        if is_new:
+            self.nodes_differ = True
+            self.neighbours.grow(self.nodes.capacity)
+            self.precedence.grow()
+            self.storage.nodes.node_added(name, row, self.nodes.capacity)
+            for uid in self._on_node.get(name, ()):
+                self._take(self.pods[uid], row)
+        if differs:
+            self.grown.add(row)
+
+    def node_gone(self, change: changes.NodeGone) -> None:
+        """Forget a node; what is on it keeps its place until it is gone too."""
+        self.note_defect("Node", "", change.name, change.defect)
+        row = self.nodes.remove(change.name)
+        if row is None:
+            return
+        self.nodes_differ = True
+        self.grown.discard(row)
+        self.holds.node_gone(change.name)
+        for uid in self._on_node.get(change.name, ()):
+            entry = self.pods[uid]
+            self.neighbours.release(
+                row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+            )
+            self.precedence.released(entry)
+            self.storage.release(uid)
+            entry.row = -1
+        self.storage.nodes.node_removed(change.name)
+        recount(self.nodes, self.classes, self.pods, self.precedence)
+
+    # Pods
+
+    def pod_changed(self, change: changes.PodChanged) -> None:
+        """Take a pod's newest version."""
+        pod = change.pod
+        entry = self.pods.get(pod.uid)
+        if entry is None:
+            entry = self._met(pod)
+        elif replace(entry.pod, start_time=pod.start_time) == pod:
+            entry.pod = pod  # nothing is counted by when it started
+        else:
+            self._take_version(entry, pod)
+        if entry.gang is not None and entry.where is Where.BOUND:
+            self.settle(entry.gang, pod.uid)
+
+    def _met(self, pod: Pod) -> PodEntry:
+        """Take in a pod that was not known, and return it."""
+        ours = pod.scheduler in self.scheduler_names
+        label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+        entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
+        self.pods[pod.uid] = entry
+        self.devices.note_user(pod, None)
+        self.storage.hold(pod)
+        entry.gang = self._gang_for(pod)
+        if entry.gang is not None:
+            entry.adopted = bool(pod.bound_for) and pod.bound_for != entry_of(entry.gang.key)
+        self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
+        self.holds.note(None, entry)
+        return entry
+
+    def _take_version(self, entry: PodEntry, pod: Pod) -> None:
+        """Take in a newer version of a pod."""
+        where, node = place_of(pod, entry, self.scheduler_names), pod.node or entry.node
+        if self._stays(entry, pod, where, node):
+            return
+        was, was_bound = placed(entry), entry.where in SETTLED
+        was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
+        self._leave(entry)
+        row_before, class_before, bound_for = entry.row, entry.pod_class, entry.pod.bound_for
+        label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+        self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.devices.note_user(pod, entry.pod)
+        entry.note_nomination(pod)
+        self.storage.replace(pod)
+        gang_before, owner_before = entry.gang, entry.pod.owner
+        entry.pod, entry.label_set = pod, label_set
+        entry.pod_class = self._class_of(pod)
+        entry.gang = self._gang_for(pod)
+        is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
+        if is_moved and where is Where.PAST:
+            where = Where.BOUND  # that life was another gang's
+        if entry.gang is not None and (is_moved or is_bound):
+            has_been = was_bound or bool(pod.bound_for)
+            entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
+        self._enter(entry, where, node if where in ON_NODES else "")
+        if where is Where.REFUSED and not was_refused and entry.gang is not None:
+            entry.gang.note_refusal(entry, ran=ran)
+            self.settle(entry.gang, pod.uid)
+        if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
+            self.grown.add(row_before)
+        self.holds.note(was, entry)
+        self.classes.release(class_before)
+        self.owners.left(gang_before, owner_before)
+        if gang_before is not None and gang_before is not entry.gang:
+            self._after_loss(gang_before, pod.uid)
+
+    def _stays(self, entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
+        if not stay(entry, pod, where, node, self.precedence, self.nodes.log, self.holds):
+            return False
+        if entry.gang is not None:
+            self.touched.add(entry.gang.key)
+        return True
+
+    def _class_of(self, pod: Pod) -> PodClass:
+        return self.classes.take(pod.shape, self.profiles.get(pod.scheduler, GANGS))
+
+    def pod_gone(self, change: changes.PodGone) -> None:
+        """Forget a pod."""
+        entry = self.pods.get(change.uid)
+        if entry is None:
+            return
+        was = placed(entry)
+        self._leave(entry)
+        self.holds.note(was, entry, gone=True)
+        if entry.row >= 0:
+            self.grown.add(entry.row)
+        del self.pods[change.uid]
+        self.classes.release(entry.pod_class)
+        self.devices.note_user(None, entry.pod, is_under_way=entry.where is Where.ASSUMED)
+        self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.storage.drop(change.uid)
+        self.owners.left(entry.gang, entry.pod.owner)
+        if entry.gang is not None:
+            self._after_loss(entry.gang, change.uid)
+
+    def _after_loss(self, gang: GangEntry, uid: str) -> None:
+        gang.after_loss()
+        self.settle(gang, uid)
+        self.drop_if_empty(gang)
+
+    def end_past_life(self, gang: GangEntry) -> None:
+        """Let the members of a life that is over count for nothing: the others are a new gang.
+
+        Asked before each decision, when all news are in: so the order of news does not matter.
+        """
+        past = gang.past_members()
+        for entry in past:
+            self._leave(entry)
+            self._enter(entry, Where.PAST, entry.node)
+        if past:
+            gang.lifecycle.end()
+            self.holds.forget(gang.key)
+            self.settle(gang, "")
+
+    def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
+        """Count the pod at its place, and on its node unless it has finished there."""
+        entry.where, entry.node, entry.row = where, node, -1
+        uses_devices = entry.pod.device_claims or entry.pod.shape.extended
+        if uses_devices and where not in (Where.ASSUMED, Where.BOUND, Where.PAST):
+            self.devices.forget(entry.pod.uid)
+        if where is not Where.ASSUMED:
+            self.storage.forget(entry.pod.uid)
+        if entry.gang is not None:
+            entry.gang.attach(entry, where)
+            self.owners.count(entry.gang, entry.pod.owner, 1)
+            self.waiting += where is Where.WAITING
+            self.touched.add(entry.gang.key)
+            if where is Where.WAITING:
+                self.precedence.waits(entry)
+                self.spread_defaults.waits(entry)
+        if not node or entry.pod.finished:
+            return
+        self._on_node.setdefault(node, set()).add(entry.pod.uid)
+        self.ledger.count(entry, 1)
+        row = self.nodes.rows.get(node)
+        if row is not None:
+            self._take(entry, row)
+
+    def _take(self, entry: PodEntry, row: int) -> None:
+        entry.row = row
+        self.storage.take(row, entry.pod.uid)
+        self.nodes.take(row, entry.pod_class)
+        self.neighbours.take(
+            row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+        )
+        self.precedence.took(entry)
+
+    def _leave(self, entry: PodEntry) -> None:
+        """Undo ``_enter``; the entry keeps its old row for the caller to look at."""
+        if entry.gang is not None:
+            self.waiting -= entry.where is Where.WAITING
+            entry.gang.detach(entry)
+            self.owners.count(entry.gang, entry.pod.owner, -1)
+            self.touched.add(entry.gang.key)
+        if entry.nominated:
+            self.precedence.waits_no_more(entry)
+        self.spread_defaults.waits_no_more(entry.pod.uid)
+        self.storage.release(entry.pod.uid)
+        if entry.row >= 0:
+            self.precedence.released(entry)
+            self.nodes.release(entry.row, entry.pod_class)
+            self.neighbours.release(
+                entry.row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+            )
+        on_node = self._on_node.get(entry.node)
+        if on_node is not None and entry.pod.uid in on_node:
+            on_node.discard(entry.pod.uid)
+            self.ledger.count(entry, -1)
+            if not on_node:
+                del self._on_node[entry.node]
+
+    def move(self, entry: PodEntry, where: Where, node: str) -> None:
+        """Count a pod where it is now."""
+        if self._stays(entry, entry.pod, where, node):
+            return
+        row_before, was = entry.row, placed(entry)
+        self._leave(entry)
+        self._enter(entry, where, node)
+        self.holds.note(was, entry)
+        if row_before >= 0 and entry.row != row_before:
+            self.grown.add(row_before)
+
+    # Gangs
+
+    def _gang_for(self, pod: Pod) -> GangEntry | None:
+        """Return the gang to count ``pod`` in; other schedulers' single pods are in none."""
+        if pod.membership is None and pod.scheduler not in self.scheduler_names:
+            return None
+        return self.gang(key_of(pod))
+
+    def gang(self, key: GangKey) -> GangEntry:
+        """Return the gang, which is begun if need be."""
+        entry = self.gangs.get(key)
+        if entry is None:
+            entry = self.gangs[key] = GangEntry(key)
+        return entry
+
+    def drop_if_empty(self, gang: GangEntry) -> None:
+        """Forget a gang of which nothing is left."""
+        if gang.is_empty:
+            self.gangs.pop(gang.key, None)
+
+    def owner_changed(self, change: changes.OwnerChanged) -> None:
+        """Take how many pods an owner makes."""
+        said = change.namespace, change.owner, change.replicas
+        self.touched |= self.holds.owner_said(*said)
+        self.touched.update(key for key in self.owners.said(*said) if self.gangs[key].waits)
+
+    def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
+        """Note what is wrong with an object, or that nothing is."""
+        if defect:
+            self.unreadable[kind, namespace, name] = defect
+        elif self.unreadable:
+            self.unreadable.pop((kind, namespace, name), None)
+
+    # Outcomes
+
+    def settle(self, gang: GangEntry, uid: str) -> None:
+        """Close the attempt when its last bind is settled and the gang is quorate."""
+        attempt = gang.lifecycle.attempt
+        if attempt is None:
+            return
+        attempt.open.discard(uid)
+        if not attempt.open and (gang.started or not gang.bound):
+            gang.lifecycle.attempt = None
+            self.precedence.may_go(gang)

@@ -1,0 +1,1 @@
+"""Volumes, claims and storage classes, and which nodes use which volume."""

@@ -1,0 +1,405 @@
+"""The objects of storage, and which volumes are used where; updated by change.
+
+Owned by ``cluster.cluster``; read through ``cluster.storage.volume_needs`` and
+``room.volume_room``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from quorate.core.cluster.storage.capacities import Capacities
+from quorate.core.cluster.storage.storage_index import Index
+from quorate.core.cluster.storage.volume_counts import VolumeCounts, VolumeId
+from quorate.core.cluster.storage.volume_users import (
+    OF_CLASS,
+    OF_DRIVER,
+    User,
+    Users,
+    Uses,
+    uses_volumes,
+)
+from quorate.core.model import Disk, Pod
+from quorate.core.model.storage import (
+    MIGRATED_DRIVERS,
+    READ_WRITE_ONCE_POD,
+    UNCOUNTED_PROVISIONERS,
+    AnyStorage,
+    Claim,
+    ClaimKey,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
+
+
+class Storage:
+    """Claims, volumes and their classes, and the living pods that use them."""
+
+    def __init__(self, rows: int) -> None:
+        self.nodes = VolumeCounts(rows)
+        self.claims: dict[ClaimKey, Claim] = {}
+        self.volumes: dict[str, Volume] = {}
+        self.classes: dict[str, StorageClass] = {}
+        self.drivers: dict[str, CSIDriver] = {}
+        self.capacities = Capacities()
+        self._attachments: dict[str, VolumeAttachment] = {}
+        self.index = Index()
+        self._users = Users()
+        self.users = self._users.by_uid
+        self.users_of: dict[ClaimKey, dict[str, User]] = {}
+        self.sharers: dict[VolumeId, dict[str, User]] = {}
+        """The living pods that use a volume, by uid."""
+        self._attached_ids: dict[str, tuple[str, VolumeId]] = {}
+        self.in_use: Counter[ClaimKey] = Counter()
+        """Claims (not ephemeral ones) that pods on nodes use."""
+        self.disks: dict[tuple[str, str], dict[Disk, Counter[int]]] = {}
+        """How many pods mount a disk, by its plugin and id, then by how they do, then by row."""
+        self.reserved: dict[str, ClaimKey] = {}
+        """Volumes that a plan under way keeps for a claim."""
+        self.kept_for: dict[ClaimKey, str] = {}
+        """The same, by claim."""
+        self.selected: dict[ClaimKey, str] = {}
+        """Nodes that a plan under way has a claim provisioned for."""
+        self._assumed: dict[str, tuple[tuple[ClaimKey, str], ...]] = {}
+        self._stirred: set[str] = set()
+        self._stirred_classes: set[str] = set()
+        """Storage classes of which any claim may be helped."""
+        self._stirred_ids: set[VolumeId] = set()
+        """Volumes that came to a node where they count once, however many pods share them."""
+
+    # Pods
+
+    def hold(self, pod: Pod) -> None:
+        """Note a pod that exists, with or without a node."""
+        if not uses_volumes(pod):
+            return
+        user = self._users.add(pod)
+        for key in user.uses.keys:
+            users = self.users_of.setdefault(key, {})
+            users[pod.uid] = user
+            if len(users) == 2:  # the first one is alone no more
+                self._stir(users)
+        self._set_ids(user, self._ids_of(user))
+        if user.uses.users == 1:
+            self._note_matters(user)
+        self._users.note(user)
+
+    def drop(self, uid: str) -> None:
+        """Forget a pod; it must have left its node."""
+        self.forget(uid)
+        user = self.users.get(uid)
+        if user is None:
+            return
+        self._set_ids(user, frozenset())
+        self._users.remove(user)
+        for key in user.uses.keys:
+            users = self.users_of.get(key)
+            if users is not None and users.pop(uid, None) is not None:
+                if len(users) == 1:  # it is alone now
+                    self._stir(users)
+                if not users:
+                    del self.users_of[key]
+
+    def replace(self, pod: Pod) -> None:
+        """Take a pod's newest version; it must have left its node."""
+        user = self.users.get(pod.uid)
+        if user is None or (user.pod.claims, user.pod.shape.disks) != (pod.claims, pod.shape.disks):
+            self.drop(pod.uid)
+            self.hold(pod)
+        else:
+            user.pod = pod
+            self._users.note(user)
+
+    def take(self, row: int, uid: str) -> None:
+        """Count a pod on the row."""
+        user = self.users.get(uid)
+        if user is None:
+            return
+        user.row = row
+        self._users.note(user)
+        for volume_id in user.ids:
+            self._count(volume_id, row)
+        for key in user.uses.counted:
+            self.in_use[key] += 1
+        for disk in user.uses.disks:
+            alike = self.disks.setdefault((disk.plugin, disk.id), {})
+            alike.setdefault(disk, Counter())[row] += 1
+
+    def release(self, uid: str) -> None:
+        """Stop counting a pod on its row."""
+        user = self.users.get(uid)
+        if user is None or user.row < 0:
+            return
+        row, user.row = user.row, -1
+        self._users.note(user)
+        for volume_id in user.ids:
+            self.nodes.count(volume_id, row, -1)
+        for key in user.uses.counted:
+            self.in_use[key] -= 1
+            if not self.in_use[key]:
+                del self.in_use[key]
+                self._stir_exclusive(key)
+        for disk in user.uses.disks:
+            alike = self.disks[disk.plugin, disk.id]
+            alike[disk][row] -= 1
+            if not alike[disk][row]:
+                del alike[disk][row]
+            if not alike[disk]:
+                del alike[disk]
+            if not alike:
+                del self.disks[disk.plugin, disk.id]
+
+    def assume(self, uid: str, prepared: Iterable[tuple[ClaimKey, str, str]]) -> None:
+        """Keep volumes and nodes for claims (claim, volume or "", node) until ``forget``.
+
+        A plan that is being carried out gives them away.
+        """
+        kept = []
+        for key, volume, node in prepared:
+            kept.append((key, volume))
+            if volume:
+                self.reserved[volume], self.kept_for[key] = key, volume
+            else:
+                self.selected[key] = node
+            self._stir(self.users_of.get(key, ()))
+        if kept:
+            self._assumed[uid] = tuple(kept)
+
+    def forget(self, uid: str) -> None:
+        """Undo ``assume``: the pod is bound, or will not be."""
+        for key, volume in self._assumed.pop(uid, ()):
+            if volume:
+                self.reserved.pop(volume, None)
+                self.kept_for.pop(key, None)
+                found = self.volumes.get(volume)
+                if found is not None and found.claim is None:  # others may have it again
+                    self._stirred_classes.add(found.storage_class)
+            else:
+                self.selected.pop(key, None)
+            self._stir(self.users_of.get(key, ()))
+
+    # Objects
+
+    def put(self, found: AnyStorage) -> None:
+        """Take an object's newest version."""
+        match found:
+            case Claim():
+                self._put_claim(found.key, found)
+            case Volume():
+                self._put_volume(found.name, found)
+            case StorageClass() if found != self.classes.get(found.name):
+                self.classes[found.name] = found
+                self._refresh(self.index.claims_in.get(found.name, ()))
+            case CSINode():
+                self._stir_drivers(self.nodes.set_limits(found.name, found))
+            case CSIDriver():
+                self._put_driver(found.name, found)
+            case CSIStorageCapacity():
+                if self.capacities.put(found):
+                    self._stirred_classes.add(found.storage_class)
+            case VolumeAttachment():
+                self._attach(found.name, found)
+
+    def remove(self, kind: str, namespace: str, name: str) -> None:
+        """Forget an object; ``kind`` is the name of its struct."""
+        match kind:
+            case "Claim":
+                self._put_claim(ClaimKey(namespace, name), None)
+            case "Volume":
+                self._put_volume(name, None)
+            case "StorageClass":
+                self.classes.pop(name, None)
+                self._refresh(self.index.claims_in.get(name, ()))
+            case "CSINode":
+                self._stir_drivers(self.nodes.set_limits(name, None))
+            case "CSIDriver":
+                self._put_driver(name, None)
+            case "CSIStorageCapacity":
+                self.capacities.remove(ClaimKey(namespace, name))
+            case "VolumeAttachment":
+                self._attach(name, None)
+
+    def take_stirred(self) -> set[str]:
+        """Return and forget the uids of pods of which the volume rules may say another thing."""
+        classes = [(OF_CLASS, name) for name in sorted(self._stirred_classes)]
+        self._stirred.update(self._users.waiting_for(classes))
+        for volume_id in self._stirred_ids:
+            sharers = self.sharers.get(volume_id, {})
+            self._stirred.update(uid for uid, user in sharers.items() if uid in user.uses.waiting)
+        self._stirred_classes.clear()
+        self._stirred_ids.clear()
+        stirred, self._stirred = self._stirred, set()
+        return stirred
+
+    def volume_id(self, claim: Claim) -> VolumeId | None:
+        """Return as what a claim's volume is counted; None where it counts for no driver."""
+        volume = self.volumes.get(claim.volume) if claim.volume else None
+        if volume is not None:
+            return (volume.driver, volume.handle) if volume.driver and volume.handle else None
+        found = self.classes.get(claim.storage_class)
+        if found is None or found.provisioner in UNCOUNTED_PROVISIONERS:
+            return None
+        driver = MIGRATED_DRIVERS.get(found.provisioner, found.provisioner)
+        return driver, f"/{claim.namespace}/{claim.name}"
+
+    # Inside
+
+    def _put_claim(self, key: ClaimKey, claim: Claim | None) -> None:
+        before = self.claims.get(key)
+        if before == claim:
+            return
+        if claim is None:
+            del self.claims[key]
+        else:
+            self.claims[key] = claim
+        self.index.claim_changed(key, before, claim)
+        self._refresh((key,))
+
+    def _put_volume(self, name: str, volume: Volume | None) -> None:
+        before = self.volumes.get(name)
+        if before == volume:
+            return
+        if volume is None:
+            del self.volumes[name]
+        else:
+            self.volumes[name] = volume
+        self.index.volume_changed(before, volume)
+        if before is not None and volume is not None and _are_alike(before, volume):
+            return
+        concerned = set(self.index.claims_on.get(name, ()))
+        if name in self.reserved:
+            concerned.add(self.reserved[name])
+        for one in (before, volume):
+            if one is not None and one.claim is not None:
+                concerned.add(ClaimKey(one.claim.namespace, one.claim.name))
+        self._refresh(concerned)
+        if volume is not None and volume.claim is None:  # it may be had by any claim of its class
+            self._stirred_classes.add(volume.storage_class)
+        for attachment in list(self.index.attachments_of.get(name, ())):
+            self._attach(attachment, self._attachments[attachment])
+
+    def _put_driver(self, name: str, driver: CSIDriver | None) -> None:
+        """Take a driver; where its space is checked no more, claims of its classes may be met."""
+        before = self.drivers.pop(name, None)
+        if driver is not None:
+            self.drivers[name] = driver
+        was_checked = before is not None and before.storage_capacity
+        if was_checked and not (driver is not None and driver.storage_capacity):
+            found = (one.name for one in self.classes.values() if one.provisioner == name)
+            self._stirred_classes.update(found)
+
+    def _attach(self, name: str, attachment: VolumeAttachment | None) -> None:
+        """Take an attachment; where one volume fewer is on a node, another one may come."""
+        before = self._attached_ids.pop(name, None)
+        if before is not None and self.nodes.count_attached(*before, -1):
+            self._stir_drivers((before[1][0],))
+        self.index.attachment_changed(name, self._attachments.pop(name, None), attachment)
+        if attachment is None:
+            return
+        self._attachments[name] = attachment
+        volume = self.volumes.get(attachment.volume)
+        if volume is None or volume.in_tree or not volume.driver or not attachment.attacher:
+            return
+        volume_id = attachment.attacher, volume.handle
+        self._attached_ids[name] = attachment.node, volume_id
+        self.nodes.count_attached(attachment.node, volume_id, 1)
+
+    def _ids_of(self, user: User) -> frozenset[VolumeId]:
+        found = set()
+        for use, key in zip(user.uses.claims, user.uses.keys, strict=True):
+            claim = self.claims.get(key)
+            if claim is None or (use.ephemeral and claim.controller != user.pod.uid):
+                continue
+            volume_id = self.volume_id(claim)
+            if volume_id is not None:
+                found.add(volume_id)
+        for disk in user.uses.disks:
+            if disk.plugin in MIGRATED_DRIVERS:
+                found.add((MIGRATED_DRIVERS[disk.plugin], disk.id))
+        return frozenset(found)
+
+    def _set_ids(self, user: User, ids: frozenset[VolumeId]) -> None:
+        """Count a user's volumes as what they are now."""
+        held = self._counted_at(user, user.ids - ids)
+        for volume_id in user.ids - ids:
+            sharers = self.sharers[volume_id]
+            del sharers[user.pod.uid]
+            if len(sharers) == 1:
+                self._stir(sharers)
+            if not sharers:
+                del self.sharers[volume_id]
+            if user.row >= 0:
+                self.nodes.count(volume_id, user.row, -1)
+        for volume_id in ids - user.ids:
+            sharers = self.sharers.setdefault(volume_id, {})
+            sharers[user.pod.uid] = user
+            if len(sharers) == 2:
+                self._stir(sharers)
+            if user.row >= 0:
+                self._count(volume_id, user.row)
+        now = self._counted_at(user, user.ids - ids)
+        self._stir_drivers(driver for driver in held if now[driver] < held[driver])
+        user.ids = ids
+
+    def _count(self, volume_id: VolumeId, row: int) -> None:
+        """Count one user more; where a limit is reached, others who share it may come now."""
+        self.nodes.count(volume_id, row, 1)
+        if volume_id[0] in self.nodes.limits and len(self.sharers[volume_id]) > 1:
+            self._stirred_ids.add(volume_id)
+
+    def _counted_at(self, user: User, ids: Iterable[VolumeId]) -> dict[str, int]:
+        """Return how many volumes of the drivers of these are on the node of a pod that has one."""
+        if user.row < 0:
+            return {}
+        return {driver: int(self.nodes.column(driver)[user.row]) for driver, _ in ids}
+
+    def _note_matters(self, user: User) -> None:
+        """Note what may help pods that use what this one uses."""
+        claims = (self.claims.get(key) for key in user.uses.keys)
+        classes = {one.storage_class for one in claims if one is not None and not one.is_bound}
+        matters = {(OF_DRIVER, driver) for driver, _ in user.ids}
+        matters.update((OF_CLASS, name) for name in classes)
+        self._users.set_matters(user.uses, frozenset(matters))
+
+    def _refresh(self, keys: Iterable[ClaimKey]) -> None:
+        """Look again at who uses these claims: they may mean other volumes now."""
+        for key in keys:
+            users = self.users_of.get(key, {})
+            ids_of: dict[Uses, frozenset[VolumeId]] = {}
+            for user in users.values():
+                ids = ids_of.get(user.uses)
+                is_first = ids is None
+                if ids is None:
+                    ids = ids_of[user.uses] = self._ids_of(user)
+                if ids != user.ids:
+                    self._set_ids(user, ids)
+                if is_first:
+                    self._note_matters(user)
+            self._stir(users)
+
+    def _stir_exclusive(self, key: ClaimKey) -> None:
+        """Stir who may use a claim now that nobody uses it: others could before."""
+        claim = self.claims.get(key)
+        if claim is None or READ_WRITE_ONCE_POD in claim.access_modes:
+            self._stir(self.users_of.get(key, ()))
+
+    def _stir_drivers(self, drivers: Iterable[str]) -> None:
+        matters = [(OF_DRIVER, name) for name in sorted(drivers)]
+        self._stirred.update(self._users.waiting_for(matters))
+
+    def _stir(self, uids: Iterable[str]) -> None:
+        """Note pods of which the rules may say another thing, also for other reasons than room."""
+        for uid in uids:
+            self.users[uid].uses.wants = None
+            self._stirred.add(uid)
+
+
+def _are_alike(before: Volume, after: Volume) -> bool:
+    return replace(before, version=after.version) == after

@@ -1,0 +1,164 @@
+"""How many volumes of each CSI driver are on each node, and how many may be there.
+
+Owned by ``cluster.storage.storage``. A volume counts once on a node, whether pods use it there, it
+is merely attached, or both. Updated by change. A driver has an int64 column over the node rows
+while a volume of it is on some node, and one of limits while some node lists it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, grown
+from quorate.core.model.storage import CSINode
+
+VolumeId = tuple[str, str]
+"""Driver and handle. Of a claim that is not bound yet, its own name stands for the handle."""
+UNLIMITED = 2**31
+
+
+class VolumeCounts:
+    """Counts and limits; ``rows`` is how long the columns are."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._row_of: dict[str, int] = {}
+        self._name_of: dict[int, str] = {}
+        self._csi_nodes: dict[str, CSINode] = {}
+        self.holders: dict[VolumeId, Counter[int]] = {}
+        """Rows on which pods use a volume, and how many."""
+        self._attached: dict[VolumeId, Counter[str]] = {}
+        """Nodes to which a volume is attached."""
+        self._attached_to: dict[str, Counter[VolumeId]] = {}
+        """The same by node."""
+        self.counts: dict[str, Ints] = {}
+        self._counted: Counter[str] = Counter()
+        """The sum of each column of ``counts``."""
+        self.limits: dict[str, Ints] = {}
+        """Of the drivers that have one somewhere."""
+        self._limited: Counter[str] = Counter()
+        """On how many nodes a driver has one."""
+
+    def node_added(self, name: str, row: int, rows: int) -> None:
+        """Count what is attached to a new node; its pods are taken after that.
+
+        ``rows`` is how many rows there are now.
+        """
+        if rows != self._rows:
+            self._grow(rows)
+        self._row_of[name], self._name_of[row] = row, name
+        for driver, _ in self._attached_to.get(name, ()):
+            self._count(driver, row, 1)
+        self._limit(row, {}, _limits_of(self._csi_nodes.get(name)))
+
+    def node_removed(self, name: str) -> None:
+        """Forget a node's row; its pods must have been released."""
+        row = self._row_of.pop(name, -1)
+        if row < 0:
+            return
+        del self._name_of[row]
+        for driver, _ in self._attached_to.get(name, ()):
+            self._count(driver, row, -1)
+        self._limit(row, _limits_of(self._csi_nodes.get(name)), {})
+
+    def set_limits(self, name: str, node: CSINode | None) -> set[str]:
+        """Take what a node's CSINode says; None when it is gone.
+
+        Returns the drivers of which the node may hold more now.
+        """
+        before, after = _limits_of(self._csi_nodes.pop(name, None)), _limits_of(node)
+        if node is not None:
+            self._csi_nodes[name] = node
+        if name not in self._row_of:
+            return set()
+        self._limit(self._row_of[name], before, after)
+        return {driver for driver, limit in before.items() if after.get(driver, UNLIMITED) > limit}
+
+    def column(self, driver: str) -> Ints:
+        """Return int64[rows]: the driver's volumes on each node. Not to be written to."""
+        found = self.counts.get(driver)
+        return np.zeros(self._rows, np.int64) if found is None else found
+
+    def count(self, volume_id: VolumeId, row: int, sign: int) -> None:
+        """Count one pod more (1) or less (-1) that uses the volume on the row."""
+        held = self.holders.get(volume_id)
+        if held is None:
+            held = self.holders[volume_id] = Counter()
+        was = held[row]
+        now = was + sign
+        if now:
+            held[row] = now
+        else:
+            del held[row]
+            if not held:
+                del self.holders[volume_id]
+        if not (was and now) and not self.is_attached(volume_id, row):
+            self._count(volume_id[0], row, sign)
+
+    def count_attached(self, node: str, volume_id: VolumeId, sign: int) -> bool:
+        """Count one attachment more (1) or less (-1) of the volume to the node.
+
+        Returns whether there is one volume fewer on the node now.
+        """
+        nodes = self._attached.setdefault(volume_id, Counter())
+        volumes = self._attached_to.setdefault(node, Counter())
+        was = nodes[node]
+        nodes[node] += sign
+        volumes[volume_id] += sign
+        if not nodes[node]:
+            del nodes[node], volumes[volume_id]
+            if not nodes:
+                del self._attached[volume_id]
+            if not volumes:
+                del self._attached_to[node]
+        row = self._row_of.get(node, -1)
+        is_held = volume_id in self.holders and row in self.holders[volume_id]
+        if row < 0 or is_held or (was and was + sign):
+            return False
+        self._count(volume_id[0], row, sign)
+        return sign < 0
+
+    def is_attached(self, volume_id: VolumeId, row: int) -> bool:
+        """Whether the volume is attached to the row's node, whoever uses it."""
+        return volume_id in self._attached and self._name_of.get(row) in self._attached[volume_id]
+
+    def attached_rows(self, volume_id: VolumeId) -> list[int]:
+        """Return the rows of the nodes to which the volume is attached, whoever uses it."""
+        there = self._attached.get(volume_id, ())
+        return [self._row_of[name] for name in there if name in self._row_of]
+
+    def _grow(self, rows: int) -> None:
+        self._rows = rows
+        for driver, counts in self.counts.items():
+            self.counts[driver] = grown(counts, rows)
+        for driver, limits in self.limits.items():
+            self.limits[driver] = grown(limits, rows, fill=UNLIMITED)
+
+    def _count(self, driver: str, row: int, sign: int) -> None:
+        column = self.counts.get(driver)
+        if column is None:
+            column = self.counts[driver] = np.zeros(self._rows, np.int64)
+        column[row] += sign
+        self._counted[driver] += sign
+        if not self._counted[driver]:
+            del self._counted[driver], self.counts[driver]
+
+    def _limit(self, row: int, before: Mapping[str, int], after: Mapping[str, int]) -> None:
+        """Take other limits of one row."""
+        for driver, limit in after.items():
+            if driver not in self.limits:
+                self.limits[driver] = np.full(self._rows, UNLIMITED, np.int64)
+            self.limits[driver][row] = limit
+            self._limited[driver] += driver not in before
+        for driver in before.keys() - after.keys():
+            self.limits[driver][row] = UNLIMITED
+            self._limited[driver] -= 1
+            if not self._limited[driver]:
+                del self._limited[driver], self.limits[driver]
+
+
+def _limits_of(node: CSINode | None) -> dict[str, int]:
+    return dict(node.limits) if node is not None else {}

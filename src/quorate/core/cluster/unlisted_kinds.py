@@ -1,0 +1,133 @@
+"""Kinds of objects that are not to be had: who needs them, and so waits until they are.
+
+In: the news that the shell cannot list a kind (a right is missing, its API fails), with words for
+people. Out: what a gang lacks. Called by ``cluster`` with itself, and by ``gate`` and ``explain``.
+What is known of such a kind is old or nothing: whoever needs it is not placed by that, and whoever
+does not need it goes on. It costs nothing while all kinds are to be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
+from quorate.core.cluster.state import ClusterState
+from quorate.core.model import Pod, changes
+from quorate.core.model.changes import Lack
+
+BUDGETS = "PodDisruptionBudget"
+"""What preemption spares pods by: nobody is preempted while they are not known."""
+_VOLUMES = (
+    "Claim",
+    "Volume",
+    "StorageClass",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "VolumeAttachment",
+)
+_DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
+_SPREAD = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
+_NAMESPACES = ("Namespace",)
+
+
+def kind_served(cluster: ClusterState, change: changes.KindServed) -> None:
+    """Note whether a kind is to be had."""
+    note(cluster, change.kind, change.problem, change.remedy)
+
+
+def note(cluster: ClusterState, kind: str, problem: str, remedy: str) -> None:
+    """Note what is wrong with a kind (or a dialect), "": nothing; look again at whom it concerns.
+
+    When a kind is to be had again these are all that wait: who was held by it may have needed it
+    through others that are gone.
+    """
+    told = Lack(problem, remedy) if problem else None
+    if cluster.unserved.get(kind) == told:
+        return
+    if told is None:
+        del cluster.unserved[kind]
+        cluster.touched.update(key for key, gang in cluster.gangs.items() if gang.waits)
+        return
+    cluster.unserved[kind] = told
+    for key, gang in cluster.gangs.items():
+        if gang.waits and _matters(kind, gang, cluster):
+            cluster.touched.add(key)
+
+
+def lack_of(gang: GangEntry, cluster: ClusterState) -> Lack | None:
+    """Return what the gang's waiting pods, or the gang itself, need and cannot be had.
+
+    Costs O(1) while all kinds are to be had, and O(members) else.
+    """
+    unserved = cluster.unserved
+    if not unserved:
+        return None
+    if gang.key.dialect in unserved and (gang.spec is None or not gang.started):
+        return unserved[gang.key.dialect]  # one that started goes on by what was known of it
+    for kinds, needs in _NEEDS:
+        kind = next((kind for kind in kinds if kind in unserved), None)
+        if kind is not None and any(needs(entry, cluster) for entry in _waiting(gang)):
+            return unserved[kind]
+    return None
+
+
+def _waiting(gang: GangEntry) -> list[PodEntry]:
+    return [entry for entry in gang.members.values() if entry.where is Where.WAITING]
+
+
+def _matters(kind: str, gang: GangEntry, cluster: ClusterState) -> bool:
+    if kind in (gang.key.dialect, BUDGETS):
+        return True
+    for kinds, needs in _NEEDS:
+        if kind in kinds:
+            return any(needs(entry, cluster) for entry in _waiting(gang))
+    return False
+
+
+def _uses_volumes(entry: PodEntry, cluster: ClusterState) -> bool:
+    del cluster
+    return bool(entry.pod.claims)
+
+
+def _uses_devices(entry: PodEntry, cluster: ClusterState) -> bool:
+    """Whether it names claims, or asks for what a device class gives devices for."""
+    pod = entry.pod
+    if any(one.claim != "" for one in pod.device_claims) or pod.uid in cluster.devices.special:
+        return True
+    backed = cluster.devices.backed
+    return any(name in backed for one in pod.shape.extended for name, *_ in one.requests)
+
+
+def _is_spread_by_default(entry: PodEntry, cluster: ClusterState) -> bool:
+    """Whether a hard default constraint may hold for it; soft ones are a preference alone."""
+    del cluster
+    hard = any(one.hard for one in entry.pod_class.profile.default_spread or ())
+    return hard and not entry.pod.shape.spread
+
+
+def _is_told_apart_by_namespace(entry: PodEntry, cluster: ClusterState) -> bool:
+    """Whether labels of namespaces decide where it may go: by its own terms, or by others' ones.
+
+    Preferred terms are no part of it.
+    """
+    shape = entry.pod.shape
+    own = any(one.selector.by_namespace_labels for one in (*shape.affinity, *shape.anti_affinity))
+    return own or _is_repelled(entry.pod, cluster)
+
+
+def _is_repelled(pod: Pod, cluster: ClusterState) -> bool:
+    """Whether a required anti-affinity of some pod may mean this one, in some namespace."""
+    selectors = cluster.neighbours.repelling_by_namespace_labels
+    labels = dict(pod.labels) if selectors else {}
+    return any(one.labels is not None and one.labels.matches(labels) for one in selectors)
+
+
+_NEEDS: tuple[tuple[tuple[str, ...], Callable[[PodEntry, ClusterState], bool]], ...] = (
+    (_VOLUMES, _uses_volumes),
+    (_DEVICES, _uses_devices),
+    (_SPREAD, _is_spread_by_default),
+    (_NAMESPACES, _is_told_apart_by_namespace),
+)
+"""Kinds, and which pods need them."""
+HANDLERS: dict[type[changes.Change], Callable[..., None]] = {changes.KindServed: kind_served}

@@ -1,0 +1,91 @@
+"""What became of our writes, and of those of the leader before us: taken into the cluster.
+
+Called by ``cluster`` for each such change, with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorate.core.cluster.gangs.gangs import Where, place_of
+from quorate.core.cluster.gangs.pods import SETTLED
+from quorate.core.cluster.state import ClusterState
+from quorate.core.model import changes
+from quorate.core.model.changes import BindFailure
+
+
+def journal_found(cluster: ClusterState, change: changes.JournalFound) -> None:
+    """Take the journal of the leader before us."""
+    cluster.found = change.journal
+
+
+def preemption_failed(cluster: ClusterState, change: changes.PreemptionFailed) -> None:
+    """Let the pod and its victims be looked at again."""
+    cluster.touched |= cluster.precedence.failed(change, cluster.pods)
+
+
+def pod_bound(cluster: ClusterState, change: changes.PodBound) -> None:
+    """Count the pod as bound."""
+    entry = cluster.pods.get(change.uid)
+    if entry is None or entry.gang is None:
+        cluster.devices.forget(change.uid)
+        return
+    if entry.where not in (*SETTLED, Where.REFUSED):  # the watch may have told more
+        cluster.move(entry, Where.BOUND, change.node)
+    cluster.settle(entry.gang, change.uid)
+
+
+def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
+    """Count the pod as waiting again, or where it is by now."""
+    if change.failure is BindFailure.GONE:
+        cluster.pod_gone(changes.PodGone(change.uid))
+    entry = cluster.pods.get(change.uid)
+    if entry is None or entry.gang is None:
+        cluster.devices.forget(change.uid)
+        return
+    if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+        if entry.gang.attempt is not None:
+            entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
+        entry.elsewhere = True
+        cluster.move(entry, Where.BOUND, change.node)
+    elif entry.where is Where.ASSUMED and entry.node == change.node:
+        if change.failure is not BindFailure.NOT_SENT:
+            entry.gang.memory.failed = True
+            entry.gang.memory.last_failure = change.message
+        cluster.move(entry, place_of(entry.pod, None, cluster.scheduler_names), "")
+    cluster.settle(entry.gang, change.uid)
+
+
+def note_prepared(cluster: ClusterState, change: changes.PrepareFailed | changes.Undone) -> None:
+    """Tell the gang what became of writes that come before its binds."""
+    if change.key in cluster.gangs:
+        cluster.gangs[change.key].note_prepared(change)
+        cluster.touched.add(change.key)
+
+
+def binding_admitted(cluster: ClusterState, change: changes.BindingAdmitted) -> None:
+    """Count another scheduler's pod where it is about to be bound, or no more."""
+    entry = cluster.pods.get(change.uid)
+    if entry is not None and entry.where is Where.FOREIGN:
+        cluster.move(entry, Where.FOREIGN, change.node)
+
+
+def claim_written(cluster: ClusterState, change: changes.ClaimWritten) -> None:
+    """Take what we wrote into a claim, unless it is gone; a new one is made for a pod that is."""
+    claim = change.claim
+    known = cluster.devices.claims.get((claim.namespace, claim.name))
+    is_new = known is None and claim.special and claim.owner_uid in cluster.pods
+    if is_new or (known is not None and known.uid == claim.uid):
+        cluster.devices.put_written(claim)
+
+
+HANDLERS: dict[type[changes.Change], Callable[..., None]] = {
+    changes.PodBound: pod_bound,
+    changes.BindFailed: bind_failed,
+    changes.PreemptionFailed: preemption_failed,
+    changes.PrepareFailed: note_prepared,
+    changes.Undone: note_prepared,
+    changes.BindingAdmitted: binding_admitted,
+    changes.ClaimWritten: claim_written,
+    changes.JournalFound: journal_found,
+}

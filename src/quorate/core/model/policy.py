@@ -1,0 +1,284 @@
+"""The choices of an operator and every bound of the core, in one place."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from quorate.core.model.profile import Profile
+
+DEFAULT_SCHEDULER_NAMES = ("quorate", "cw-coscheduler", "coscheduler")
+
+# Bounds that nobody configures. Read them as ``policy.NAME``, so that a test may set them.
+
+INCIDENTS_KEPT_MAX = 100
+"""So many defects of ours are kept to be told of; of more, only the number is known."""
+ASIDE_S = 1.0
+ASIDE_S_MAX = 600.0
+"""What met a defect of ours is tried again after these seconds: at first, and at most."""
+TURN_STEPS_MAX = 6_000
+"""Steps (``core.model.steps``) of one decision: about 100 ms.
+
+What is left goes on in the next one.
+"""
+TOUCHED_PER_TURN_MAX = 4_000
+"""So many gangs, and pods of no gang, have their news taken in by one turn: about 50 ms. After a
+start there are as many as pods; nothing is planned before the last of them."""
+TASKS_PER_GANG_MAX = 256
+"""Tasks with a minimum of their own in one gang (Volcano's ``minTaskMember``)."""
+
+# Bounds of what one pod may bring. Its decoding names the field that is above one of them; a pod
+# of ours is held then, and of others the terms beyond a bound are left out.
+
+RESOURCES_PER_POD_MAX = 32
+"""Names of resources, over all containers; also those of a gang's ``minResources``."""
+CONTAINERS_PER_POD_MAX = 256
+"""Containers and init containers, and so its images."""
+POD_TERMS_PER_POD_MAX = 64
+"""Terms of pod affinity and anti-affinity, required and preferred."""
+SPREADS_PER_POD_MAX = 32
+"""Topology spread constraints."""
+EXPRESSIONS_PER_POD_MAX = 256
+"""Terms and expressions of node selectors; likewise expressions of the label selectors in terms of
+pod affinity, and in spread constraints."""
+VALUES_PER_POD_MAX = 4096
+"""Values in all expressions of each of these three, namespaces included. People list host names."""
+TOLERATIONS_PER_POD_MAX = 256
+"""Entries of ``spec.tolerations``."""
+PORTS_PER_POD_MAX = 256
+"""Host ports."""
+VOLUMES_PER_POD_MAX = 256
+"""Claims of volumes; likewise disks that it names itself. The largest limit of a driver on one node
+is about half of it."""
+
+PREEMPTABLE_SUMS_MAX = 16
+"""So many priorities have what pods of lower priority take kept as an array over all nodes
+(``cluster.priorities.preemptable``): at 50,000 nodes and 8 resources 3 MB each. The longest unasked
+goes."""
+PREEMPTABLE_ROWS_FEW = 64
+"""What so few nodes hold is added up when it is asked for; nothing is kept for it."""
+
+SPREAD_IDLE_MAX = 32
+"""So many kinds of pods that are spread by default keep their selector counted while none of them
+waits (``cluster.labels.spread_defaults``): the next one of a kind comes soon, and counting begins
+anew at the cost of looking at all label sets of the namespace."""
+
+
+def back_off_s(failures: int) -> float:
+    """Return how long to leave alone what has met a defect of ours so many times in a row."""
+    return min(ASIDE_S * 2.0 ** min(failures - 1, 30), ASIDE_S_MAX)
+
+
+COLUMNS_UNUSED_MAX = 8
+"""So many columns of resources may be free beyond as many as are in use; then they close up."""
+LABEL_COLUMNS_KEPT_MAX = 256
+"""So many labels of nodes are kept encoded; of more the longest unused is encoded when asked for.
+At 5,000 nodes that is 5 MB, and encoding one takes 1 ms."""
+VOLUME_PAIRS_FLAT_MAX = 1_000_000
+"""So many pairs of volume and node are looked at all at once for a claim; of more, group by group
+of volumes with the same nodes (``room.candidates``)."""
+VOLUMES_PER_NODE_FLAT_MAX = 4
+"""And not where groups have more volumes than this: most of them do not matter to one claim."""
+VALUES_UNUSED_MAX = 64
+"""So many values of a label, or sets of taints, are kept that no node has any more, beyond as many
+as are in use; then the label is encoded anew."""
+CLASS_VARIANTS_KEPT_MAX = 16_384
+"""So many pod classes are kept that differ from another in matched labels, volumes or devices."""
+MASKS_KEPT_BYTES_MAX = 128 * 2**20
+"""So much of what rules and scores say of nodes is kept from decision to decision: at 5,000 nodes
+that is 22,000 different selectors, at 50,000 2,600."""
+TOTALS_CELLS_MAX = 2_000_000
+"""So many totals of pods that are placed one by one, of all nodes and classes together, are
+remembered (``place.single``); at 5,000 nodes that is 400 classes."""
+MASK_ENTRY_BYTES = 1_000
+"""So many bytes each of them counts for besides its arrays."""
+LOG_KEPT_MAX = 20_000
+"""So many entries of a log (of rows, of selectors) are kept; who asks later begins anew."""
+
+SEARCHED_PODS_MAX = 400
+"""Of gangs that need more pods only greedy orders are tried, and verified. Of others any order."""
+
+GREEDY_ORDERS_MAX = 24
+"""Orders of its classes in which a gang is tried, each with both ways of packing."""
+
+GREEDY_FILLS_MAX = 96
+"""Of a gang of so many classes one order is tried, of one with half as many two, and so on."""
+
+SEARCH_CHOSEN_MAX = 64
+"""Where a gang has more pods than it needs: ways to choose those that it needs."""
+
+DIVE_FAILURES_MAX = 20
+"""Dead ends after which the joint search begins anew with another habit; then twice as many."""
+
+ORDER_FAILURES_MAX = 150
+"""Dead ends after which the pods of a placement are taken to have no order."""
+
+SEARCH_SIZES_MAX = 16
+"""Sizes of pods, by resource, for which the joint search counts how many as large fit."""
+
+SEARCHES_OPEN_MAX = 8
+"""So many gangs have a joint search that goes on in later turns; each keeps what it needs of all
+nodes. Further ones wait until one has ended."""
+
+EXPLAIN_STEPS_MAX = 2_000
+"""So many steps go into the question whether a gang would fit when it is explained."""
+EXPLAINED_CLASSES_MAX = 64
+"""Of a gang with more classes of pods so many are looked at when it is explained: at 5,000 nodes
+each takes half a millisecond. The sentence says how many pods these are."""
+SEARCH_STEPS_MIN = 600
+"""A joint search that is gone on with in a turn has so many steps at least, so that it ends."""
+
+INTERRUPTIONS_FEW = 4
+"""A gang that so many turns in a row had to leave while its claims were looked at gets a turn
+twice as long, and after as many again one twice as long as that: what is kept from turn to turn may
+be too little."""
+LONG_TURN_STEPS_MAX = 200_000
+"""Such a turn has no more steps: about 3 s, in which nothing else is planned. A thousand pods with
+claims of their own are looked at in it on 50,000 nodes. A gang that needs more is left alone for
+``ASIDE_S_MAX``, so that others have their turns."""
+
+CHECK_STEPS_MAX = 2_000
+"""Of the steps of a turn, so many at most are for asking which blocked gangs news could help."""
+CLASSES_WATCHED_MAX = 10_000
+"""Of so many classes of blocked pods the slots over all nodes are kept. Gangs of further classes
+are looked at one after the other whenever something changes: nothing is lost, it takes longer."""
+CLASS_MASKS_CELLS_MAX = 2**27
+"""Bytes of the masks that are kept for it, one for each node selector, by node: all that 10,000
+classes could need on 13,000 nodes. Classes whose mask has no place are further ones, too."""
+PRIORITIES_WATCHED_MAX = 16
+"""Of so many priorities it is kept what their pods could have by preemption; likewise for what is
+held or promised at them. What further ones could have is estimated, never too low."""
+EXPLAINED_PER_TURN_MAX = 200
+"""So many blocked gangs are given out in one decision to be explained again, when the words of all
+are different since the nodes are."""
+EXPLAINED_AGAIN_S = 0.1
+"""So long after it the next of them follow."""
+
+# Devices (``plan.devices``). What is above the limits per pod is not looked at: the pod waits, with
+# a reason that names the field.
+
+DEVICE_CLAIMS_PER_POD_MAX = 32
+"""Entries of a pod's ``spec.resourceClaims``. The API has no limit."""
+DEVICE_CHOICES_PER_POD_MAX = 256
+"""Requests of all claims of a pod together, each alternative counted."""
+DEVICE_SELECTORS_PER_POD_MAX = 256
+"""CEL selectors of all requests of a pod's claims together, with those of their classes."""
+DEVICE_RESOURCES_PER_POD_MAX = 32
+"""Extended resources of one pod that device classes back."""
+DEVICE_CONTAINERS_PER_POD_MAX = 64
+"""Containers of one pod that ask for such resources."""
+DEVICES_PER_CLAIM_MAX = 32
+"""The API's own limit (AllocationResultsMaxSize): a claim gets no more devices."""
+DEVICE_LOOKS_MAX = 200_000
+"""Devices looked at in one search for devices, about half a second in all; kube-scheduler gives up
+after ten seconds."""
+DEVICE_LOOKS_PER_STEP = 8
+"""A search counts one step for so many devices looked at."""
+DEVICE_PODS_PER_NODE_MAX = 256
+"""Pods that are tried on one kind of node: more than any node takes."""
+DEVICE_SEARCHES_MAX = 8
+"""Searches of one ask that wait for the next turn."""
+DEVICE_ASKS_MAX = 16_384
+"""Different asks of pods that are kept. Each request, selector and configuration in it counts as
+one more, as it may have 10 KiB. The ask that was used longest ago goes."""
+DEVICE_SPECS_SPARE_MAX = 1_000
+"""Specs that no claim has any more but are kept, counted in the same way."""
+DEVICE_OUTCOMES_ASKS_MAX = 4_096
+"""Asks whose outcomes are kept, counted in the same way."""
+DEVICE_OUTCOMES_MAX = 500_000
+"""Outcomes that are kept, of all asks together, by kind of node: about 50 MB."""
+DEVICE_KINDS_SPARE_MIN = 1_000
+"""Kinds of nodes without a node that are kept at least; at most as many as there are with one."""
+DEVICE_STALE_NODES_MAX = 10_000
+"""Nodes with other slices that are remembered one by one until somebody asks for devices."""
+DEVICE_REFUSALS_MAX = 127
+"""Reasons why nodes do not get devices that are told apart for one pod: each is an int8. The last
+stands for all further ones."""
+DEVICE_LATE_CLAIMS_PER_TURN_MAX = 1_000
+"""Claims whose devices are given up in one turn because they were not ready in time."""
+
+# CEL selectors of devices.
+
+CEL_TEXT_MAX = 10 * 1024
+"""Characters of an expression: the API's own limit (CELSelectorExpressionMaxLength)."""
+CEL_TOKENS_MAX = 2_000
+"""Names, numbers, texts and signs of an expression: so many take about 30 ms to compile."""
+CEL_DEPTH_MAX = 50
+"""Brackets within brackets of an expression."""
+CEL_COST_MAX = 500_000
+"""What one evaluation may cost at most, in tenths of a microsecond, estimated from its text."""
+CEL_COST_PER_STEP = 150
+"""So much cost is one step."""
+CEL_NAMES_MAX = 1_000
+"""Names of attributes of devices of which an expression remembers whether it looks at them."""
+CEL_LIST_MAX = 1_000
+"""Elements of a list that ``lists.range`` makes."""
+CEL_PROGRAMS_TEXT_MAX = 2**20
+"""Characters of all expressions whose programs are kept: at most 100 MB."""
+CEL_ANSWERS_MAX = 200_000
+"""Answers that are kept, of all expressions together: about 80 MB."""
+CEL_ANSWERS_PER_TRAITS_MAX = 8
+"""Answers that are kept with the traits of devices, beside these: those given last."""
+
+COUNT_ENTRY_CELLS = 8
+"""So many cells of an array are as large as one entry of a dictionary: counts by node are kept as
+an array once more than one in so many nodes has one (``cluster.labels.row_counts``)."""
+NEIGHBOUR_CELLS_MAX = 4_000_000
+"""Cells of arrays that are kept of counts by node that are no arrays themselves, those asked for
+last: 32 MB, 800 arrays at 5,000 nodes."""
+
+LEDGER_BOOKS_MAX = 1_000
+LEDGER_CELLS_MAX = 2_000_000
+"""So many counts by domain are kept for checks of plans (``cluster.labels.ledger``), and so many
+domains in all of them; the longest unused go before a plan is checked. Likewise of nodes that they
+count."""
+ORDERS_MAX = 2_000
+ORDER_LOOKS_MAX = 50_000
+"""A check of a plan looks for an order in which its pods may be placed: in so many states, and at
+so many pods one after the other (of each 3 us)."""
+ORDER_SPREADS_MAX = 32
+"""So many different spread constraints of a plan's pods decide in which order they are tried."""
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the core may be told by configuration. Times are in seconds.
+
+    ``scheduler_names`` are the values of ``spec.schedulerName`` that quorate owns. ``packing`` is
+    the node score: ``most-allocated`` fills nodes, ``least-allocated`` spreads.
+    """
+
+    scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
+    packing: Literal["most-allocated", "least-allocated"] = "most-allocated"
+    profiles: tuple[tuple[str, Profile], ...] = ()
+    """How pods are placed, by scheduler name; of names that are not here, as gangs are packed."""
+    attempt_timeout_s: float = 60.0
+    attempt_timeout_s_max: float = 900.0
+    recovery_s: float = 2.0
+    """What a dead leader left half done is finished within this time, or undone."""
+    avoid_s: float = 300.0
+    """A node whose kubelet refused a pod gets no other pod of that gang for so long."""
+    hold_s: float = 300.0
+    """So long the room of a lost member of a started gang is held for its replacement; 0: never."""
+    hold_s_max: float = 1800.0
+    """The most that a gang may ask for."""
+    held_slots_per_gang_max: int = 256
+    """So many slots are held for one gang: a rack of 18 nodes with 8 pods each, and some more."""
+    held_slots_per_namespace_max: int = 512
+    """So many are held for all gangs of a namespace: no quota counts what nobody has any more."""
+    backoff_s: float = 1.0
+    backoff_s_max: float = 60.0
+    binds_per_plan_max: int = 100_000
+    singles_per_plan_max: int = 64
+    """So many pods of no gang are placed in one plan: their binds are sent, over as many
+    connections, while the next are decided on."""
+    preemptions_per_plan_max: int = 20
+    """So many pods are promised room in one decision at most; the next follows at once."""
+    search_steps_max: int = 20_000
+    """Bound of the search for a joint placement of a gang with several pod classes: kinds of nodes
+    looked at. So many take about 0.3 s."""
+
+    def timeout_s(self, asked_s: float | None) -> float:
+        """Return the bound of one attempt: absent or 0 means the default, and at most the max."""
+        wanted_s = asked_s if asked_s and asked_s > 0 else self.attempt_timeout_s
+        return min(wanted_s, self.attempt_timeout_s_max)

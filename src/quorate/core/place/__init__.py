@@ -1,0 +1,1 @@
+"""Where a whole gang goes: every member that it needs, or none."""

@@ -1,0 +1,269 @@
+"""Deal alike pods out one after the other, by domain, where several constraints meet.
+
+Called by ``pack``. It is what placing pod after pod would do, always into the emptiest domains, but
+with counters instead of arrays. Cells wait in heaps, the emptiest first, and what a heap says of a
+cell is looked up anew only when that cell comes first: counts only grow, so none comes too late.
+Where a constraint has few domains, each pod would change what is said of many cells: then there is
+one heap for each of its domains, and it is asked of their first cells alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush, heapreplace
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.model.steps import Steps
+from quorate.core.place.domains import Cells, Levels
+
+_LOOKS_PER_STEP = 16
+"""A look is at one counter of one cell."""
+
+
+_Row = tuple[int, int, int]
+"""A node of a group: how many pods constraints on single nodes count there, its turn, its row."""
+
+
+class _Group:
+    """Nodes of one cell: first those where constraints on single nodes count the fewest pods."""
+
+    def __init__(self, number: int, rows: list[_Row], block: _Block) -> None:
+        self.number = number
+        self.block = block
+        self.rows = rows
+        """A heap."""
+
+    @property
+    def first(self) -> int:
+        """The row of the first one; -1 if there is none left."""
+        return self.rows[0][2] if self.rows else -1
+
+
+_Entry = tuple[tuple[int, ...], int, _Group]
+
+
+class _Block:
+    """Cells that agree in the domains of all constraints with few domains, of which ``row`` is one.
+
+    ``heap`` are those that may take a pod, by how full they are by the other constraints: at least.
+    """
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+        self.heap: list[_Entry] = []
+
+
+class _Count:
+    """Pods by domain for one constraint, and how many domains that count hold how many."""
+
+    def __init__(self, cells: Cells, levels: Levels) -> None:
+        self.cells = cells
+        self.codes: list[int] = cells.codes.tolist()
+        self._pods: list[int] = levels.counts.tolist()
+        self._in_minimum = levels.in_minimum.tolist()
+        self._levels = levels
+        self._held = Counter(n for n, yes in zip(self._pods, self._in_minimum, strict=True) if yes)
+        self._is_fixed = levels.too_few or not self._held
+        self._lowest = 0 if self._is_fixed else min(self._held)
+        self._waiting: dict[int, list[_Group]] = {}
+        """Groups that are refused, by the lowest level at which they no longer are."""
+
+    def pods(self, row: int) -> int:
+        """Return how many are in the row's domain."""
+        return self._pods[self.codes[row]]
+
+    def pods_on(self, rows: Ints) -> Ints:
+        """Return int64[m]: as ``pods``, before any was added."""
+        found: Ints = self._levels.counts[self.cells.codes[rows]]
+        return found
+
+    def accepts(self, row: int) -> bool:
+        """Whether one more pod in the row's domain is within the skew."""
+        return self.pods(row) + 1 - self._lowest <= self._levels.max_skew
+
+    def wait(self, group: _Group) -> None:
+        """Keep a group that is refused until its first row is accepted."""
+        level = self.pods(group.first) + 1 - self._levels.max_skew
+        self._waiting.setdefault(level, []).append(group)
+
+    def add(self, row: int) -> list[_Group]:
+        """Count one pod; return the groups that are no longer refused."""
+        code = self.codes[row]
+        if self._in_minimum[code]:
+            self._held[self._pods[code]] -= 1
+            self._held[self._pods[code] + 1] += 1
+        self._pods[code] += 1
+        freed = []
+        while not self._is_fixed and not self._held[self._lowest]:
+            self._lowest += 1
+            freed += self._waiting.pop(self._lowest, [])
+        return freed
+
+
+class _Deal:
+    def __init__(
+        self,
+        slots: Ints,
+        order: Ints,
+        spread: Sequence[tuple[Cells, Levels]],
+        apart: Sequence[Cells],
+    ) -> None:
+        self._left = slots.tolist()
+        self._counts = [_Count(cells, levels) for cells, levels in spread]
+        is_per_node = [cells.is_per_node for cells, _ in spread]
+        self._per_node = [c for c, yes in zip(self._counts, is_per_node, strict=True) if yes]
+        shared = [c for c, yes in zip(self._counts, is_per_node, strict=True) if not yes]
+        self._apart = [cells.codes.tolist() for cells in apart]
+        self._taken: list[set[int]] = [set() for _ in apart]
+        self.looks = len(order) * (2 + len(self._counts) + len(self._apart)) // 4
+        """How often something was looked up so far. Of arrays, so much less time is a look."""
+        self._turns = len(order)
+        self._coarse: list[_Count] = []
+        which = _agreeing([*(one.cells.codes for one in shared), *(c.codes for c in apart)], order)
+        self._blocks = self._split(order, which, shared) if len(order) else []
+
+    def _split(self, order: Ints, which: Ints, shared: list[_Count]) -> list[_Block]:
+        """Make the groups, int64[m] by the turns of their nodes, and give each its block."""
+        level = np.zeros(len(order), np.int64)
+        for one in self._per_node:
+            level += one.pods_on(order)
+        by_group = np.lexsort((level, which))
+        starts = np.flatnonzero(np.diff(which[by_group], prepend=-1))
+        first = order[by_group[starts]]
+        blocks = self._blocks_of(first, sorted(shared, key=lambda one: one.cells.number))
+        self._fine = [one for one in self._counts if one not in self._coarse]
+        turns, ends = by_group.tolist(), [*starts[1:].tolist(), len(order)]
+        rows = list(zip(level[by_group].tolist(), turns, order[by_group].tolist(), strict=True))
+        full = [one.pods_on(first).tolist() for one in self._fine]
+        fulls = list(zip(*full, strict=True)) if full else [()] * len(starts)
+        for number, start in enumerate(starts.tolist()):
+            block = blocks[number]
+            group = _Group(number, rows[start : ends[number]], block)
+            block.heap.append((fulls[number], number, group))
+        found = list(dict.fromkeys(blocks))
+        for block in found:
+            heapify(block.heap)
+        return found
+
+    def _blocks_of(self, first: Ints, shared: list[_Count]) -> list[_Block]:
+        """Return each group's block: there are so few that asking all of them for each pod pays."""
+        which = np.zeros(len(first), np.int64)
+        for one in shared:
+            codes = one.cells.codes[first]
+            values, finer = np.unique(which * one.cells.number + codes, return_inverse=True)
+            if len(values) ** 2 > len(first):
+                break
+            self._coarse.append(one)
+            which = finer
+        blocks: dict[int, _Block] = {}
+        pairs = zip(which.tolist(), first.tolist(), strict=True)
+        return [blocks.get(n) or blocks.setdefault(n, _Block(row)) for n, row in pairs]
+
+    def next(self) -> int:
+        """Place one pod; return its row, or -1 if no node takes it."""
+        best: _Entry | None = None
+        for block in self._blocks:
+            self.looks += len(self._coarse)
+            if not all(one.accepts(block.row) for one in self._coarse):
+                continue
+            group = self._first_of(block)
+            if group is None:
+                continue
+            found = self._entry(group, self._counts)
+            if best is None or found < best:
+                best = found
+        if best is None:
+            return -1
+        return self._take(best[2])
+
+    def _first_of(self, block: _Block) -> _Group | None:
+        """Return the emptiest group that takes a pod, as far as the block does; the first one."""
+        heap, fine = block.heap, self._fine
+        while heap:
+            self.looks += 1 + len(fine) + len(self._apart)
+            group = heap[0][2]
+            if self._is_taken(group.first):
+                heappop(heap)
+                continue
+            now = self._entry(group, fine)
+            if now[0] != heap[0][0]:
+                heapreplace(heap, now)
+                continue
+            refusing = next((one for one in fine if not one.accepts(group.first)), None)
+            if refusing is None:
+                return group
+            heappop(heap)
+            refusing.wait(group)
+        return None
+
+    def _is_taken(self, row: int) -> bool:
+        apart = zip(self._apart, self._taken, strict=True)
+        return any(codes[row] in taken for codes, taken in apart)
+
+    @staticmethod
+    def _entry(group: _Group, counts: list[_Count]) -> _Entry:
+        row = group.rows[0][2]
+        return tuple([one.pods(row) for one in counts]), group.number, group
+
+    def _take(self, group: _Group) -> int:
+        """Place a pod on the first node of a group that is the first of its block."""
+        row = group.first
+        heappop(group.block.heap)
+        self._left[row] -= 1
+        changed = [one for count in self._counts for one in count.add(row)]
+        for codes, taken in zip(self._apart, self._taken, strict=True):
+            if codes[row] >= 0:
+                taken.add(codes[row])
+        if self._per_node or not self._left[row]:
+            heappop(group.rows)
+            if self._left[row]:  # after those of the same level
+                self._turns += 1
+                level = sum(one.pods(row) for one in self._per_node)
+                heappush(group.rows, (level, self._turns, row))
+        if group.rows:
+            changed.append(group)
+        self.looks += len(self._counts) * (1 + len(changed))
+        for one in changed:
+            heappush(one.block.heap, self._entry(one, self._fine))
+        return row
+
+
+def _agreeing(codes: list[Ints], order: Ints) -> Ints:
+    """Return int64[m]: the same number for rows that agree in all ``codes``, by the first ones."""
+    which = np.zeros(len(order), np.int64)
+    for one in codes:
+        here = one[order] + 1
+        which = np.unique(which * (here.max(initial=0) + 1) + here, return_inverse=True)[1]
+    _, first, which = np.unique(which, return_index=True, return_inverse=True)
+    numbers: Ints = np.argsort(np.argsort(first))[which]
+    return numbers
+
+
+def deal(
+    count: int,
+    slots: Ints,
+    order: Ints,
+    spread: Sequence[tuple[Cells, Levels]],
+    apart: Sequence[Cells],
+    steps: Steps | None = None,
+) -> Ints:
+    """Return int64[n]: how many of ``count`` pods each node gets.
+
+    ``order`` are the rows with slots, the best first. No domain of ``apart`` gets a second pod; a
+    node without a domain there may. Raises OutOfStepsError when the ``steps`` (None: endless) end.
+    """
+    state = _Deal(slots, order, spread, apart)
+    pods = np.zeros(len(slots), np.int64)
+    for _ in range(count):
+        if steps is not None:
+            steps.take(state.looks // _LOOKS_PER_STEP)
+            steps.expect()
+            state.looks %= _LOOKS_PER_STEP
+        row = state.next()
+        if row < 0:
+            break
+        pods[row] += 1
+    return pods

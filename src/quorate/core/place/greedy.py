@@ -1,0 +1,234 @@
+"""Orders of a gang's classes: class after class is packed, and what does not fit is left out.
+
+In: what a gang demands and the room. Out: a placement of some or all of it. Called by
+``place.gang`` before the joint search and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, permutations, product
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import policy
+from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.place import pack
+from quorate.core.place.fill import Packing
+from quorate.core.place.tasks import Least, needed, useful
+from quorate.core.plan.search import JointSearch
+from quorate.core.room.room import Room
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Pods that wait, as ``(class, count)``; at least ``need`` of them must be placed, or none.
+
+    ``least`` are the tasks of which so many must be among these; they sum up to at most ``need``.
+    """
+
+    classes: tuple[tuple[PodClass, int], ...]
+    need: int
+    least: Least = ()
+
+    @property
+    def pods(self) -> int:
+        """How many pods wait."""
+        return sum(count for _, count in self.classes)
+
+    @property
+    def wanted(self) -> int:
+        """How many of them one plan places if there is room.
+
+        Where all of the quorum are needed for their tasks, the others wait until it has started:
+        no bind of theirs may stand in for one of these.
+        """
+        return self.need if self.least and needed(self.least) >= self.need else self.pods
+
+    def useful(self, placed: Iterable[tuple[PodClass, int]]) -> int:
+        """Return how many of the placed pods count towards the quorum."""
+        return useful(placed, self.need, self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where pods go: for each class int64[n], how many of it each node gets."""
+
+    pods: tuple[tuple[PodClass, Ints], ...]
+    room: Room
+    """The room that is left after it."""
+
+    @property
+    def placed(self) -> int:
+        """How many pods have a node."""
+        return sum(count for _, count in self.counts)
+
+    @property
+    def counts(self) -> tuple[tuple[PodClass, int], ...]:
+        """How many pods of each class have a node."""
+        return tuple((pod_class, int(pods.sum())) for pod_class, pods in self.pods)
+
+
+def largest_first(
+    classes: tuple[tuple[PodClass, int], ...], room: Room
+) -> tuple[tuple[PodClass, int], ...]:
+    """Order classes by dominant share: the largest part of the cluster that one pod takes."""
+    if len(classes) == 1:
+        return classes
+    total = np.maximum(room.snapshot.allocatable.max(axis=0, initial=1), 1)
+
+    def share(item: tuple[PodClass, int]) -> float:
+        return max(amount / int(total[column]) for column, amount in item[0].demands)
+
+    return tuple(sorted(classes, key=share, reverse=True))
+
+
+def place_in_order(
+    classes: tuple[tuple[PodClass, int], ...],
+    demand: Demand,
+    room: Room,
+    packing: Packing,
+    steps: Steps,
+    *,
+    counts_fit: bool = False,
+) -> Placement:
+    """Place class after class, in this order; what does not fit is left out.
+
+    What the tasks need comes before what they do not. Unless somebody ``counts_fit``, no more
+    classes follow when all their pods would be too few: what is placed then is of no use.
+
+    This is one piece, however many classes there are: 1,000 on 5,000 nodes take 0.3 s, which is
+    longer than a turn should be. To go on in a later turn, what is placed would have to be kept,
+    and placed anew where others have taken its room in between.
+    """
+    after = room.copy()
+    needs: dict[int, Ints] = {}
+    left = dict(demand.least)
+    for pod_class, count in classes if left else ():
+        some = min(count, left.get(pod_class.task, 0))
+        _expect(pod_class, after)
+        needs[pod_class.id] = _pack(pod_class, some, after, packing, steps)
+        left[pod_class.task] = left.get(pod_class.task, 0) - int(needs[pod_class.id].sum())
+    if needs:
+        return with_extras(demand, classes, needs, after, packing, steps)
+    pods: list[tuple[PodClass, Ints]] = []
+    most = demand.pods
+    for pod_class, count in classes:
+        if most < demand.need and not counts_fit:
+            break
+        _expect(pod_class, after)
+        pods.append((pod_class, _pack(pod_class, count, after, packing, steps)))
+        most -= count - int(pods[-1][1].sum())
+    return Placement(tuple(pods), after)
+
+
+def _expect(pod_class: PodClass, room: Room) -> None:
+    """Raise OutOfStepsError if the turn is over and pods of the class constrain one another."""
+    steps = room.steps
+    if steps is not None and steps.are_over and pack.constrain_one_another(pod_class, room):
+        raise OutOfStepsError
+
+
+def _pack(pod_class: PodClass, count: int, room: Room, packing: Packing, steps: Steps) -> Ints:
+    is_dealt = pack.constrain_one_another(pod_class, room)
+    steps.take(pack.steps_for(len(room.free), is_dealt=is_dealt))
+    return pack.pack(pod_class, count, room, packing)
+
+
+def with_extras(
+    demand: Demand,
+    classes: tuple[tuple[PodClass, int], ...],
+    found: dict[int, Ints],
+    after: Room,
+    packing: Packing,
+    steps: Steps,
+) -> Placement:
+    """Add as many of the other pods as fit to what was ``found``; ``after`` is the room it leaves.
+
+    None of them where the tasks need all of the quorum.
+    """
+    nobody = np.zeros(len(after.free), np.int64)
+    has_others = not demand.least or needed(demand.least) < demand.need
+    pods = []
+    for pod_class, count in classes:
+        quorum = found.get(pod_class.id, nobody)
+        rest = count - int(quorum.sum())
+        if has_others and rest:
+            quorum = quorum + _pack(pod_class, rest, after, packing, steps)
+        pods.append((pod_class, quorum))
+    return Placement(tuple(pods), after)
+
+
+def best_of_orders(
+    classes: tuple[tuple[PodClass, int], ...],
+    demand: Demand,
+    best: Placement,
+    room: Room,
+    steps: Steps,
+    *,
+    counts_fit: bool,
+) -> Placement:
+    """Try orders of the classes until one places all that is needed, or the steps are over."""
+    for order, packing in _ways(classes, room) if not steps.are_over else ():
+        if steps.are_over or demand.useful(best.counts) >= demand.need:
+            break
+        tried = place_in_order(order, demand, room, packing, steps, counts_fit=counts_fit)
+        best = max(best, tried, key=lambda placement: demand.useful(placement.counts))
+    return best
+
+
+def best_after_search(
+    search: JointSearch | None,
+    classes: tuple[tuple[PodClass, int], ...],
+    demand: Demand,
+    best: Placement,
+    room: Room,
+    steps: Steps,
+    *,
+    counts_fit: bool,
+) -> Placement | None:
+    """As ``best_of_orders``, and over several turns; None when the turn ends before the orders.
+
+    One of them is tried in each turn. Raises OutOfStepsError when the turn ends in the midst of
+    that one, so that a later turn is longer.
+    """
+    if search is None:
+        return best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
+    before = search.orders_tried
+    for order, packing in islice(_ways(classes, room), before, None):
+        if steps.are_over and search.orders_tried > before:
+            return None
+        try:
+            tried = place_in_order(order, demand, room, packing, steps, counts_fit=counts_fit)
+        except OutOfStepsError:
+            if search.orders_tried == before:
+                raise
+            return None
+        search.orders_tried += 1
+        best = max(best, tried, key=lambda placement: demand.useful(placement.counts))
+        if demand.useful(best.counts) >= demand.need:
+            break
+    return best
+
+
+def _ways(
+    classes: tuple[tuple[PodClass, int], ...], room: Room
+) -> Iterator[tuple[tuple[tuple[PodClass, int], ...], Packing]]:
+    """Yield the orders to try, each with both ways of packing."""
+    packings: tuple[Packing, ...] = ("most-allocated", "least-allocated")
+    return product(_orders(classes, room), packings)
+
+
+def _orders(
+    classes: tuple[tuple[PodClass, int], ...], room: Room
+) -> Iterator[tuple[tuple[PodClass, int], ...]]:
+    """Yield orders to try: the classes with the fewest slots to spare first, then any."""
+    spare = {pod_class.id: int(room.slots(pod_class).sum()) - n for pod_class, n in classes}
+    yield tuple(sorted(classes, key=lambda item: spare[item[0].id]))
+    yield from islice(
+        permutations(classes),
+        min(policy.GREEDY_ORDERS_MAX, policy.GREEDY_FILLS_MAX // len(classes)),
+    )

@@ -1,0 +1,79 @@
+"""The members of a gang that wait, by class. Called by ``turn.cycle`` and ``words.diagnosis``."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
+from quorate.core.cluster.gangs.tasks import task_of
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.storage.needs import Wants
+from quorate.core.cluster.storage.volume_needs import wants_of
+from quorate.core.place.greedy import Demand
+from quorate.core.place.tasks import Least, numbers_of
+
+Members = dict[PodClass, list[PodEntry]]
+
+
+def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = frozenset()) -> Members:
+    """Return the gang's waiting members by class: by shape, labels, claims of both kinds, task.
+
+    Those that are ``placed`` (uids) are left out. Classes come in the order of their first names:
+    a bounded search then looks at the same orders, whatever has happened to the members before.
+    """
+    neighbours, storage = cluster.neighbours, cluster.storage
+    members: Members = {}
+    with_problems: list[tuple[PodEntry, Wants]] = []
+    tasks = numbers_of(gang)
+    for class_id, alike in gang.waiting.items():
+        entries = [entry for uid, entry in alike.items() if uid not in placed]
+        if not entries:
+            continue
+        base = cluster.classes.by_id[class_id]
+        may_ask = base.shape.extended and cluster.devices.backed
+        asks_nothing = cluster.devices.has_no_users and not may_ask
+        if neighbours.is_idle and not storage.users and asks_nothing and not tasks:
+            members[base] = entries
+            continue
+        for entry in entries:
+            wants = wants_of(entry.pod, storage)
+            if wants is not None and wants.problems:
+                with_problems.append((entry, wants))
+                continue
+            matched = neighbours.matched(entry.label_set)
+            defaults = cluster.spread_defaults.of(entry)
+            ask = cluster.asks.of(entry.pod)
+            task = tasks.get(task_of(entry.pod), 0)
+            pod_class = cluster.classes.matching(base, matched, defaults, wants, ask, task)
+            members.setdefault(pod_class, []).append(entry)
+    _add_with_problems(members, with_problems, cluster)
+    return members if len(members) == 1 else _by_name(members)
+
+
+def _by_name(members: Members) -> Members:
+    def first(alike: tuple[PodClass, list[PodEntry]]) -> str:
+        return min(entry.pod.name for entry in alike[1])
+
+    return dict(sorted(members.items(), key=first))
+
+
+def _add_with_problems(
+    members: Members, found: list[tuple[PodEntry, Wants]], cluster: Cluster
+) -> None:
+    """Put pods that no node can take for a like problem into one class, named after the first."""
+    first: dict[tuple[object, ...], Wants] = {}
+    for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
+        base = entry.pod_class
+        matched = cluster.neighbours.matched(entry.label_set)
+        ask = cluster.asks.of(entry.pod)
+        kind = base.id, matched, ask, *((one.rule, one.kind) for one in wants.problems)
+        named = first.setdefault(kind, wants)
+        pod_class = cluster.classes.matching(base, matched, wants=named, ask=ask)
+        members.setdefault(pod_class, []).append(entry)
+
+
+def demand_of(members: Members, need: int, least: Least) -> Demand:
+    """Return what the waiting members ask for; ``least`` as in ``Demand``."""
+    classes = tuple((pod_class, len(entries)) for pod_class, entries in members.items())
+    return Demand(classes, need, least if need else ())

@@ -1,0 +1,165 @@
+"""Room that is promised to pods which wait for it (``status.nominatedNodeName``).
+
+In: a pod, the room. Out: what each node says of it, nominated pods considered. Called by
+``turn.cycle``, ``preempt.preemption`` and ``words.diagnosis``. The rule is kube-scheduler's: a node
+has to take the pod beside the nominated pods of equal or higher priority there, and without them
+too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Mask
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model.reasons import RuledOut
+from quorate.core.place.trial import Refused, Trial
+from quorate.core.plan.filters import FIRST_RULES, verdicts
+from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.room.promises import Promised
+from quorate.core.room.room import Room
+
+_PODS_PER_STEP = 6
+_CLASSES_PER_STEP = 2
+_LOOKS_PER_STEP = 10
+
+
+def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster) -> Room:
+    """Return the room that is left beside nominated pods, for a gang: one room for all its pods.
+
+    A gang with required affinity or hard spread must not rely on pods that may come to nothing:
+    they could be what it has to be near, or raise the minimum. So no rule sees them there.
+    """
+    if not promised:
+        return room
+    left = room.copy()
+    attracted = any(
+        pod_class.shape.affinity or any(one.hard for one in pod_class.spread)
+        for pod_class in pod_classes
+    )
+    taken = _by_class(promised, cluster)
+    for pod_class, on in taken:
+        rows, pods = np.array(list(on), np.int64), np.array(list(on.values()), np.int64)
+        (left.withhold_at if attracted else left.take_at)(pod_class, rows, pods)
+    pods_all = sum(map(len, promised.values()))
+    room.take_steps(len(taken) // _CLASSES_PER_STEP + pods_all // _PODS_PER_STEP)
+    return left
+
+
+def _by_class(promised: Promised, cluster: Cluster) -> list[tuple[PodClass, dict[int, int]]]:
+    """Return for each class how many nominated pods of it are on which row.
+
+    Those that choose volumes or devices come one by one, in their order: the first has the choice.
+    """
+    found: dict[int, tuple[PodClass, dict[int, int]]] = {}
+    choosing: list[tuple[PodClass, dict[int, int]]] = []
+    for row, entries in promised.items():
+        for entry in entries:
+            matched = cluster.neighbours.matched(entry.label_set)
+            pod_class = cluster.classes.matching(entry.pod_class, matched)
+            if pod_class.wants is not None or pod_class.ask is not None:
+                choosing.append((pod_class, {row: 1}))
+                continue
+            _, on = found.setdefault(pod_class.id, (pod_class, {}))
+            on[row] = on.get(row, 0) + 1
+    return [*found.values(), *choosing]
+
+
+@dataclass(slots=True)
+class Look:
+    """What the nodes say of one pod; masks are bool[n].
+
+    ``resolvable`` are the nodes that do not take it and might, with fewer pods there. ``whole`` is
+    set when no node was looked at (PreFilter rejects the pod).
+    """
+
+    feasible: Mask
+    resolvable: Mask
+    rules: list[str]
+    found: list[Verdict]
+    refused: dict[int, Refused] = field(default_factory=dict)
+    """By row, where nominated pods are in the way."""
+    whole: str = ""
+    hopeless_by: str = ""
+    """The rule of that rejection, if it leaves preemption nothing to try."""
+
+
+def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) -> Look:
+    """Judge every node for one more pod of the class."""
+    judged = list(verdicts(pod_class, room))
+    found = [verdict for _, verdict in judged]
+    left = room.snapshot.alive.copy()
+    resolvable = np.zeros(len(left), np.bool_)
+    seen = Look(left, resolvable, [name for name, _ in judged], found)
+    rejections = [(name, verdict) for name, verdict in judged if verdict.whole]
+    if rejections:
+        hopeless = [one for one in rejections if not one[1].refusals[0].resolvable]
+        seen.hopeless_by = hopeless[0][0] if hopeless else ""
+        seen.whole = (hopeless or rejections)[0][1].whole
+        if not hopeless:
+            resolvable |= left & room.mask(pod_class)
+        left[:] = False
+        return seen
+    for verdict in found:
+        if verdict.early:
+            left &= verdict.codes != verdict.early
+    allowed = left.copy()
+    for name, verdict in judged:
+        if name in FIRST_RULES:
+            allowed &= verdict.codes == 0
+    for verdict in found:
+        for code, refusal in enumerate(verdict.refusals, start=1):
+            if refusal.resolvable:
+                resolvable |= left & (verdict.codes == code)
+        left &= verdict.codes == 0
+    _yield_to(promised, allowed, seen, pod_class, room, cluster)
+    return seen
+
+
+def _yield_to(
+    promised: Promised,
+    allowed: Mask,
+    seen: Look,
+    pod_class: PodClass,
+    room: Room,
+    cluster: Cluster,
+) -> None:
+    asked = [(row, entries) for row, entries in promised.items() if allowed[row]]
+    room.take_steps(len(promised) // _LOOKS_PER_STEP + 2 * len(asked) // 3)
+    for row, entries in asked:
+        refused = Trial(pod_class, row, room, cluster, seen.rules, entries).refused()
+        if refused is not None:
+            seen.feasible[row] = False
+            seen.resolvable[row] = refused.resolvable
+            seen.refused[row] = refused
+
+
+def ruled_out(seen: Look, room: Room) -> tuple[RuledOut, ...]:
+    """Count nodes by what rules them out, as kube-scheduler's FitError does.
+
+    A node counts for the first rule that it fails; resources may count it several times.
+    """
+    if seen.whole:
+        return (RuledOut(seen.whole, 0),)
+    left = room.snapshot.alive.copy()
+    counts: Counter[str] = Counter()
+    for refused in seen.refused.values():
+        counts.update(refused.texts)
+    left[list(seen.refused)] = False
+    for verdict in seen.found:
+        if verdict.early:
+            early = left & (verdict.codes == verdict.early)
+            counts[verdict.refusals[verdict.early - 1].message] += int(early.sum())
+            left &= ~early
+    for verdict in seen.found:
+        for text, nodes in verdict.several:
+            counts[text] += int((left & nodes).sum())
+        if not verdict.several:
+            for code, refusal in enumerate(verdict.refusals, start=1):
+                counts[refusal.message] += int((left & (verdict.codes == code)).sum())
+        left &= verdict.codes == 0
+    return tuple(RuledOut(message, count) for message, count in sorted(counts.items()) if count)

@@ -1,0 +1,270 @@
+"""Place a number of alike pods, and take their room. Called by ``place.gang`` class by class.
+
+Pods that do not constrain one another are filled in, all at once. Those that do are dealt out to
+domains first, and filled in within each; only choices of volumes are made pod after pod.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.place.deal import deal
+from quorate.core.place.domains import (
+    Cells,
+    deal_by_level,
+    domain_codes,
+    fixed_slots,
+    levels_of,
+    most_by_cell,
+    one_by_domain,
+)
+from quorate.core.place.fill import Packing, fill, fill_cells
+from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
+from quorate.core.plan.scores import standing_score
+from quorate.core.room.room import Room
+
+_NODES_PER_STEP = 115
+_NODES_DEALT_PER_STEP = 20
+
+
+def steps_for(nodes: int, *, is_dealt: bool) -> int:
+    """Return how many steps it is to place pods of one class, besides those that ``pack`` takes."""
+    return 40 + nodes // _NODES_DEALT_PER_STEP if is_dealt else 10 + nodes // _NODES_PER_STEP
+
+
+def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
+    """Return int64[n]: how many of ``count`` pods each node gets. Takes that from ``room``.
+
+    Raises OutOfStepsError when the room's steps are over while pods that constrain one another are
+    dealt out.
+    """
+    count = min(count, room.volumes.most(pod_class))
+    if not constrain_one_another(pod_class, room):
+        pods = fill(pod_class, count, room.slots(pod_class), room, packing)
+        room.take(pod_class, pods)
+        return pods
+    if not _is_one_by_one(pod_class, room):
+        pods = _pack_by_domain(pod_class, count, room, packing)
+        room.take(pod_class, pods)
+        return pods
+    if _is_free_of_others(pod_class, room):
+        return _pack_as_served(pod_class, count, room, packing)
+    return _pack_one_by_one(pod_class, count, room, packing)
+
+
+def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
+    """Whether a pod of the class changes where the next one of it may go."""
+    return _is_one_by_one(pod_class, room) or _is_in_its_own_way(pod_class, room)
+
+
+def _is_in_its_own_way(pod_class: PodClass, room: Room) -> bool:
+    """Whether rules about other pods' labels mean pods of its own."""
+    shape = pod_class.shape
+    if not pod_class.matched:
+        return False
+    used = [one.selector for one in pod_topology_spread.hard_ones(pod_class)]
+    if not inter_pod_affinity.is_disabled(pod_class):
+        used += [term.selector for term in shape.anti_affinity]
+        used += [all_of(shape.affinity)] if shape.affinity else []
+    number = room.snapshot.neighbours.selector_id
+    return any(number(selector) in pod_class.matched for selector in used)
+
+
+def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
+    """Place pod after pod, until nothing has to be chosen for the others any more."""
+    pods = np.zeros(len(room.free), np.int64)
+    while (left := count - int(pods.sum())) and _is_one_by_one(pod_class, room):
+        one = fill(pod_class, 1, room.slots(pod_class), room, packing)
+        if not one.any():
+            return pods
+        room.take(pod_class, one)
+        pods += one
+    return pods + pack(pod_class, left, room, packing) if left else pods
+
+
+def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
+    """Whether nothing but what volumes are left decides where its pods go."""
+    devices = pod_class.ask is not None and room.taking.couples(pod_class.ask.at_most)
+    return not devices and not _is_in_its_own_way(pod_class, room)
+
+
+def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
+    """Fill in pods, give volumes to as many as get them, and try the others again elsewhere.
+
+    In each round either all get theirs, or the volumes within reach of some node are used up.
+    """
+    pods = np.zeros(len(room.free), np.int64)
+    while (left := count - int(pods.sum())) and room.volumes.constrains(pod_class):
+        slots = room.slots(pod_class)
+        if room.volumes.gathers(pod_class):  # on a node for all of them, or for most
+            slots[slots < min(left, slots.max(initial=0))] = 0
+        tried = fill(pod_class, left, slots, room, packing)
+        served = room.volumes.served(pod_class, tried)
+        if not served.any():
+            return pods
+        room.take(pod_class, served)
+        pods += served
+    return pods + pack(pod_class, left, room, packing) if left else pods
+
+
+def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
+    """Whether what one pod's claims get decides what is left for the next one's elsewhere."""
+    if pod_class.ask is not None and room.taking.couples(pod_class.ask.at_most):
+        return True
+    return room.volumes.constrains(pod_class)
+
+
+def is_exact(pod_class: PodClass, room: Room) -> bool:
+    """Whether ``pack`` places as many pods of the class as can be placed.
+
+    So it is where they constrain one another along one topology, besides affinity and the node.
+    Spread along two topologies, or along another one than anti-affinity, is dealt out greedily.
+    """
+    if room.volumes.most(pod_class) <= 1:
+        return True
+    return not _is_one_by_one(pod_class, room) and _is_along_one_topology(pod_class, room)
+
+
+def _is_along_one_topology(pod_class: PodClass, room: Room) -> bool:
+    spread = _spread_over(pod_class, room)
+    apart = {key for key in _apart_by(pod_class, room) if not _is_per_node(key, room)}
+    return len(spread) <= 1 and len(apart | {one.topology_key for one in spread}) <= 1
+
+
+def _apart_by(pod_class: PodClass, room: Room) -> set[str]:
+    """Return the topologies along which its pods repel one another."""
+    number = room.snapshot.neighbours.selector_id
+    if inter_pod_affinity.is_disabled(pod_class):
+        return set()
+    return {
+        term.topology_key
+        for term in pod_class.shape.anti_affinity
+        if number(term.selector) in pod_class.matched
+    }
+
+
+def _spread_over(pod_class: PodClass, room: Room) -> list[SpreadConstraint]:
+    """Return the hard constraints that count its own pods."""
+    return [
+        one
+        for one in pod_topology_spread.hard_ones(pod_class)
+        if pod_topology_spread.counts_pods_of(one, pod_class, room)
+    ]
+
+
+def _is_per_node(topology: str, room: Room) -> bool:
+    codes = room.snapshot.label(topology).codes[: len(room.free)]
+    return bool(np.bincount(codes[codes >= 0], minlength=1).max() <= 1)
+
+
+def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
+    slots = fixed_slots(pod_class, room, [pod_class])
+    if not pod_class.shape.affinity or inter_pod_affinity.is_disabled(pod_class):
+        return _spread_out(pod_class, count, slots, room, packing)
+    near = inter_pod_affinity.attracted(pod_class, room)
+    if inter_pod_affinity.is_first(pod_class, room):
+        return _together(pod_class, count, np.where(near, slots, 0), room, packing)
+    return _spread_out(pod_class, count, np.where(near, slots, 0), room, packing)
+
+
+def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
+    """Place the pods of a group that is attracted to itself, and of which none is there yet.
+
+    The first one decides on the domains. Those with room for all are preferred: the tightest, or
+    the roomiest if pods are to be spread; then those where the most are placed, of them the one
+    with the most slots. Tried first are those where the most may be placed, rule by rule: mostly
+    that is how many are, and one try is enough.
+    """
+    cells = Cells.of([term.topology_key for term in pod_class.shape.affinity], room)
+    has = cells.sums(slots)
+    sign = np.where((has >= count) & (packing == "most-allocated"), 1, -1)
+    rank = np.empty(cells.number, np.int64)
+    rank[np.lexsort((sign * has, has < count))] = np.arange(cells.number)
+    most = np.minimum(_most_by_cell(pod_class, cells, slots, room), count)
+    best, placed, best_rank = np.zeros(len(slots), np.int64), 0, -1
+    for cell in np.lexsort((rank, -most)).tolist():
+        if most[cell] < placed or (most[cell] == placed and rank[cell] > best_rank):
+            break
+        if room.steps is not None and best_rank >= 0:  # the first one is paid for
+            room.steps.expect()
+            room.steps.take(steps_for(len(slots), is_dealt=True))
+        pods = _spread_out(pod_class, count, np.where(cells.codes == cell, slots, 0), room, packing)
+        here = int(pods.sum())
+        if here > placed or (here == placed and rank[cell] < best_rank):
+            best, placed, best_rank = pods, here, int(rank[cell])
+    return best
+
+
+def _most_by_cell(pod_class: PodClass, cells: Cells, slots: Ints, room: Room) -> Ints:
+    """Return int64[cells]: how many pods each cell takes at most, if all go there.
+
+    Each rule of the pods towards one another is looked at by itself, but for anti-affinity along
+    the topology that they are spread over. So of what ``is_exact`` it is how many are placed.
+    """
+    alone = {}
+    for topology in _apart_by(pod_class, room):
+        domains = Cells.of([topology], room)
+        if domains.is_per_node:
+            slots = np.where(domains.codes >= 0, np.minimum(slots, 1), slots)
+        else:
+            alone[topology] = domains
+    most = cells.sums(slots)
+    for domains in alone.values():
+        most = np.minimum(most, cells.sums(one_by_domain(slots, cells, domains)))
+    for one in _spread_over(pod_class, room):
+        domains = Cells.of([one.topology_key], room)
+        levels = levels_of(one, pod_class, room, domains)
+        is_alone = one.topology_key in alone
+        left = one_by_domain(slots, cells, domains) if is_alone else slots
+        most = np.minimum(most, most_by_cell(cells, left, domains, levels))
+    return most
+
+
+def _deal(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
+    """Place pods one after the other, into the emptiest domains of several constraints."""
+    spread = []
+    for one in _spread_over(pod_class, room):
+        cells = Cells.of([one.topology_key], room)
+        spread.append((cells, levels_of(one, pod_class, room, cells)))
+    apart = []
+    for topology in sorted(_apart_by(pod_class, room)):
+        if _is_per_node(topology, room):
+            slots = np.where(room.has_label(topology), np.minimum(slots, 1), slots)
+        else:
+            apart.append(Cells.of([topology], room))
+    score = standing_score(pod_class, room, slots > 0)
+    order = np.argsort(-score, kind="stable")
+    return deal(count, slots, order[slots[order] > 0], spread, apart, room.steps)
+
+
+def _one_for_each(
+    topology: str, pod_class: PodClass, slots: Ints, room: Room, packing: Packing
+) -> Ints:
+    """Leave one slot in each domain, on the node that is best for one pod."""
+    codes = domain_codes(topology, room)
+    if _is_per_node(topology, room):
+        return np.where(codes >= 0, np.minimum(slots, 1), slots)
+    quotas = np.zeros(codes.max(initial=-1) + 1, np.int64)
+    quotas[codes[(codes >= 0) & (slots > 0)]] = 1
+    return np.where(codes < 0, slots, fill_cells(pod_class, quotas, codes, slots, room, packing))
+
+
+def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
+    """Fill in, domain by domain if a spread constraint counts these pods."""
+    if not _is_along_one_topology(pod_class, room):
+        return _deal(pod_class, count, slots, room)
+    for topology in sorted(_apart_by(pod_class, room)):
+        slots = _one_for_each(topology, pod_class, slots, room, packing)
+    spread = _spread_over(pod_class, room)
+    if not spread:
+        return fill(pod_class, count, slots, room, packing)
+    [constraint] = spread
+    cells = Cells.of([constraint.topology_key], room)
+    levels = levels_of(constraint, pod_class, room, cells)
+    quotas = deal_by_level(count, levels, cells.sums(slots))
+    if cells.is_per_node:
+        return np.append(quotas, 0)[cells.codes]  # the last one is for nodes without the label
+    return fill_cells(pod_class, quotas, cells.codes, slots, room, packing)

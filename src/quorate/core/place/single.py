@@ -1,0 +1,221 @@
+"""Place pods one at a time, as kube-scheduler does: each on a node with the highest total score.
+
+In: a pod class and the room. Out: a row. Called by ``turn.cycle`` for pods of no gang under a
+profile of kube-scheduler's. Totals are kept from pod to pod and from cycle to cycle. What a class
+reads is of three kinds, and each is brought up to date only when it is asked for and has changed:
+its rows (``NodeTable.log``), the pods that its rules look at (``Neighbours.log``), and the nodes'
+attributes, with which all begins anew. Volumes and devices have no log: they are looked at each
+time. What a cycle has placed is in its room alone, so a cycle has totals of its own, which begin as
+copies of those that are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.gangs.gangs import PodEntry
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import policy
+from quorate.core.place.nominated import look
+from quorate.core.plan.filters import fits_alone, fits_on, open_to
+from quorate.core.plan.scores import allocation_score, standing_score
+from quorate.core.plan.scores.one_node import allocation_score_on
+from quorate.core.room.promises import Promises
+from quorate.core.room.room import Room
+
+_NOWHERE = -1
+_ROWS_FEW = 10
+
+
+@dataclass(slots=True)
+class _Totals:
+    """What one class gets on each node: arrays of length n, good for what was noted until then."""
+
+    version: tuple[int, int, int]
+    """Of the nodes' attributes."""
+    images_seen: int
+    rows_seen: int
+    selectors_seen: int
+    fits: Mask
+    """Nodes that pass the rules that look at one node alone."""
+    allocation: Ints
+    open: Mask
+    """Nodes that pass the other rules."""
+    feasible: Mask
+    standing: Ints
+    total: Ints
+    """-1 where the pod does not fit."""
+
+    def copy(self) -> _Totals:
+        """Return totals for a room in which nothing is placed yet, with arrays of their own."""
+        fits, feasible = self.fits.copy(), self.feasible.copy()
+        allocation, total = self.allocation.copy(), self.total.copy()
+        return replace(
+            self,
+            rows_seen=0,
+            selectors_seen=0,
+            fits=fits,
+            feasible=feasible,
+            allocation=allocation,
+            total=total,
+        )
+
+
+class Singles:
+    """Totals by class: answers that are kept, of the cluster and of the newest cycle."""
+
+    def __init__(self) -> None:
+        self._totals: dict[PodClass, _Totals] = {}
+        self._of_cycle: dict[PodClass, _Totals] = {}
+        self._empty: Room | None = None
+        """The room of the newest cycle with nothing placed in it."""
+
+    def best(
+        self, entry: PodEntry, pod_class: PodClass, room: Room, promises: Promises
+    ) -> int | None:
+        """Return the row where the pod goes: its nominated node's, or the first of highest total.
+
+        None when no node takes the pod, nominated pods considered.
+        """
+        total = self._total(pod_class, room)
+        promised = promises.to_others(entry.pod.priority, entry)
+        if promised:
+            feasible = look(pod_class, room, promises.cluster, promised).feasible
+            if ((total != _NOWHERE) & ~feasible).any():
+                standing = standing_score(pod_class, room, feasible)
+                scored = standing + allocation_score(pod_class, room.amounts())
+                total = np.where(feasible, scored, _NOWHERE)
+        own = room.snapshot.table.rows.get(promises.nominated.node_of(entry.pod.uid), -1)
+        if own >= 0 and total[own] != _NOWHERE:
+            return own
+        row = int(total.argmax()) if len(total) else 0
+        return row if len(total) and total[row] != _NOWHERE else None
+
+    def _total(self, pod_class: PodClass, room: Room) -> Ints:
+        """Return int64[n]: the total of each node now, -1 where the pod does not fit."""
+        if self._empty is None or self._empty.snapshot is not room.snapshot:
+            self._empty = Room(room.snapshot, room.masks)
+            self._of_cycle.clear()
+        if not room.rows_taken and not room.stirred:
+            return self._kept(pod_class, self._empty).total
+        mine = self._of_cycle.get(pod_class)
+        if mine is None:
+            mine = self._of_cycle[pod_class] = self._kept(pod_class, self._empty).copy()
+        rows, stirred = room.rows_taken[mine.rows_seen :], room.stirred[mine.selectors_seen :]
+        mine.rows_seen, mine.selectors_seen = len(room.rows_taken), len(room.stirred)
+        _update(mine, rows, {key.selector for key in stirred}, pod_class, room)
+        return mine.total
+
+    def _kept(self, pod_class: PodClass, room: Room) -> _Totals:
+        """Return what is kept of the class, up to date with the cluster; nothing is in ``room``."""
+        kept = self._totals.get(pod_class)
+        table, neighbours = room.snapshot.table, room.snapshot.neighbours
+        rows = table.log.since(kept.rows_seen) if kept is not None else None
+        if kept is None or rows is None or kept.version != room.masks.version_of(room):
+            self._totals.pop(pod_class, None)
+            kept = _from_scratch(pod_class, room)
+            self._remember(pod_class, kept)
+            return kept
+        stirred = neighbours.log.since(kept.selectors_seen)
+        has_other_images = kept.images_seen != table.images_version and pod_class.shape.images
+        kept.images_seen = table.images_version
+        kept.rows_seen, kept.selectors_seen = table.log.position, neighbours.log.position
+        is_stale = stirred is None or bool(has_other_images)
+        _update(kept, rows, set(stirred or ()), pod_class, room, is_stale=is_stale)
+        return kept
+
+    def _remember(self, pod_class: PodClass, kept: _Totals) -> None:
+        self._totals[pod_class], most = kept, policy.TOTALS_CELLS_MAX
+        while len(self._totals) > 1 and len(self._totals) * len(kept.total) > most:
+            del self._totals[next(iter(self._totals))]
+
+
+def _update(
+    kept: _Totals,
+    rows: Sequence[int],
+    stirred: Set[int],
+    pod_class: PodClass,
+    room: Room,
+    *,
+    is_stale: bool = False,
+) -> None:
+    """Bring totals up to date: ``rows`` were taken or left, pods of ``stirred`` selectors moved."""
+    is_stale = is_stale or bool(pod_class.wants or pod_class.ask)
+    if stirred and not is_stale:
+        is_stale = not room.snapshot.neighbours.concerns(pod_class).isdisjoint(stirred)
+    if rows:
+        _update_rows(kept, np.array(sorted(set(rows)), np.int64), pod_class, room, is_stale)
+    if is_stale:
+        _update_all(kept, pod_class, room)
+
+
+def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
+    fits = fits_alone(pod_class, room)
+    kept = _Totals(
+        version=room.masks.version_of(room),
+        images_seen=room.snapshot.table.images_version,
+        rows_seen=room.snapshot.table.log.position,
+        selectors_seen=room.snapshot.neighbours.log.position,
+        fits=fits,
+        allocation=allocation_score(pod_class, room.amounts()),
+        open=fits,
+        feasible=fits,
+        standing=np.zeros(len(fits), np.int64),
+        total=np.zeros(len(fits), np.int64),
+    )
+    _update_all(kept, pod_class, room)
+    return kept
+
+
+def _update_all(kept: _Totals, pod_class: PodClass, room: Room) -> None:
+    """Ask the rules and scores that look at other pods, volumes or devices once more."""
+    kept.open = open_to(pod_class, room)
+    _update_standing(kept, pod_class, room)
+
+
+def _update_standing(kept: _Totals, pod_class: PodClass, room: Room) -> None:
+    feasible = kept.feasible = kept.fits & kept.open
+    kept.standing = standing_score(pod_class, room, feasible)
+    kept.total = np.where(feasible, kept.standing + kept.allocation, _NOWHERE)
+
+
+def _update_rows(
+    kept: _Totals, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
+) -> None:
+    """Look again at rows of which room was taken or left; ``is_stale``: totals follow anyway."""
+    if len(rows) > _ROWS_FEW or not _look_again(kept, rows, pod_class, room):
+        kept.fits[rows] = fits_alone(pod_class, room, rows)
+        kept.allocation[rows] = allocation_score(pod_class, room.amounts(rows))
+    if is_stale:
+        return
+    feasible, was = kept.fits[rows] & kept.open[rows], kept.feasible[rows]
+    lost, won = bool((was & ~feasible).any()), bool((feasible & ~was).any())
+    if won or (lost and not _is_flat(kept)):
+        _update_standing(kept, pod_class, room)  # scores are relative to the feasible nodes
+        return
+    kept.feasible[rows] = feasible
+    kept.total[rows] = np.where(feasible, kept.standing[rows] + kept.allocation[rows], _NOWHERE)
+
+
+def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> bool:
+    """Look at rows one by one; return whether that can be done."""
+    resources = room.snapshot.table.resources
+    for row in rows.tolist():
+        free, size = room.free[row].tolist(), room.snapshot.allocatable[row].tolist()
+        scored = room.scored[row].tolist()
+        score = allocation_score_on(pod_class, free, size, scored, resources)
+        if score is None:
+            return False
+        kept.allocation[row] = score
+        kept.fits[row] = fits_on(pod_class, room, row, free)
+    return True
+
+
+def _is_flat(kept: _Totals) -> bool:
+    """Whether the standing part is the same on all feasible nodes: so it is then on fewer."""
+    among = kept.standing[kept.feasible]
+    return not len(among) or bool((among == among[0]).all())

@@ -1,0 +1,221 @@
+"""Decide preemptions in one cycle: who gets room promised, and which pods are deleted for it.
+
+In: a pod that fits nowhere and the room. Out: a ``Preemption``, noted in the cycle's ``Promises``,
+so that later pods of the cycle see it. Called by ``turn.cycle``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.priorities.nominations import Nominations
+from quorate.core.cluster.unlisted_kinds import BUDGETS
+from quorate.core.model import GangKey
+from quorate.core.model.plan import Preemption, Victim
+from quorate.core.model.steps import GoesOnError
+from quorate.core.plan.searches import Preemptor, Searches
+from quorate.core.preempt.preemption import Candidate, GoodAt, Known, preempt
+from quorate.core.room.promises import Promises
+from quorate.core.room.room import Room
+
+
+def preempts(gang: GangEntry) -> bool:
+    """Whether room may be made for what waits: for pods of no gang, where kube-scheduler would."""
+    if not (gang.key.is_single and gang.waits):
+        return False
+    return not _only_member(gang).pod_class.profile.packs_gangs
+
+
+def _only_member(gang: GangEntry) -> PodEntry:
+    return next(iter(gang.members.values()))
+
+
+class Cleared(NamedTuple):
+    """What was found for one pod: what to do, if anything, and why no more can be done."""
+
+    preemption: Preemption | None = None
+    said: str = ""
+    begins_anew: bool = False
+    """Whether nothing was found, over several turns, and room may have come meanwhile."""
+
+
+@dataclass(slots=True)
+class Clearings:
+    """What one cycle has tried: what failed for one pod fails for its likes."""
+
+    promises: Promises
+    searches: Searches
+    """What earlier turns found out and had no steps left to end with."""
+    start: int
+    """With which nodes each pod begins: in one cycle the same, since of these most is known."""
+    next_start: int
+    """With which nodes the next cycle begins."""
+    displaced: set[GangKey] = field(default_factory=set)
+    """Pods whose promises were taken back for others: they have to look elsewhere."""
+    _failed: dict[tuple[PodClass, int], tuple[str, int]] = field(default_factory=dict)
+    """What could not be done, and until which place in the log of selectors that is known."""
+    _known: dict[Preemptor, tuple[Known, int]] = field(default_factory=dict)
+    """What is known of rows, and since which place in the log of selectors."""
+
+    def changed(self, rows: Iterable[int] | None) -> None:
+        """Forget what is known of rows where room was taken or promised; None: of all."""
+        if rows is None:
+            self._known.clear()
+        for row in rows or ():
+            for known, _ in self._known.values():
+                known.forget(row)
+
+    def clear_for(
+        self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
+    ) -> Cleared:
+        """Return what to do for the pod, and what could not be done.
+
+        ``avoided`` are rows on which it must not go. Raises GoesOnError when the turn is over.
+        """
+        entry, promises = _only_member(gang), self.promises
+        budgets = promises.cluster.unserved.get(BUDGETS)
+        if budgets is not None:
+            return Cleared(said=f"preemption waits: {budgets.problem}; {budgets.remedy}")
+        nominated = promises.nominated.node_of(entry.pod.uid)
+        known = (pod_class, entry.pod.priority)
+        said, until = self._failed.get(known, ("", -1))
+        position = self._position(room)
+        is_known = until >= 0 and (not _depends(pod_class) or until == position)
+        if is_known and not nominated and not entry.pod.never_preempts:
+            return Cleared(said=said)
+        promised = promises.to_others(entry.pod.priority, entry)
+        who = pod_class, entry.pod.priority, entry.pod.uid if nominated else ""
+        learnt = self._learnt(who, room)
+        try:
+            found = preempt(entry, pod_class, room, promises, promised, learnt, avoided)
+        except GoesOnError:
+            self._known.pop(who, None)
+            learnt.good_at = None
+            self.searches.keep_learnt(who, learnt)
+            raise
+        if found.chosen is not None:
+            if room.steps is not None and room.steps.are_over and not nominated:
+                learnt.good_at = GoodAt.now(room)  # its likes go on with it in the next turn
+                self.searches.keep_learnt(who, learnt)
+            self.next_start = learnt.start + len(found.candidates)
+            return Cleared(self._clear(entry, gang.key, found.chosen, room), found.said)
+        if learnt.old and learnt.since != self._happened(pod_class, room):
+            self._known.pop(who, None)
+            return Cleared(begins_anew=True)
+        if not (entry.pod.never_preempts or avoided or nominated):
+            self._failed[known] = found.said, position
+        if not nominated or found.keeps_nomination:
+            return Cleared(said=found.said)
+        self._note_promise(nominated)
+        promises.nominated.discard(entry)
+        return Cleared(promise(entry, gang.key, ""), found.said)
+
+    @staticmethod
+    def _position(room: Room) -> int:
+        """Return what grows whenever the counts of pods differ, in the cluster or in the room."""
+        return room.snapshot.neighbours.log.position + len(room.stirred)
+
+    def _happened(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
+        """Return what grows whenever the class may come to fit where it did not."""
+        return self.searches.news, self._position(room) if _depends(pod_class) else 0
+
+    def _learnt(self, who: Preemptor, room: Room) -> Known:
+        """Return what is known of rows, unless pods have come that the class looks at.
+
+        What an earlier turn found out is used all the same: it is about nodes as they were then.
+        Of a pod that is nominated its likes learn nothing.
+        """
+        pod_class, _, nominated = who
+        neighbours = room.snapshot.neighbours
+        learnt, since = self._known.get(who, (None, 0))
+        stirred = {key.selector for key in room.stirred[since:]}
+        if stirred and not neighbours.concerns(pod_class).isdisjoint(stirred):
+            learnt = None
+        if learnt is None:
+            learnt = self.searches.take_learnt(who)
+        if learnt is None or not learnt.is_good(pod_class, room):
+            learnt = Known(since=self._happened(pod_class, room), start=self.start)
+        if not nominated:
+            self._known[who] = learnt, len(room.stirred)
+        return learnt
+
+    def _clear(
+        self, entry: PodEntry, key: GangKey, chosen: Candidate, room: Room
+    ) -> Preemption | None:
+        promises, node = self.promises, room.snapshot.node(chosen.row).name
+        nominated = promises.nominated.node_of(entry.pod.uid)
+        self._note_promise(nominated)
+        self._note_promise(node)
+        displaced = displaced_by(entry, node, promises.nominated)
+        for other in displaced:
+            promises.nominated.discard(other)
+            if other.gang is not None:
+                self.displaced.add(other.gang.key)
+        victims = [one for one in chosen.victims if not _goes_already(one, promises)]
+        hits = Counter(one.gang.key for one in victims if one.gang is not None)
+        promises.going.update(one.pod.uid for one in victims)
+        promises.nominated.add(entry, node)
+        if nominated == node and not victims and not displaced:
+            return None
+        return promise(
+            entry,
+            key,
+            node,
+            tuple(_victim(one, hits) for one in victims),
+            tuple((other.pod.namespace, other.pod.name) for other in displaced),
+        )
+
+    def _note_promise(self, node: str) -> None:
+        rows = self.promises.cluster.nodes.rows
+        if node in rows:
+            self.changed([rows[node]])
+
+
+def displaced_by(entry: PodEntry, node: str, nominated: Nominations) -> list[PodEntry]:
+    """Return the nominated pods of lower priority that lose their promise on the node."""
+    return [other for other in nominated.on(node) if other.pod.priority < entry.pod.priority]
+
+
+def _goes_already(entry: PodEntry, promises: Promises) -> bool:
+    return entry.pod.terminating or promises.is_going(entry)
+
+
+def _depends(pod_class: PodClass) -> bool:
+    """Whether a pod of the class may come to fit because others are placed."""
+    return bool(pod_class.shape.affinity or pod_class.spread)
+
+
+def promise(
+    entry: PodEntry,
+    key: GangKey,
+    node: str,
+    victims: tuple[Victim, ...] = (),
+    displaced: tuple[tuple[str, str], ...] = (),
+) -> Preemption:
+    """Return the promise of room on a node to a pod; ``node`` "" takes an earlier one back."""
+    pod = entry.pod
+    return Preemption(
+        key=key,
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        scheduler=pod.scheduler,
+        node=node,
+        victims=victims,
+        displaced=displaced,
+    )
+
+
+def _victim(entry: PodEntry, hits: Counter[GangKey]) -> Victim:
+    """Return the victim, and what its going does to its gang."""
+    pod, gang = entry.pod, entry.gang
+    hit = ""
+    if gang is not None and not gang.key.is_single:
+        left = gang.stays - hits[gang.key]
+        hit = f"gang {gang.key} keeps {left} of {gang.bound} bound members (min {gang.min_count})"
+    return Victim(pod.uid, pod.namespace, pod.name, hit)

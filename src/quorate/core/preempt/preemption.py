@@ -1,0 +1,371 @@
+"""Make room for a pod that fits nowhere by deleting pods of lower priority on one node.
+
+In: the pod, the room, the cluster. Out: the node and its victims, or why none helps. Called by
+``turn.cycle`` for pods of no gang under a profile of kube-scheduler's. Source of every rule here:
+kube-scheduler 1.36's DefaultPreemption and its evaluator. Two differences: where it starts to look
+at nodes is not random, and pods whose gang's binds are under way are not touched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.devices.requests import Extended
+from quorate.core.cluster.gangs.gangs import PodEntry
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import policy
+from quorate.core.model.reasons import RuledOut, available
+from quorate.core.model.steps import GoesOnError, Steps
+from quorate.core.place.nominated import Look, look
+from quorate.core.place.trial import BY_LABELS, BY_NODE, Trial
+from quorate.core.plan.filters import dynamic_resources, node_resources_fit
+from quorate.core.room.promises import Promised, Promises
+from quorate.core.room.room import Room
+
+_UNHELPFUL = "Preemption is not helpful for scheduling"
+_NO_VICTIMS = "No preemption victims found for incoming pod"
+_NEVER = "not eligible due to preemptionPolicy=Never."
+_WAITS = "not eligible due to a terminating pod on the nominated node."
+_NO_CLAIMS = "no new claims to deallocate"
+_STILL = "still not schedulable"
+_DELETED = "deletion of ResourceClaim completed"
+_TAKEN_BACK = "deallocation of ResourceClaim completed"
+_DEVICES = "DynamicResources"
+_NODES_KNOWN_IN_A_STEP = 100
+_PODS_OF_A_STEP = 3
+_PRIORITY_MIN = -(2**31)
+_LAST = "~"
+"""Sorts after every time: a pod that has not started yet starts now."""
+
+
+class Candidate(NamedTuple):
+    """A node that would take the pod without ``victims`` (the most important one first)."""
+
+    row: int
+    victims: tuple[PodEntry, ...]
+    violations: int
+    """How many of them their disruption budgets would spare."""
+    cost: tuple[int, int, int, int]
+
+
+Answer = Candidate | tuple[str, ...]
+"""The candidate, or why the node is none."""
+
+
+class GoodAt(NamedTuple):
+    """Until what something was known: the nodes' attributes, and places in two logs."""
+
+    version: tuple[int, int, int]
+    rows: int
+    selectors: int
+
+    @classmethod
+    def now(cls, room: Room) -> GoodAt:
+        """Return what has happened in the cluster until now."""
+        table, neighbours = room.snapshot.table, room.snapshot.neighbours
+        return cls(room.masks.version_of(room), table.log.position, neighbours.log.position)
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of rows, for one class and priority.
+
+    Good until the row, or what is promised there, changes, or counts of pods do that the pod's
+    rules look at.
+    """
+
+    answers: dict[int, Answer] = field(default_factory=dict)
+    old: set[int] = field(default_factory=set)
+    """Rows that an earlier turn looked at: what is chosen of them is looked at again."""
+    since: tuple[int, int] = (0, 0)
+    """What had happened before the first of these was looked at; see ``Clearings``."""
+    start: int = 0
+    """With which nodes its turns begin."""
+    good_at: GoodAt | None = None
+    """None: there is no answer yet, so what is known is used though some of it may have changed."""
+
+    def is_good(self, pod_class: PodClass, room: Room) -> bool:
+        """Forget rows that have changed; return whether something can be known still."""
+        if self.good_at is None:
+            return True
+        rows = room.snapshot.table.log.since(self.good_at.rows)
+        stirred = room.snapshot.neighbours.log.since(self.good_at.selectors)
+        if rows is None or stirred is None or self.good_at.version != room.masks.version_of(room):
+            return False
+        for row in rows:
+            self.forget(row)
+        return room.snapshot.neighbours.concerns(pod_class).isdisjoint(stirred)
+
+    def forget(self, row: int) -> None:
+        """Forget what is known of a row."""
+        self.answers.pop(row, None)
+        self.old.discard(row)
+
+    def forget_new(self) -> None:
+        """Keep what an earlier turn found out."""
+        self.answers = {row: self.answers[row] for row in self.old}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What preemption came to: a candidate, or what it could not do in kube-scheduler's words."""
+
+    chosen: Candidate | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """All that were looked at."""
+    said: str = ""
+    keeps_nomination: bool = False
+    """Whether an earlier promise stands, although nothing was found."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """One pod that looks for victims."""
+
+    entry: PodEntry
+    pod_class: PodClass
+    room: Room
+    promises: Promises
+    promised: Promised
+    seen: Look
+    known: Known
+    steps: Steps
+    until: int
+    """As many steps may be taken before the next node is looked at."""
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def preempt(
+    entry: PodEntry,
+    pod_class: PodClass,
+    room: Room,
+    promises: Promises,
+    promised: Promised,
+    known: Known,
+    avoided: Collection[int] = (),
+) -> Outcome:
+    """Return the node to clear for the pod, and of whom. Changes nothing.
+
+    What is ``known`` of nodes is not asked again, and what is learnt is added; it says with which
+    of the nodes in question to begin. ``avoided`` rows are not cleared. Raises GoesOnError
+    when the turn is over: asked again with what is known, it comes further.
+    """
+    cluster = promises.cluster
+    seen = look(pod_class, room, cluster, promised)
+    seen.resolvable[list(avoided)] = False
+    has_claims_rule = _DEVICES not in pod_class.profile.disabled
+    if has_claims_rule and seen.hopeless_by not in ("", _DEVICES):
+        return Outcome(said="not found")  # DynamicResources' PostFilter fails on its own state
+    extended = pod_class.ask.extended if pod_class.ask is not None else None
+    prefix = (
+        f"{_of_claims(entry, seen, room, cluster, extended)}, preemption: "
+        if has_claims_rule
+        else "preemption: "
+    )
+    if entry.pod.never_preempts:
+        return Outcome(said=prefix + _NEVER, keeps_nomination=True)
+    if _waits_for_victims(entry, promises, seen):
+        return Outcome(said=prefix + _WAITS, keeps_nomination=True)
+    if not set(seen.rules) <= BY_NODE | BY_LABELS:  # others look at what happens on other nodes
+        known.forget_new()
+    steps = room.steps or Steps(sys.maxsize)
+    until = steps.taken + max(steps.left, policy.SEARCH_STEPS_MIN, 1)
+    search = _Search(entry, pod_class, room, promises, promised, seen, known, steps, until)
+    found = _candidates(search)
+    while (chosen := _best(found)) is not None and chosen.row in known.old:
+        _learn(chosen.row, search)
+        found = _candidates(search)
+    said = "" if found else prefix + _no_candidates(search)
+    return Outcome(chosen, tuple(found), said)
+
+
+def _of_claims(
+    entry: PodEntry, seen: Look, room: Room, cluster: Cluster, extended: Extended | None
+) -> str:
+    """Return what DynamicResources' PostFilter says.
+
+    It knows no claims that PreFilter rejects. Devices that keep the pod from a node are taken back
+    (``devices.giving.take_backs``) if they are reserved for nobody else.
+    """
+    uses = entry.pod.device_claims
+    if seen.hopeless_by or _DEVICES not in seen.rules:
+        return _NO_CLAIMS
+    if extended is not None and extended.is_left_over:
+        return _DELETED
+    place = seen.rules.index(_DEVICES)
+    verdict = seen.found[place]
+    refused = room.snapshot.alive.copy()
+    for earlier in seen.found[:place]:
+        refused &= earlier.codes == 0
+    refused &= verdict.codes == verdict.refusals.index(dynamic_resources.NOT_AVAILABLE) + 1
+    for use in uses:
+        claim = cluster.devices.claims.get((entry.pod.namespace, use.claim or ""))
+        if claim is None or claim.allocation is None:
+            continue
+        reached = dynamic_resources.reaches(claim.allocation.nodes, room)
+        kept_away = refused if claim.binding_failed else refused & ~reached
+        if kept_away.any() and set(claim.reserved_for) <= {entry.pod.uid}:
+            return _TAKEN_BACK
+    return _STILL
+
+
+def _waits_for_victims(entry: PodEntry, promises: Promises, seen: Look) -> bool:
+    """Whether victims of this pod are going already, on a node that it may still get."""
+    node = promises.nominated.node_of(entry.pod.uid)
+    row = promises.cluster.nodes.rows.get(node, -1)
+    if row < 0 or not seen.resolvable[row]:
+        return False
+    return any(
+        other.pod.priority < entry.pod.priority and promises.is_going(other)
+        for other in promises.cluster.pods_on(node)
+    )
+
+
+def _no_candidates(search: _Search) -> str:
+    nodes, counts = search.room.snapshot.nodes_alive, search.reasons
+    counts[_UNHELPFUL] += nodes - int(search.seen.resolvable.sum())
+    ruled_out = tuple(RuledOut(text, count) for text, count in counts.items() if count)
+    return available(nodes, ruled_out)
+
+
+# Candidates
+
+
+def _candidates(search: _Search) -> list[Candidate]:
+    """Return enough candidates, those whose budgets are kept first."""
+    search.reasons.clear()
+    profile = search.pod_class.profile
+    possible = np.flatnonzero(search.seen.resolvable)
+    if not len(possible):
+        return []
+    percentage = profile.preemption_nodes_percentage_min
+    wanted = max(len(possible) * percentage // 100, profile.preemption_nodes_min)
+    wanted = min(wanted, len(possible))
+    found: list[Candidate] = []
+    refused: Counter[tuple[str, ...]] = Counter()
+    rows = _worth_a_trial(np.roll(possible, -(search.known.start % len(possible))), search)
+    answers = search.known.answers
+    for row in rows.tolist():
+        candidate = answers[row] if row in answers else _learn(row, search)
+        if not isinstance(candidate, Candidate):
+            refused[candidate] += 1
+            continue
+        found.append(candidate)
+        if len(found) >= wanted and any(not one.violations for one in found):
+            break
+    search.steps.take((len(found) + refused.total()) // _NODES_KNOWN_IN_A_STEP)
+    for texts, nodes in refused.items():
+        search.reasons.update(dict.fromkeys(texts, nodes))
+    return sorted(found, key=lambda one: one.violations > 0)
+
+
+def _learn(row: int, search: _Search) -> Answer:
+    """Look at a node, and keep what it comes to."""
+    if search.steps.taken >= search.until:
+        raise GoesOnError
+    answer = search.known.answers[row] = _on_node(row, search)
+    search.known.old.discard(row)
+    return answer
+
+
+def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
+    """Return the rows where pods of lower priority take as much as is missing, in their order."""
+    bound = search.promises.cluster.precedence.bound
+    priority = search.entry.pod.priority
+    if bound is None:
+        return rows[:0]
+    has_victims = bound.has_below(priority, rows)
+    search.reasons[_NO_VICTIMS] += int((~has_victims).sum())
+    rows = rows[has_victims]
+    rules = search.seen.rules
+    if "NodePorts" in rules or "NodeResourcesFit" not in rules:
+        return rows  # another rule may be the first to refuse
+    free = search.room.free[rows]
+    free = free + bound.below(priority, rows, free.shape[1])
+    is_short = np.zeros(len(rows), np.bool_)
+    exact = np.isin(rows, list(search.promised))
+    names = search.room.snapshot.table.resources.names
+    for message, lacks in node_resources_fit.lacking(search.pod_class, free, names).items():
+        is_short |= lacks & ~exact
+        search.reasons[message] += int((lacks & ~exact).sum())
+    return rows[~is_short]
+
+
+def _on_node(row: int, search: _Search) -> Answer:
+    """Return the fewest, least important pods whose going lets the pod in; or why none do."""
+    promises, priority = search.promises, search.entry.pod.priority
+    cluster = promises.cluster
+    name = search.room.snapshot.node(row).name
+    there = cluster.pods_on(name)
+    search.steps.take(1 + len(there) // _PODS_OF_A_STEP)
+    possible = [one for one in there if one.pod.priority < priority and promises.may_go(one)]
+    if not possible:
+        return (_NO_VICTIMS,)
+    trial = Trial(
+        search.pod_class,
+        row,
+        search.room,
+        cluster,
+        search.seen.rules,
+        search.promised.get(row, ()),
+    )
+    for one in possible:
+        trial.remove(one)
+    refused = trial.refused()
+    if refused is not None:
+        return refused.texts
+    possible.sort(key=importance)
+    violating, others = cluster.precedence.budgets.split(possible)
+    victims = _not_spared(violating, trial)
+    violations = len(victims)
+    victims += _not_spared(others, trial)
+    victims.sort(key=importance)
+    return Candidate(row, tuple(victims), violations, _cost(victims, violations)) if victims else ()
+
+
+def _not_spared(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
+    """Put back each of the pods that lets the preemptor fit still; return the others."""
+    victims = []
+    for one in pods:
+        trial.add(one)
+        if trial.refused() is not None:
+            trial.remove(one)
+            victims.append(one)
+    return victims
+
+
+def importance(entry: PodEntry) -> tuple[int, str, float, str]:
+    """Return what pods are sorted by, the most important first: of higher priority, then older."""
+    pod = entry.pod
+    return -pod.priority, pod.start_time or _LAST, pod.created_s, pod.uid
+
+
+# The choice
+
+
+def _best(candidates: list[Candidate]) -> Candidate | None:
+    """Return the candidate that costs least: by kube-scheduler's criteria, the first of equals."""
+    least = min((one.cost for one in candidates), default=None)
+    cheapest = [one for one in candidates if one.cost == least]
+    return max(cheapest, key=_oldest_start, default=None)
+
+
+def _cost(victims: list[PodEntry], violations: int) -> tuple[int, int, int, int]:
+    """Return violated budgets, the highest priority, the sum of (positive) priorities, pods."""
+    priorities = [victim.pod.priority for victim in victims]
+    total = sum(priority - _PRIORITY_MIN for priority in priorities)
+    return violations, max(priorities), total, len(priorities)
+
+
+def _oldest_start(one: Candidate) -> str:
+    """Return when the oldest of the most important victims started: later is cheaper."""
+    highest = one.victims[0].pod.priority
+    return min(v.pod.start_time or _LAST for v in one.victims if v.pod.priority == highest)

@@ -1,0 +1,112 @@
+"""Slots of all tallied classes while a decision places gangs: as they were, less what it placed.
+
+In: ``SlotTotals``, what is withheld from whom, and the rows on which something was placed with the
+room that is left there. Out: how many slots a gang of some priority may use. A value of one turn:
+the totals that it began with do not change by it. Called by ``waking``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.model.steps import Steps
+from quorate.core.queue.totals.slots import SlotTotals
+from quorate.core.queue.totals.tallies import Tally
+from quorate.core.queue.totals.withheld import Withheld
+
+
+class CycleTotals:
+    """The totals of one turn. ``withheld`` is asked anew when room that it is about was taken."""
+
+    def __init__(self, base: SlotTotals, withheld: Callable[[], Withheld], steps: Steps) -> None:
+        self._base = base
+        self._ask_withheld = withheld
+        self._steps = steps
+        self._totals: Ints = base.totals.copy()
+        self._free: dict[int, Ints] = {}
+        """Rows on which something was placed, and int64[r], what is left there."""
+        self._fresh: list[tuple[Ints, Ints]] = []
+        """Rows, and what is left there, that the totals do not know of yet."""
+        self._withheld: Withheld | None = None
+        self._held_back: dict[int, Ints] = {}
+        """By shelf int64[tallies]: slots that are withheld."""
+        self.version = 0
+        """Differs whenever totals do."""
+
+    def took(self, rows: Iterable[int], free: Ints) -> None:
+        """Note that something was placed on these rows; ``free`` is int64[n, r]."""
+        where = np.unique(np.fromiter(rows, np.int64))
+        self._fresh.append((where, free[where]))
+        self.version += 1
+
+    def of(self, tally: Tally, priority: float) -> int:
+        """Return the slots of a class that a gang of this priority may use."""
+        self._settle()
+        return int(self._totals[tally.index] - self._back(self._shelf(priority))[tally.index])
+
+    def all(self) -> tuple[Ints, list[int]]:
+        """Return int64[shelves, tallies], and up to which priority each shelf but the last is for.
+
+        See ``Withheld``.
+        """
+        self._settle()
+        assert self._withheld is not None, "it was settled"
+        shelves = range(len(self._withheld.priorities) + 1)
+        left = np.array([self._totals - self._back(shelf) for shelf in shelves])
+        return left, self._withheld.priorities
+
+    def _shelf(self, priority: float) -> int:
+        assert self._withheld is not None, "it was settled"
+        return self._withheld.shelf(priority)
+
+    def _settle(self) -> None:
+        """Count in what was placed, and classes that were tallied since."""
+        fresh: dict[int, Ints] = {}
+        for where, free in self._fresh:
+            fresh.update(zip(where.tolist(), free, strict=True))
+        self._fresh.clear()
+        rows = list(fresh)
+        if len(self._base) > len(self._totals):
+            self._free.update(fresh)
+            before = self._base.free_on(list(self._free))
+            self._totals = self._base.totals + self._change(list(self._free), before)
+            self._held_back.clear()
+        elif rows:
+            before = self._free_on(rows)
+            self._free.update(fresh)
+            self._totals = self._totals + self._change(rows, before)
+        if self._withheld is None or not self._withheld.rows.isdisjoint(rows):
+            self._withheld = self._ask_withheld()
+            self._held_back.clear()
+
+    def _free_on(self, rows: list[int]) -> Ints:
+        """Return int64[m, r]: what was left on these rows, as totals know it."""
+        free = self._base.free_on(rows)
+        for place, row in enumerate(rows):
+            if row in self._free:
+                free[place] = self._free[row]
+        return free
+
+    def _change(self, rows: list[int], before: Ints) -> Ints:
+        """Return int64[tallies]: by how much the totals differ, since this was left on the rows."""
+        if not rows:
+            return np.zeros(len(self._base), np.int64)
+        return self._sums(rows, self._free_on(rows)) - self._sums(rows, before)
+
+    def _sums(self, rows: list[int], free: Ints) -> Ints:
+        return self._base.sums_if(np.array(rows, np.int64), free, self._steps)
+
+    def _back(self, shelf: int) -> Ints:
+        found = self._held_back.get(shelf)
+        if found is None:
+            assert self._withheld is not None, "it was settled"
+            rows, held = self._withheld.on_shelf(shelf)
+            found = np.zeros(len(self._totals), np.int64)
+            if rows:
+                free = self._free_on(rows)
+                found = self._sums(rows, free) - self._sums(rows, free - held)
+            self._held_back[shelf] = found
+        return found

@@ -1,0 +1,381 @@
+"""How many more pods of each waiting class fit, added up over all nodes and kept by change.
+
+In: what is free on the nodes, which of them pass the attribute rules for a class, which rows
+changed. Out: for each class the sum of its slots. That is an upper bound: host ports, volumes,
+devices and rules that look at other pods may leave less. Called by ``waking``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask, grown
+from quorate.core.cluster.change_log import Log
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import policy
+from quorate.core.model.steps import Steps
+from quorate.core.queue.totals.tallies import Demands, Tally, checked_of, slots_of
+
+_CELLS_PER_STEP = 1_500
+"""So many times a demand is compared with a row in one step."""
+_MASK_ROWS_PER_STEP = 4
+"""So many rows of masks are brought up to date in one step. A whole mask takes as long as the next
+rows do, and one more for each of so many that it has."""
+_ROWS_AS_WHOLE, _ROWS_PER_ROW = 8, 700
+_CELLS_AT_ONCE = 2**20
+_ROWS_AT_ONCE_MIN = 64
+_UNUSED_FEW = 64
+ALL_BELOW = 2**31
+"""The level of pods whose own priority has none: all that bound pods hold counts as room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What slots are counted on; n rows, r resources. All arrays are only read.
+
+    ``below(priority, rows)`` is int64[len(rows), r]: what bound pods of lower priority hold.
+    ``attributes`` has the rows for which a mask may be another one since; ``columns`` differs
+    whenever r or the meaning of a column might.
+    """
+
+    free: Ints
+    mask_of: Callable[[PodClass], Mask]
+    below: Callable[[int, Ints], Ints]
+    attributes: Log
+    columns: int
+
+
+class SlotTotals:
+    """The tallies. A total is the sum over all rows of the slots on what was last seen of them.
+
+    ``totals`` is int64[tallies], by index. Classes whose masks are one array are a mask group.
+    """
+
+    def __init__(self) -> None:
+        self._ask_ground: Callable[[], Ground] | None = None
+        self.tallies: list[Tally] = []
+        """By index; some have no user any more."""
+        self._by_key: dict[tuple[int, int | None], Tally] = {}
+        self._unused = 0
+        self._demands = Demands()
+        self._totals: Ints = np.zeros(16, np.int64)
+        self._group_of: Ints = np.zeros(16, np.int64)
+        self._now: list[tuple[PodClass, Mask]] = []
+        """Of each mask group a class, and the mask as it is."""
+        self._groups: dict[tuple[object, ...], int] = {}
+        """The place of each mask group, by the attributes of its classes."""
+        self._masks: Mask = np.zeros((0, 0), np.bool_)
+        """bool[groups, rows]: the masks as totals count them."""
+        self._levels: list[int | None] = [None]
+        self._seen: list[Ints] = []
+        """For each level int64[rows, r]: the room as totals count it."""
+        self._attributes = 0
+        """The place in the log of attributes up to which masks were looked at."""
+        self._columns = -1
+        """By which meaning of the columns demands are encoded."""
+        self._pending: dict[int, None] = {}
+        """Rows that may be other than they were seen."""
+        self._is_all_new = False
+        """Whether that may be any row."""
+        self._grown: set[int] = set()
+        """Those of them that may take more than before."""
+        self._relabelled: set[int] = set()
+        """Those of them with other masks."""
+        self.moved = 0
+        """How often tallies have got other indices."""
+
+    def __len__(self) -> int:
+        """Return the number of tallies, those without users included."""
+        return len(self.tallies)
+
+    @property
+    def totals(self) -> Ints:
+        """int64[tallies]: the slots of each over all nodes."""
+        return self._totals[: len(self.tallies)]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether rows are left that a turn did not come to."""
+        return bool(self._pending) or self._is_all_new
+
+    # Rows
+
+    def note(self, rows: Iterable[int] | None, grown_rows: set[int]) -> None:
+        """Take news of rows; None: any may be different."""
+        if self.tallies:
+            self._is_all_new |= rows is None
+            self._pending.update(dict.fromkeys(rows or ()))
+            self._pending.update(dict.fromkeys(grown_rows))
+            self._grown.update(grown_rows)
+
+    def stand_on(self, ask_ground: Callable[[], Ground]) -> None:
+        """Take note of who knows the ground from now on; it is asked when it is looked at."""
+        self._ask_ground = ask_ground
+
+    def leave(self) -> None:
+        """Forget who knows the ground, as it may be another one next time; and unused tallies."""
+        self._ask_ground = None
+        self._sweep()
+
+    @property
+    def _ground(self) -> Ground:
+        assert self._ask_ground is not None, "it stands on something"
+        return self._ask_ground()
+
+    def bring_up_to_date(self, steps: Steps) -> Mask:
+        """Look at the rows of which there is news, as many as the steps allow.
+
+        Return bool[tallies]: those that have a slot on a row that may take more than before.
+        """
+        reached = np.zeros(len(self.tallies), np.bool_)
+        if not (self._pending or self._is_all_new):
+            return reached
+        ground = self._ground
+        self._fit(ground)
+        if self._is_all_new:
+            self._pending.update(dict.fromkeys(range(len(ground.free))))
+            self._is_all_new = False
+        owed = 0
+        if ground.attributes.position != self._attributes:
+            owed = self._mask_anew(ground)
+        at_once = max(_ROWS_AT_ONCE_MIN, _CELLS_AT_ONCE // max(1, self._demands.size))
+        while self._pending and not steps.are_over:
+            rows = list(islice(self._pending, at_once))
+            self._count_anew(np.array(rows, np.int64), ground, reached, steps)
+            for row in rows:
+                del self._pending[row]
+            self._grown.difference_update(rows)
+            self._relabelled.difference_update(rows)
+            steps.take(owed)  # after a piece: each turn comes further, though nodes never rest
+            owed = 0
+        steps.take(owed)
+        return reached
+
+    def _count_anew(self, rows: Ints, ground: Ground, reached: Mask, steps: Steps) -> None:
+        now = self._room_on(rows, ground)
+        was = self._seen_on(rows)
+        groups = len(self._now)
+        masks_were = self._masks[:groups, rows]
+        masks = masks_were
+        if not self._relabelled.isdisjoint(rows.tolist()):
+            masks = np.array([mask[rows] for _, mask in self._now])
+        is_grown = (
+            np.isin(rows, list(self._grown)) if self._grown else np.zeros(len(rows), np.bool_)
+        )
+        differs = (now != was).any(axis=(0, 2)) | (masks != masks_were).any(axis=0)
+        if differs.any():
+            before = self.sums(was[:, differs], masks_were[:, differs], steps)
+            self.totals[:] += self.sums(now[:, differs], masks[:, differs], steps) - before
+            for seen, room in zip(self._seen, now, strict=True):
+                seen[rows] = room
+            self._masks[:groups, rows] = masks
+        if is_grown.any():
+            slots, counts = self._fitting(now[:, is_grown], masks[:, is_grown], steps)
+            reached |= ((slots > 0) & (counts[self._group_of[: len(slots)]] > 0)).any(axis=1)
+
+    def _room_on(self, rows: Ints, ground: Ground) -> Ints:
+        """Return int64[levels, m, r]: the room on these rows now."""
+        free = ground.free[rows]
+        more = (ground.below(level, rows) for level in self._levels if level is not None)
+        return np.array([free, *(free + held for held in more)])
+
+    def _seen_on(self, rows: Ints) -> Ints:
+        """Return int64[levels, m, r]: the room on these rows as totals count it."""
+        return np.array([seen[rows] for seen in self._seen])
+
+    def _mask_anew(self, ground: Ground) -> int:
+        """Take note of rows with other attributes; whether masks differ there is seen later.
+
+        Return how many steps it took to have the masks brought up to date: row by row, or whole.
+        """
+        rows = ground.attributes.since(self._attributes)
+        self._attributes = ground.attributes.position
+        self._now = [(pod_class, ground.mask_of(pod_class)) for pod_class, _ in self._now]
+        changed = range(len(ground.free)) if rows is None else dict.fromkeys(rows)
+        self._pending.update(dict.fromkeys(changed))
+        self._relabelled.update(changed)
+        whole = _ROWS_AS_WHOLE + len(ground.free) // _ROWS_PER_ROW
+        return len(self._now) * (1 + min(len(changed), whole)) // _MASK_ROWS_PER_STEP
+
+    def _fit(self, ground: Ground) -> None:
+        """Give new rows and other resources a place."""
+        rows = len(ground.free)
+        if rows > len(self._seen[0]):
+            self._seen = [grown(seen, 2 * rows) for seen in self._seen]
+            wider = np.zeros((len(self._masks), 2 * rows), np.bool_)
+            wider[:, : self._masks.shape[1]] = self._masks
+            self._masks = wider
+        if self._columns != ground.columns:
+            self._encode_anew(ground)
+
+    def _encode_anew(self, ground: Ground) -> None:
+        """Count from nothing: columns of resources mean something else, or there are others."""
+        self._columns = ground.columns
+        shape = len(self._seen[0]), ground.free.shape[1]
+        self._seen = [np.zeros(shape, np.int64, order="F") for _ in self._levels]
+        self._masks[:] = False
+        self._totals[:] = 0
+        self._demands.clear()
+        for tally in self.tallies:
+            self._demands.add(checked_of(tally.pod_class), self._levels.index(tally.level))
+        self._pending.update(dict.fromkeys(range(len(ground.free))))
+        self._relabelled.update(range(len(ground.free)))
+
+    # Sums
+
+    def sums(self, room: Ints, masks: Mask, steps: Steps) -> Ints:
+        """Return int64[tallies]: the slots of each on some rows, added up.
+
+        ``room`` is int64[levels, m, r], ``masks`` bool[groups, m].
+        """
+        slots, counts = self._fitting(room, masks, steps)
+        found: Ints = (slots * counts[self._group_of[: len(slots)]]).sum(axis=1)
+        return found
+
+    def free_on(self, rows: list[int]) -> Ints:
+        """Return int64[m, r]: what is free on these rows, as totals count it."""
+        return self._seen[0][rows] if self._seen else np.zeros((len(rows), 0), np.int64)
+
+    def sums_if(self, rows: Ints, free: Ints, steps: Steps) -> Ints:
+        """Return int64[tallies]: the slots on these rows, added up, if this were free there."""
+        if not self.tallies:
+            return np.zeros(0, np.int64)
+        room = self._seen_on(rows)
+        return self.sums(room + (free - room[0]), self._masks[: len(self._now), rows], steps)
+
+    def _fitting(self, room: Ints, masks: Mask, steps: Steps) -> tuple[Ints, Ints]:
+        """Return int64[tallies, u], the slots on u kinds of rows, and int64[groups, u].
+
+        The latter says on how many rows of a kind each group may go. Rows with the same room are
+        of one kind.
+        """
+        levels, rows, _ = room.shape
+        counts = masks.astype(np.int64)
+        if rows >= _ROWS_AT_ONCE_MIN and rows * self._demands.size > _CELLS_AT_ONCE // 8:
+            columns = [c for c in self._demands.columns if c < room.shape[2]]
+            rooms = room[:, :, columns].transpose(1, 0, 2).reshape(rows, levels * len(columns))
+            _, first, kind = np.unique(rooms, axis=0, return_index=True, return_inverse=True)
+            kind = kind.reshape(-1)
+            room = room[:, first]
+            counts = np.array([np.bincount(kind[mask], minlength=len(first)) for mask in masks])
+        steps.take(1 + room.shape[1] * self._demands.size // _CELLS_PER_STEP)
+        return self._demands.slots(room), counts
+
+    # Classes
+
+    def add(self, pod_class: PodClass, priority: int | None, steps: Steps) -> Tally | None:
+        """Return the tally of a class, with one user more; None if there are too many."""
+        level = self._level(priority)
+        tally = self._by_key.get((pod_class.base, level))
+        if tally is None:
+            if not self.has_place_for((pod_class,)):
+                return None
+            tally = self._make(Tally(pod_class, level), steps)
+        self._unused -= not tally.users
+        tally.users += 1
+        return tally
+
+    def has_place_for(self, classes: Sequence[PodClass]) -> bool:
+        """Whether these classes could be tallied in addition."""
+        new = {one.attributes for one in classes if one.attributes not in self._groups}
+        rows = len(self._seen[0]) if self._seen else len(self._ground.free)
+        return (
+            len(self.tallies) - self._unused + len(classes) <= policy.CLASSES_WATCHED_MAX
+            and (len(self._now) + len(new)) * rows <= policy.CLASS_MASKS_CELLS_MAX
+        )
+
+    def count(self, pod_class: PodClass, level: int | None, steps: Steps) -> int:
+        """Return the slots of a class over all nodes, counted now."""
+        ground = self._ground
+        steps.take(1 + len(ground.free) * len(checked_of(pod_class)) // _CELLS_PER_STEP)
+        free = ground.free
+        if level is not None:
+            free = free + ground.below(level, np.arange(len(free)))
+        return int(slots_of(pod_class, free)[ground.mask_of(pod_class)].sum())
+
+    def release(self, tally: Tally) -> None:
+        """Drop one user of a tally."""
+        tally.users -= 1
+        self._unused += not tally.users
+
+    def _level(self, priority: int | None) -> int | None:
+        if priority in self._levels or len(self._levels) <= policy.PRIORITIES_WATCHED_MAX:
+            return priority
+        return ALL_BELOW
+
+    def _make(self, tally: Tally, steps: Steps) -> Tally:
+        ground = self._ground
+        if not self._seen:
+            self._seen = [ground.free.copy(order="F")]
+            self._attributes, self._columns = ground.attributes.position, ground.columns
+        steps.take(1 + len(self._seen[0]) * len(tally.pod_class.checked) // _CELLS_PER_STEP)
+        if tally.level is not None and tally.level not in self._levels:
+            rows = np.arange(len(ground.free))
+            seen = self._seen[0].copy(order="F")
+            seen[rows] += ground.below(tally.level, rows)
+            self._levels.append(tally.level)
+            self._seen.append(seen)
+        self._append(tally, self._group(tally.pod_class, ground))
+        slots = slots_of(tally.pod_class, self._seen[self._levels.index(tally.level)])
+        self._totals[tally.index] = slots[self._masks[tally.group]].sum()
+        self._by_key[tally.key] = tally
+        self._unused += 1
+        return tally
+
+    def _append(self, tally: Tally, group: int) -> None:
+        if len(self.tallies) == len(self._totals):
+            self._totals = grown(self._totals, 2 * len(self._totals))
+            self._group_of = grown(self._group_of, 2 * len(self._group_of))
+        tally.index, tally.group = len(self.tallies), group
+        self.tallies.append(tally)
+        self._group_of[tally.index] = group
+        self._demands.add(checked_of(tally.pod_class), self._levels.index(tally.level))
+
+    def _group(self, pod_class: PodClass, ground: Ground) -> int:
+        """Return the number of the class's mask group."""
+        place = self._groups.setdefault(pod_class.attributes, len(self._now))
+        if place < len(self._now):
+            return place
+        mask = ground.mask_of(pod_class)
+        if place == len(self._masks):
+            wider = np.zeros((max(16, 2 * place), len(self._seen[0])), np.bool_)
+            wider[:place, : self._masks.shape[1]] = self._masks
+            self._masks = wider
+        self._masks[place] = False
+        self._masks[place, : len(mask)] = mask
+        self._now.append((pod_class, mask))
+        return place
+
+    def _sweep(self) -> None:
+        """Forget the tallies without users when they are many, and all when no tally has one."""
+        live = len(self.tallies) - self._unused
+        if self._unused <= (max(_UNUSED_FEW, live) if live else 0):
+            return
+        kept = [(tally, self._totals[tally.index]) for tally in self.tallies if tally.users]
+        used = sorted({tally.group for tally, _ in kept})
+        groups = {group: place for place, group in enumerate(used)}
+        levels = [level for level in self._levels if level is None or self._is_used(level)]
+        self._seen = [self._seen[self._levels.index(level)] for level in levels] if kept else []
+        self._levels = levels
+        self._now = [self._now[group] for group in groups]
+        self._groups = {c.attributes: place for place, (c, _) in enumerate(self._now)}
+        self._masks = self._masks[list(groups)]
+        self.tallies, self._unused = [], 0
+        self._by_key = {tally.key: tally for tally, _ in kept}
+        self._demands.clear()
+        for tally, total in kept:
+            self._append(tally, groups[tally.group])
+            self._totals[tally.index] = total
+        self.moved += 1
+        if not kept:
+            self._masks = np.zeros((0, 0), np.bool_)
+            self._is_all_new = False
+            for news in (self._pending, self._grown, self._relabelled):
+                news.clear()
+
+    def _is_used(self, level: int) -> bool:
+        return any(tally.level == level and tally.users for tally in self.tallies)

@@ -1,0 +1,121 @@
+"""What one pod of each tallied class asks for, as flat arrays: slots of all classes at once.
+
+The demands of all classes are one list of ``(column, amount)``; class i has those from
+``starts[i]`` on. So a class costs what it asks for, whatever others ask for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, grown
+from quorate.core.cluster.nodes.encoding import PodClass
+
+SLOTS_MAX = 2**31
+"""So many pods of a class are said to fit on one node at most."""
+_WITHOUT_LIMIT = -1
+"""Stands for a column of which every node has enough."""
+_NO_COLUMN = 2**40
+"""Stands for a resource that no node has."""
+_FIRST = 64
+
+
+class Tally:
+    """How many more pods of one class fit, over all nodes; see ``SlotTotals``.
+
+    ``level`` is a priority: what bound pods below it hold counts as room. None: none of them does.
+    ``users`` counts who asks for the tally; ``index`` is its place in the arrays.
+    """
+
+    __slots__ = ("group", "index", "key", "level", "pod_class", "users")
+
+    def __init__(self, pod_class: PodClass, level: int | None) -> None:
+        self.key = pod_class.base, level
+        self.pod_class = pod_class
+        self.level = level
+        self.group = -1
+        self.index = -1
+        self.users = 0
+
+
+class Demands:
+    """The demands of the tallied classes. Places in the list of levels stand for levels."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """How many classes there are."""
+        self._used = 0
+        self._columns: Ints = np.zeros(_FIRST, np.int64)
+        self._amounts: Ints = np.ones(_FIRST, np.int64)
+        self._levels: Ints = np.zeros(_FIRST, np.int64)
+        self._starts: Ints = np.zeros(_FIRST, np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many demands all classes have together."""
+        return self._used
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns that some class asks for."""
+        columns: list[int] = np.unique(self._columns[: self._used]).tolist()
+        return [column for column in columns if column >= 0]
+
+    def clear(self) -> None:
+        """Forget all classes."""
+        self.count = self._used = 0
+
+    def add(self, checked: tuple[tuple[int, int], ...], level: int) -> int:
+        """Add a class; return its place. One that asks for nothing fits everywhere."""
+        checked = checked or ((_WITHOUT_LIMIT, 1),)
+        first, last = self._used, self._used + len(checked)
+        while last > len(self._columns):
+            self._columns = grown(self._columns, 2 * len(self._columns))
+            self._amounts = grown(self._amounts, 2 * len(self._amounts), fill=1)
+            self._levels = grown(self._levels, 2 * len(self._levels))
+        if self.count == len(self._starts):
+            self._starts = grown(self._starts, 2 * len(self._starts))
+        self._columns[first:last] = [column for column, _ in checked]
+        self._amounts[first:last] = [amount for _, amount in checked]
+        self._levels[first:last] = level
+        self._starts[self.count] = first
+        self._used = last
+        self.count += 1
+        return self.count - 1
+
+    def slots(self, free: Ints) -> Ints:
+        """Return int64[classes, m]: the slots of each class on each of m rows.
+
+        ``free`` is int64[levels, m, r]. Formula: the minimum over the demands of
+        ``free // amount``, and at least 0. A column beyond r is one that no node has.
+        """
+        levels, rows, width = free.shape
+        padded = np.zeros((levels, width + 2, rows), np.int64)
+        padded[:, :width] = free.transpose(0, 2, 1)
+        padded[:, width] = SLOTS_MAX
+        columns = self._columns[: self._used]
+        inside = np.where(columns >= width, width + 1, columns)
+        inside = np.where(columns < 0, width, inside)
+        flat = self._levels[: self._used] * (width + 2) + inside
+        found = padded.reshape(levels * (width + 2), rows)[flat]
+        np.floor_divide(found, self._amounts[: self._used, None], out=found)
+        slots: Ints = np.minimum.reduceat(found, self._starts[: self.count], axis=0)
+        return np.clip(slots, 0, SLOTS_MAX, out=slots)
+
+
+def slots_of(pod_class: PodClass, free: Ints) -> Ints:
+    """Return int64[n]: as ``Demands.slots``, for one class; ``free`` is int64[n, r]."""
+    count = np.full(len(free), SLOTS_MAX, np.int64)
+    for column, amount in checked_of(pod_class):
+        if column >= free.shape[1]:
+            return np.zeros(len(free), np.int64)
+        room = free[:, column] if amount == 1 else free[:, column] // amount
+        np.minimum(count, room, out=count)
+    return np.maximum(count, 0, out=count)
+
+
+def checked_of(pod_class: PodClass) -> tuple[tuple[int, int], ...]:
+    """Return the demands for which nodes must have room under the class's profile."""
+    if "NodeResourcesFit" in pod_class.profile.disabled:
+        return ()
+    return ((_NO_COLUMN, 1),) if pod_class.missing else pod_class.checked

@@ -1,0 +1,1 @@
+"""Gangs that did not fit, by what they need."""

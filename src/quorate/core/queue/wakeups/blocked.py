@@ -1,0 +1,342 @@
+"""Gangs that did not fit, and what could help each of them. Nothing else wakes them: no timer.
+
+A bucket whose condition is false (too few slots in all) watches one class that is short: until
+that many slots are there it costs nothing. One whose condition is true was tried in vain: others
+hold or are promised the room, members stand in each other's way, or a rule looks at other things.
+Its likes wait for a row of theirs that grew, and for what interests them besides.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.model import GangKey
+from quorate.core.model.steps import Steps
+from quorate.core.queue.ordering import OrderKey
+from quorate.core.queue.totals.cycle_totals import CycleTotals
+from quorate.core.queue.totals.slots import SlotTotals
+from quorate.core.queue.wakeups.buckets import (
+    Bucket,
+    BucketKey,
+    Likeness,
+    Likes,
+    bucket_key,
+    short_of,
+)
+from quorate.core.queue.wakeups.watches import Watches
+
+
+class Blocked:
+    """Who is blocked, and by what."""
+
+    def __init__(self) -> None:
+        self.slots = SlotTotals()
+        self._likes_of: dict[GangKey, Likes] = {}
+        self._likes: dict[Likeness, Likes] = {}
+        self._buckets: dict[BucketKey, Bucket] = {}
+        self._open: dict[Bucket, None] = {}
+        """Buckets that have to be looked at in the next turn."""
+        self._by_totals: Watches[Bucket] = Watches()
+        self._by_rows: Watches[Likes] = Watches()
+        self._by_sums: Watches[Likes] = Watches()
+        self._interested: dict[object, dict[Likes, None]] = {}
+        self.unwatched: deque[Bucket] = deque()
+        """Buckets without tallies, the one that was looked at longest ago first; some are not that
+        any more."""
+        self.owed = 0
+        """How many of these have to be looked at, as something happened since."""
+        self._news = 0
+        self._emptied: list[Likes] = []
+        self._moved = 0
+        self._made = 0
+        """Buckets and likes so far: each has a number."""
+
+    def __iter__(self) -> Iterator[GangKey]:
+        """Iterate over the blocked gangs, the longest blocked first."""
+        return iter(self._likes_of)
+
+    def __contains__(self, key: GangKey) -> bool:
+        """Whether the gang is blocked."""
+        return key in self._likes_of
+
+    def __len__(self) -> int:
+        """Return how many gangs are blocked."""
+        return len(self._likes_of)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are buckets to look at, whatever happens."""
+        return bool(self._open)
+
+    # Gangs
+
+    def find(self, likeness: Likeness) -> tuple[Bucket | None, Likes | None]:
+        """Return the bucket of gangs that ask for the same, and the gang's likes there."""
+        likes = self._likes.get(likeness)
+        return likes.bucket if likes else self._buckets.get(bucket_key(likeness)), likes
+
+    def add(self, order: OrderKey, likeness: Likeness) -> Likes:
+        """Block a gang, which is the last part of its order key, together with its likes."""
+        key: GangKey = order[-1]
+        self.discard(key)
+        likes = self._likes.get(likeness)
+        if likes is None:
+            likes = self._likes[likeness] = Likes(
+                self._number(), likeness, self._bucket_of(likeness)
+            )
+            likes.bucket.likes[likes] = None
+        self._likes_of[key] = likes
+        likes.add(order)
+        self._refresh(likes)
+        return likes
+
+    def _bucket_of(self, likeness: Likeness) -> Bucket:
+        place = bucket_key(likeness)
+        bucket = self._buckets.get(place)
+        if bucket is None:
+            bucket = self._buckets[place] = Bucket(self._number(), place, likeness)
+        return bucket
+
+    def discard(self, key: GangKey) -> None:
+        """Forget a gang, blocked or not."""
+        likes = self._likes_of.pop(key, None)
+        if likes is None:
+            return
+        del likes.live[key]
+        likes.bucket.refresh(likes)
+        if not likes.live:
+            self._emptied.append(likes)
+
+    def _refresh(self, likes: Likes) -> None:
+        """See that likes are looked at that were not tried."""
+        bucket = likes.bucket
+        bucket.refresh(likes)
+        if not (likes.is_tried or bucket.watches or bucket.is_unwatched):
+            self._open[bucket] = None
+
+    def sweep(self) -> None:
+        """Forget likes and buckets that nobody is in, at the end of a turn."""
+        for likes in self._emptied:
+            bucket = likes.bucket
+            if likes.live or likes not in bucket.likes:
+                continue
+            self._forget(likes)
+            del bucket.likes[likes], self._likes[likes.likeness]
+            self.close_if_tried(bucket)
+            if not bucket.likes:
+                self._release(bucket)
+                bucket.is_unwatched = False
+                del self._buckets[bucket.key]
+        self._emptied.clear()
+
+    # Whether there may be room
+
+    def lacks(
+        self, bucket: Bucket, totals: CycleTotals, steps: Steps
+    ) -> list[tuple[int, int]] | None:
+        """Return what a bucket is short of, as ``short_of`` does; None: it has no tallies.
+
+        Tallies are made as they are needed: one class that is short is enough.
+        """
+        if bucket.is_unwatched:
+            return None
+        spare = sum(bucket.counts) - bucket.need
+        slots = []
+        for place, count in enumerate(bucket.counts):
+            tally = bucket.tallies[place]
+            if tally is None:
+                tally = self.slots.add(bucket.classes[place], bucket.level, steps)
+                if tally is None:
+                    self._give_up_watching(bucket)
+                    return None
+                bucket.tallies[place] = tally
+            slots.append(totals.of(tally, bucket.priority))
+            if slots[-1] < count - spare:
+                return [(place, count - spare)]
+        return short_of(bucket.counts, bucket.need, slots)
+
+    def watch(self, bucket: Bucket, short: list[tuple[int, int]]) -> None:
+        """Leave a bucket alone until one of these of its classes has so many slots."""
+        self._open.pop(bucket, None)
+        for likes in bucket.likes:
+            if likes.is_tried:  # what kept them away besides does not matter now
+                self._forget(likes)
+                bucket.refresh(likes)
+        if bucket.short == short:
+            return
+        self._close(bucket)
+        bucket.short = short
+        for place, threshold in short:
+            tally = bucket.tallies[place]
+            assert tally is not None, "its slots were asked for"
+            watch = self._by_totals.add(bucket, tally.index, threshold, bucket.priority)
+            bucket.watches.append((watch, tally))
+
+    def close_if_tried(self, bucket: Bucket) -> None:
+        """Leave a bucket alone if all its likes were tried in vain."""
+        if bucket.first is None:
+            self._close(bucket)
+
+    def opened(self) -> list[Bucket]:
+        """Return the buckets that nothing is known of since they were last short."""
+        return list(self._open)
+
+    def with_room(self, totals: CycleTotals) -> list[Bucket]:
+        """Return the buckets that are not short any more of something that they watch."""
+        if not len(self._by_totals):
+            return []
+        self._follow_moves()
+        return list(dict.fromkeys(self._by_totals.reached(*totals.all())))
+
+    def looked_at(self, bucket: Bucket) -> None:
+        """Note that it is the turn of other open buckets next, should steps be over."""
+        del self._open[bucket]
+        self._open[bucket] = None
+
+    # Tried in vain
+
+    def short_in_sum(self, likes: Likes, column: int, wanted: int) -> None:
+        """Leave likes alone until so much of a resource is free on all nodes together."""
+        self._forget(likes)
+        likes.is_tried = True
+        likes.sums.append(self._by_sums.add(likes, column, wanted))
+        likes.bucket.refresh()
+        self.close_if_tried(likes.bucket)
+
+    def failed(self, likes: Likes, interests: tuple[object, ...]) -> None:
+        """Leave likes alone until a row of theirs grows, or something happens of interest."""
+        self._forget(likes)
+        likes.is_tried, likes.interests = True, interests
+        for tally in likes.bucket.tallies:
+            if tally is not None:
+                likes.watches.append((self._by_rows.add(likes, tally.index, 1), tally))
+        for one in interests:
+            self._interested.setdefault(one, {})[likes] = None
+        likes.bucket.refresh()
+        self.close_if_tried(likes.bucket)
+        self._note_served(likes.bucket)
+
+    def _note_served(self, bucket: Bucket) -> None:
+        """Leave a bucket alone that has just lost its tallies: its gangs were tried already."""
+        is_new = bool(self.unwatched) and self.unwatched[0] is bucket and bucket.news_heard < 0
+        if is_new and bucket.is_unwatched and bucket.first is None:
+            self.unwatched.rotate(-1)
+            bucket.news_heard = self._news
+            self.owed -= 1
+
+    def rouse(self, likes: Likes) -> None:
+        """Let likes be tried again, if there is room for their bucket."""
+        self._forget(likes)
+        self._refresh(likes)
+
+    def reached(self, reached: Mask) -> list[Likes]:
+        """Return the likes of which a pod may go where room grew; ``reached`` is bool[tallies]."""
+        self._follow_moves()
+        if not reached.any():
+            return []
+        return list(dict.fromkeys(self._by_rows.reached(reached[None].astype(np.int64))))
+
+    @property
+    def looks_at_sums(self) -> bool:
+        """Whether anybody waits for free room on all nodes together."""
+        return len(self._by_sums) > 0
+
+    def short_in_any_sum(self) -> list[Likes]:
+        """Return the likes that wait for free room on all nodes together."""
+        return [likes for likes in self._likes.values() if likes.sums]
+
+    def reached_in_sum(self, free: Ints) -> list[Likes]:
+        """Return the likes for which enough is free on all nodes together: int64[r]."""
+        return self._by_sums.reached(free[None])
+
+    def interested_in(self, happened: Iterable[object]) -> list[Likes]:
+        """Return the likes that something of this is of interest to."""
+        found: dict[Likes, None] = {}
+        for one in happened:
+            found.update(self._interested.get(one, {}))
+        return list(found)
+
+    def note_news(self) -> None:
+        """Have all buckets without tallies looked at: something happened."""
+        self._news += 1
+        self.owed = len(self.unwatched)
+
+    def next_unwatched(self) -> Bucket | None:
+        """Take out the next bucket without tallies; None when it is none any more.
+
+        It may have some by now, if there is a place for them. ``give_back`` has to follow. Its
+        likes may all be tried, but one that is under way goes on where the last turn ended.
+        """
+        self.owed -= 1
+        bucket = self.unwatched.popleft()
+        if not bucket.is_unwatched:
+            return None
+        bucket.is_unwatched = not self.slots.has_place_for(bucket.classes)
+        if not (bucket.is_unwatched and bucket.is_under_way):
+            bucket.news_heard = self._news
+            for likes in bucket.likes:
+                self.rouse(likes)
+        return bucket if bucket.is_unwatched else None
+
+    def give_back(self, bucket: Bucket, *, was_served: bool) -> None:
+        """Put a bucket back that ``next_unwatched`` has taken out."""
+        (self.unwatched.append if was_served else self.unwatched.appendleft)(bucket)
+        bucket.is_under_way = not was_served
+        self.owed += bucket.is_under_way or bucket.news_heard != self._news
+
+    # Inside
+
+    def _number(self) -> int:
+        self._made += 1
+        return self._made
+
+    def _forget(self, likes: Likes) -> None:
+        """Forget that likes were tried."""
+        likes.is_tried = False
+        for watch, _ in likes.watches:
+            self._by_rows.remove(watch)
+        for one in likes.interests:
+            there = self._interested[one]
+            there.pop(likes, None)
+            if not there:
+                del self._interested[one]
+        for watch in likes.sums:
+            self._by_sums.remove(watch)
+        likes.watches, likes.interests, likes.sums = [], (), []
+
+    def _close(self, bucket: Bucket) -> None:
+        self._open.pop(bucket, None)
+        for watch, _ in bucket.watches:
+            self._by_totals.remove(watch)
+        bucket.watches.clear()
+        bucket.short = []
+
+    def _release(self, bucket: Bucket) -> None:
+        for place, tally in enumerate(bucket.tallies):
+            if tally is not None:
+                self.slots.release(tally)
+                bucket.tallies[place] = None
+
+    def _give_up_watching(self, bucket: Bucket) -> None:
+        self._close(bucket)
+        self._release(bucket)
+        bucket.is_unwatched = True
+        self.unwatched.appendleft(bucket)
+        bucket.is_under_way = False
+        self.owed += 1
+
+    def _follow_moves(self) -> None:
+        """Watch tallies at their new places."""
+        if self._moved == self.slots.moved:
+            return
+        self._moved = self.slots.moved
+        for bucket in self._buckets.values():
+            for watch, tally in bucket.watches:
+                self._by_totals.move(watch, tally.index)
+            for likes in bucket.likes:
+                for watch, tally in likes.watches:
+                    self._by_rows.move(watch, tally.index)

@@ -1,0 +1,57 @@
+"""Which gangs are alike: all that decides whether one fits, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.queue.wakeups.buckets import Least, Likeness
+
+Waiting = Mapping[PodClass, int]
+"""How many members of each class wait."""
+
+
+def likeness_of(
+    gang: GangEntry,
+    waiting: Waiting,
+    need: int,
+    least: Least,
+    cluster: Cluster,
+    level: int | None,
+    *,
+    is_alone: bool = False,
+) -> Likeness:
+    """Return the likeness of a gang of which these members wait; the rest as in ``Likeness``.
+
+    ``is_alone`` says that no other one can be like it now: this turn has promised it room, or it
+    avoids nodes.
+    """
+    asks_in_sum = gang.spec is not None and gang.spec.min_resources and not gang.started
+    is_alone = is_alone or bool(gang.memory.shun) or _has_room_of_its_own(gang, cluster)
+    if asks_in_sum and gang.bound + gang.assumed:
+        is_alone = True  # what its members have counts for it
+    return Likeness(
+        classes=tuple(sorted(waiting.items(), key=lambda one: one[0].id)),
+        need=need,
+        priority=gang.priority,
+        level=level,
+        least=least if need else (),
+        gate=gang.spec.min_resources if asks_in_sum and gang.spec is not None else (),
+        alone=gang.key if is_alone else None,
+    )
+
+
+def asleep(gang: GangEntry) -> Likeness:
+    """Return the likeness of a gang that nothing can help but what happens to itself."""
+    return Likeness((), 0, gang.priority, alone=gang.key)
+
+
+def _has_room_of_its_own(gang: GangEntry, cluster: Cluster) -> bool:
+    if cluster.holds and cluster.holds.of(gang.key):
+        return True
+    nominated = cluster.precedence.nominated
+    if nominated and gang.key.is_single:
+        return any(entry.nominated for entry in gang.members.values())
+    return bool(nominated) and nominated.has(gang)

@@ -1,0 +1,75 @@
+"""Who waits until some number reaches a threshold, asked for all at once.
+
+The numbers are an array: slots by tally, or free room by resource. In: who waits for which of them.
+Out: those whose threshold is reached now, whatever way it came to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, grown
+
+Owner = TypeVar("Owner")
+_NEVER = 2**62
+
+
+class Watches(Generic[Owner]):
+    """Watches by number; a number that was given back is used again."""
+
+    def __init__(self) -> None:
+        self._owners: list[Owner | None] = []
+        self._free: list[int] = []
+        self._places: Ints = np.zeros(16, np.int64)
+        self._thresholds: Ints = np.full(16, _NEVER, np.int64)
+        self._priorities: Ints = np.zeros(16, np.int64)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._owners) - len(self._free)
+
+    def add(self, owner: Owner, place: int, threshold: int, priority: int = 0) -> int:
+        """Watch the number at a place; return the number of the watch.
+
+        ``priority`` is the owner's; it matters where not everybody may use all.
+        """
+        if self._free:
+            watch = self._free.pop()
+            self._owners[watch] = owner
+        else:
+            watch = len(self._owners)
+            self._owners.append(owner)
+            if watch == len(self._places):
+                self._places = grown(self._places, 2 * watch)
+                self._thresholds = grown(self._thresholds, 2 * watch, fill=_NEVER)
+                self._priorities = grown(self._priorities, 2 * watch)
+        self._places[watch], self._thresholds[watch] = place, threshold
+        self._priorities[watch] = priority
+        return watch
+
+    def remove(self, watch: int) -> None:
+        """Forget a watch."""
+        self._owners[watch] = None
+        self._places[watch], self._thresholds[watch] = 0, _NEVER
+        self._free.append(watch)
+
+    def move(self, watch: int, place: int) -> None:
+        """Watch the number at another place."""
+        self._places[watch] = place
+
+    def reached(self, numbers: Ints, priorities: Sequence[int] = ()) -> list[Owner]:
+        """Return the owners whose threshold is reached, the longest known first.
+
+        ``numbers`` is int64[shelves, places]; an owner reads the first shelf whose priority, of
+        ``priorities``, is not below its own, else the last one.
+        """
+        count = len(self._owners)
+        if not len(self) or not numbers.shape[1]:
+            return []
+        shelves = np.searchsorted(priorities, self._priorities[:count]) if priorities else 0
+        is_reached = numbers[shelves, self._places[:count]] >= self._thresholds[:count]
+        found = (self._owners[watch] for watch in np.flatnonzero(is_reached).tolist())
+        return [owner for owner in found if owner is not None]

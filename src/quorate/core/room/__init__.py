@@ -1,0 +1,1 @@
+"""What is left while one turn places gangs, as values: resources, ports, volumes, devices."""

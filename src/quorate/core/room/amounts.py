@@ -1,0 +1,17 @@
+"""What scores of allocation look at: some nodes' room, as arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import Resources
+
+
+class Amounts(NamedTuple):
+    """Of m nodes: ``free`` and ``allocatable`` int64[m, r], ``scored`` int64[m, 2] as in Room."""
+
+    free: Ints
+    allocatable: Ints
+    scored: Ints
+    resources: Resources

@@ -1,0 +1,304 @@
+"""Which volumes unbound claims get, or where these are made, while one cycle places gangs.
+
+A part of ``room.volume_room``, copied with it. Keeps what was chosen in the cycle, also for claims
+that several pods share: the first of them decides for all. Later gangs see that as they would see
+it written on the claim. What was chosen for whom is asked by ``turn.cycle``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.storage.needs import UnboundWant, Wants
+from quorate.core.cluster.storage.volume_counts import UNLIMITED
+from quorate.core.model.steps import Steps
+from quorate.core.model.storage import ClaimKey
+from quorate.core.room.candidates import Candidates, Starts, candidates_of
+from quorate.core.room.reach import NO_VOLUME, OK, Codes, Reach
+
+_NODES_PER_STEP = 300
+_PODS_PER_STEP = 4
+
+
+class _Lasting:
+    """What does not change while a cycle lasts."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        """Numbers of the volumes that are candidates for some claim."""
+        self.names: list[str] = []
+        self.candidates: dict[UnboundWant, Candidates] = {}
+
+
+class _Part(NamedTuple):
+    """How one claim of a pod is met: by one of ``candidates`` or by a volume that is made.
+
+    On ``row`` alone, or (None) anywhere. ``is_open`` says that it is not decided which volume it
+    is, ``must`` that it gets one of the candidates or none.
+    """
+
+    want: UnboundWant
+    row: int | None = None
+    candidates: Candidates | None = None
+    is_open: bool = False
+    must: bool = False
+
+
+class ClaimChoices:
+    """What unbound claims get. Rows are those of the snapshot; n of them."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._lasting = _Lasting()
+        self.steps: Steps | None = None
+        self._taken: frozenset[int] = frozenset()
+        """Volumes, by number, that were chosen for claims."""
+        self._decided: dict[ClaimKey, tuple[int, str]] = {}
+        """Where a claim of several pods is provisioned (row, ""), or which volume it gets."""
+        self._settled: dict[ClaimKey, tuple[int, str]] = {}
+        """The same, by gangs that are placed: as if written."""
+        self._chosen: dict[tuple[int, int], tuple[tuple[str, ...], ...]] = {}
+
+    def copy(self) -> ClaimChoices:
+        """Return choices of their own to try something in."""
+        other = ClaimChoices.__new__(ClaimChoices)
+        other._reach, other._lasting, other.steps = self._reach, self._lasting, self.steps
+        other._taken, other._settled = self._taken, self._settled
+        other._decided, other._chosen = dict(self._decided), dict(self._chosen)
+        return other
+
+    # Questions
+
+    def judge(self, wants: Wants) -> Codes:
+        """Return int8[n]: whether all unbound claims of a pod can be bound on the node.
+
+        Raises OutOfStepsError when the turn is over.
+        """
+        n = len(self._reach.snapshot)
+        codes = np.zeros(n, np.int8)
+        elsewhere = np.zeros(n, np.bool_)
+        choices: list[Ints] = []
+        there: list[tuple[UnboundWant, Mask]] = []  # as in kube-scheduler these come first
+        made: list[tuple[UnboundWant, Mask]] = []
+        if self.steps is not None and wants.unbound:
+            self.steps.expect()
+        for part in map(self._part, wants.unbound):
+            choice = np.full(n, -1, np.int64)
+            if part.row is not None:
+                elsewhere |= np.arange(n) != part.row
+                there.append((part.want, np.ones(n, np.bool_)))
+            elif part.candidates is not None:
+                taken = self._taken if part.is_open else ()
+                choice = part.candidates.pick(n, taken, choices)
+                if part.must:
+                    elsewhere |= choice < 0
+                made.append((part.want, choice < 0))
+            choices.append(choice)
+            self._count(1 + n // _NODES_PER_STEP + _steps_of(part))
+        for want, lacks in (*there, *made):
+            lacking = lacks & (codes == OK)
+            if lacking.any():
+                codes[lacking] = self._made(want)[lacking]
+        codes[elsewhere] = NO_VOLUME
+        return codes
+
+    def constrain(self, wants: Wants) -> bool:
+        """Whether what one pod gets decides where the next pod with alike claims may go.
+
+        It does not where each volume is for one node: ``slots`` counts them.
+        """
+        if any(part.is_open and part.want.claim for part in map(self._part, wants.unbound)):
+            return True
+        contested = list(self._contested(wants))
+        if not all(one.is_local for one in contested):
+            return True
+        kinds = [one.numbers for one in contested]
+        return any(not one.isdisjoint(two) for one, two in combinations(kinds, 2))
+
+    def gather(self, wants: Wants) -> bool:
+        """Whether the first pod with such claims decides on a node for all others."""
+        open_ones = [part.want for part in map(self._part, wants.unbound) if part.is_open]
+        return any(want.claim is not None and not want.shareable for want in open_ones)
+
+    def slots(self, wants: Wants) -> Ints | None:
+        """Return int64[n]: for how many pods there are volumes; None: for any number.
+
+        Where pods constrain one another that is how many there are at most.
+        """
+        n, slots = len(self._reach.snapshot), None
+        for candidates, (want, each) in self._contested(wants).items():
+            free = candidates.free_at(n, self._taken) // each
+            makes = self._made(want) == OK
+            more = np.where(makes, UNLIMITED, free)
+            slots = more if slots is None else np.minimum(slots, more)
+            self._count(1 + candidates.steps)
+        return slots
+
+    def most(self, wants: Wants) -> int:
+        """Return for how many pods there are volumes at most, over all nodes."""
+        most = UNLIMITED
+        for candidates, (want, each) in self._contested(wants).items():
+            if (self._made(want) != OK).all():
+                most = min(most, len(candidates.numbers - self._taken) // each)
+        return most
+
+    def served(self, wants: Wants, rows: Ints, pods: Ints) -> Ints:
+        """Return int64[len(rows)]: how many of so many pods on each row get all their volumes."""
+        found = np.zeros(len(rows), np.int64)
+        places = np.repeat(np.arange(len(rows)), pods).tolist()
+        got = self.copy()._give(wants, rows[places].tolist())
+        for place, numbers in zip(places, got, strict=True):
+            found[place] += numbers is not None
+        return found
+
+    # What pods take
+
+    def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Choose volumes for more pods of the class on these rows.
+
+        A pod for which none is left has them made: whoever placed it there answers for that.
+        """
+        wants = pod_class.wants
+        if wants is None or not any(self._has_names(want) for want in wants.unbound):
+            return
+        none = (-1,) * len(wants.unbound)
+        each = np.repeat(rows, pods).tolist()
+        for row, numbers in zip(each, self._give(wants, each), strict=True):
+            names = tuple(self._lasting.names[n] if n >= 0 else "" for n in numbers or none)
+            before = self._chosen.get((pod_class.id, row), ())
+            self._chosen[pod_class.id, row] = (*before, names)
+
+    def take_chosen(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
+        """Return and forget the volumes chosen for one pod of the class on the row.
+
+        One name for each unbound claim; "" where a volume is to be made for it. To be asked when
+        the whole gang is placed: what it decided for shared claims is settled from then on.
+        """
+        if self._decided:
+            self._settled, self._decided = self._settled | self._decided, {}
+        chosen = self._chosen.get((pod_class.id, row), ())
+        if not chosen:
+            return ("",) * (len(pod_class.wants.unbound) if pod_class.wants else 0)
+        self._chosen[pod_class.id, row] = chosen[1:]
+        return chosen[0]
+
+    # Inside
+
+    def _give(self, wants: Wants, rows: Iterable[int]) -> list[list[int] | None]:
+        """Give volumes to pods, one on each of these rows; None where one got not all of them."""
+        taken, starts = set(self._taken), Starts()
+        parts = [self._part(want) for want in wants.unbound]
+        is_shared = any(want.claim for want in wants.unbound)
+        found: list[list[int] | None] = []
+        for row in rows:
+            numbers = self._numbers_at(row, parts, taken, starts)
+            found.append(numbers)
+            if numbers is None:
+                continue
+            taken.update(number for number in numbers if number >= 0)
+            if is_shared and self._decide(row, parts, numbers):
+                parts = [self._part(want) for want in wants.unbound]
+        self._taken = frozenset(taken)
+        looked = {part.candidates for part in parts if part.candidates is not None}
+        self._count(1 + len(found) * len(parts) // _PODS_PER_STEP)
+        self._count(sum(candidates.take_steps() for candidates in looked))
+        return found
+
+    def _numbers_at(
+        self, row: int, parts: list[_Part], taken: set[int], starts: Starts
+    ) -> list[int] | None:
+        numbers: list[int] = []
+        for part in parts:
+            number = -1
+            if part.row is not None and part.row != row:
+                return None
+            if part.candidates is not None:
+                given = taken if part.is_open else ()
+                number = part.candidates.pick_at(row, given, numbers, starts)
+            if number < 0 and (part.must or not self._is_made(part, row)):
+                return None
+            numbers.append(number)
+        return numbers
+
+    def _is_made(self, part: _Part, row: int) -> bool:
+        """Whether a volume can be made on the row, or that is settled."""
+        if part.row is None and part.candidates is None:
+            return True
+        return bool(self._made(part.want)[row] == OK)
+
+    def _made(self, want: UnboundWant) -> Codes:
+        """Return int8[n]: whether a volume can be made for the claim, by node."""
+        found = self._reach.provision(want.storage_class, want.size)
+        self._count(self._reach.take_steps())
+        return found
+
+    def _decide(self, row: int, parts: list[_Part], numbers: list[int]) -> bool:
+        """Note what a pod decided for claims that others share; return whether it did."""
+        before = len(self._decided)
+        for part, number in zip(parts, numbers, strict=True):
+            claim = part.want.claim
+            if claim is not None and claim not in self._settled:
+                name = self._lasting.names[number] if number >= 0 else ""
+                self._decided.setdefault(claim, (row, name))
+        return len(self._decided) > before
+
+    def _part(self, want: UnboundWant) -> _Part:
+        """Return how a claim is met, by what was decided so far."""
+        if want.selected_node is not None:
+            rows = self._reach.snapshot.rows_named((want.selected_node,))
+            return _Part(want, row=rows[0] if rows else -1)
+        found, is_settled = None, False
+        if want.claim is not None:
+            is_settled = want.claim in self._settled
+            found = (self._settled if is_settled else self._decided).get(want.claim)
+        if found is None:
+            candidates = self._candidates(want)
+            return _Part(want, candidates=candidates, is_open=not want.kept)
+        row, name = found
+        if name:
+            return _Part(want, candidates=self._candidates(want._replace(kept=name)), must=True)
+        if want.shareable and not is_settled:
+            return _Part(want)  # any node does, as long as its volume is not there
+        return _Part(want, row=row)
+
+    def _contested(self, wants: Wants) -> dict[Candidates, tuple[UnboundWant, int]]:
+        """Return the volumes that may be given away, and of how many alike claims of a pod."""
+        parts = [part for part in map(self._part, wants.unbound) if part.is_open]
+        each = Counter(part.candidates for part in parts if part.candidates is not None)
+        found: dict[Candidates, tuple[UnboundWant, int]] = {}
+        for part in parts:
+            if part.candidates is not None and part.candidates.numbers:
+                found[part.candidates] = part.want, each[part.candidates]
+        return found
+
+    def _has_names(self, want: UnboundWant) -> bool:
+        if want.selected_node is not None:
+            return False
+        return want.claim is not None or bool(self._candidates(want).numbers)
+
+    def _candidates(self, want: UnboundWant) -> Candidates:
+        """Return the volumes that could be bound to such a claim."""
+        found = self._lasting.candidates.get(want)
+        if found is None:
+            found = candidates_of(want, self._reach, self._lasting.numbers)
+            self._lasting.candidates[want] = found
+            self._lasting.names = list(self._lasting.numbers)
+            in_class = self._reach.snapshot.storage.index.volumes_in.get(want.storage_class, ())
+            looked = 0 if want.kept else len(in_class) // 10
+            self._count(1 + looked + found.steps_to_make + self._reach.take_steps())
+        return found
+
+    def _count(self, steps: int) -> None:
+        if self.steps is not None:
+            self.steps.take(steps)
+
+
+def _steps_of(part: _Part) -> int:
+    return part.candidates.steps if part.candidates is not None else 0

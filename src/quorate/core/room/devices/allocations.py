@@ -1,0 +1,198 @@
+"""What claims get on each kind of node, remembered from cycle to cycle.
+
+Nodes differ in devices' names and serial numbers, and claims look at little of that. So for each
+ask, kinds are first reduced to what the ask can see; then each reduced kind is searched once, and
+what is left after each pod is a kind again. In: asks and codes of kinds. Out: how many pods fit.
+
+All of it takes steps. What was found when they are over is kept, searches under way included, so
+that who asks again next turn goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from weakref import WeakValueDictionary
+
+from quorate.core.cluster.devices.requests import ClaimAsk
+from quorate.core.cluster.devices.views import Kinds
+from quorate.core.model import policy
+from quorate.core.model.devices import DeviceTraits
+from quorate.core.model.quantity import exact
+from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.room.devices.allocator import Found, Search
+from quorate.core.room.devices.cel.expressions import Expressions
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.looks import Looks, SeenDevice, SeenKind
+
+Claims = tuple[ClaimAsk, ...]
+_DEVICES_PER_STEP = 32
+_STEPS_OF_SEARCH = 3
+"""What a search takes that finds its devices at once."""
+AskKey = tuple[object, ...]
+"""The ask, and which of its claims are meant."""
+
+
+class Outcomes:
+    """Outcomes by ask, for the kinds of one cluster. Of too many the ask used longest ago goes."""
+
+    def __init__(self) -> None:
+        self.expressions = Expressions()
+        self._asked: dict[AskKey, Asked] = {}
+        """In the order of their last use."""
+        self._kinds: Kinds | None = None
+        self._weight = 0
+
+    def of(self, key: AskKey, claims: Claims, kinds: Kinds) -> Asked:
+        """Return what is known for these claims, which ``key`` stands for."""
+        if self._kinds is not kinds:
+            self._asked, self._kinds, self._weight = {}, kinds, 0
+        found = self._asked.pop(key, None)
+        if found is None:
+            found = Asked(claims, kinds, self.expressions)
+            self._weight += found.weight
+        while self._asked and (
+            self._weight > policy.DEVICE_OUTCOMES_ASKS_MAX
+            or kinds.remembered > policy.DEVICE_OUTCOMES_MAX
+        ):
+            first = self._asked.pop(next(iter(self._asked)))
+            self._weight -= first.weight
+            kinds.forget(first.number)
+        self._asked[key] = found
+        return found
+
+
+class _Reduced:
+    """A kind of node as an ask sees it, and what was found for one pod more, and for many.
+
+    ``after`` is what is left then; None: as much as before.
+    """
+
+    __slots__ = ("__weakref__", "after", "answer", "is_known", "kind", "pods")
+
+    def __init__(self, kind: SeenKind) -> None:
+        self.kind = kind
+        self.is_known = False
+        self.answer: Found | Broken | None = None
+        self.after: _Reduced | None = None
+        self.pods = -1
+
+
+class Asked:
+    """The outcomes of one ask. All of its methods raise ``OutOfStepsError``: ask again."""
+
+    def __init__(self, claims: Claims, kinds: Kinds, expressions: Expressions) -> None:
+        self.number = kinds.new_number()
+        self.weight = 1 + sum(one.weight for one in claims)
+        self._claims = claims
+        self._kinds = kinds
+        self._looks = Looks(claims, expressions)
+        self._reduced: WeakValueDictionary[SeenKind, _Reduced] = WeakValueDictionary()
+        self._under_way: dict[_Reduced, Search] = {}
+        """In the order of their last use."""
+
+    def found(self, code: int, steps: Steps | None = None) -> Found | Broken | None:
+        """Return what one pod gets on nodes of this kind."""
+        return self._search(self._reduce(code, steps), steps).answer
+
+    def pods(self, codes: Iterable[int], steps: Steps | None = None) -> list[int]:
+        """Return for each code how many pods fit, one after the other."""
+        return [self._count(self._reduce(code, steps), steps) for code in codes]
+
+    def seen(self, code: int, steps: Steps | None = None) -> SeenKind:
+        """Return how nodes of this kind look."""
+        return self._reduce(code, steps).kind
+
+    def _count(self, reduced: _Reduced, steps: Steps | None) -> int:
+        if reduced.pods >= 0:
+            return reduced.pods
+        most = policy.DEVICE_PODS_PER_NODE_MAX
+        chain: list[_Reduced] = []
+        at = reduced
+        while at.pods < 0 and len(chain) < most:
+            if not isinstance(self._search(at, steps).answer, Found):
+                at.pods = 0
+            elif at.after is None:
+                at.pods = most  # it uses nothing up
+            else:
+                chain.append(at)
+                at = at.after
+        if at.pods < 0:
+            reduced.pods = most
+            return most
+        for pods, one in enumerate(reversed(chain), start=at.pods + 1):
+            one.pods = min(pods, most)
+        return reduced.pods
+
+    def _search(self, reduced: _Reduced, steps: Steps | None) -> _Reduced:
+        """Find out what one pod gets."""
+        if reduced.is_known:
+            return reduced
+        search = self._under_way.pop(reduced, None)
+        if search is None:
+            search = Search(self._claims, reduced.kind, self._looks.choices)
+            if steps is not None:
+                steps.take(_STEPS_OF_SEARCH)
+        try:
+            answer = search.run(steps)
+        except OutOfStepsError:
+            if len(self._under_way) >= policy.DEVICE_SEARCHES_MAX:
+                del self._under_way[next(iter(self._under_way))]
+            self._under_way[reduced] = search
+            raise
+        reduced.answer, reduced.is_known = answer, True
+        if isinstance(answer, Found):
+            after = _after(self._claims, reduced.kind, answer)
+            if steps is not None:
+                steps.take(1 + sum(len(pool.devices) for pool in after) // _DEVICES_PER_STEP)
+            if after != reduced.kind:
+                reduced.after = self._of_kind(after)
+        return reduced
+
+    def _reduce(self, code: int, steps: Steps | None) -> _Reduced:
+        of = self._kinds[code]
+        known = of.remembered.get(self.number)
+        if known is None:
+            known = self._of_kind(self._looks.of(of.kind, steps))
+            self._kinds.remember(code, self.number, known)
+        assert isinstance(known, _Reduced), "under its number an ask finds its own"
+        return known
+
+    def _of_kind(self, kind: SeenKind) -> _Reduced:
+        found = self._reduced.get(kind)
+        if found is None:
+            found = self._reduced[kind] = _Reduced(kind)
+        return found
+
+
+def _after(claims: Claims, kind: SeenKind, found: Found) -> SeenKind:
+    """Return the kind of node that is left when these devices are taken."""
+    pools = [list(pool.devices) for pool in kind]
+    left = [dict(pool.counters) for pool in kind]
+    for number, picks in enumerate(found.claims):
+        for pick in picks:
+            request = claims[number].requests[pick.request]
+            if request.choices[pick.choice].wanted.admin:
+                continue
+            before = pools[pick.pool][pick.device]
+            one = before.look.traits
+            if before.shares is None and not before.used:
+                for use in one.counters:
+                    for name, amount in use.counters:
+                        left[pick.pool][use.counter_set, name] -= exact(amount)
+            pools[pick.pool][pick.device] = _taken(before, one, pick.consumed)
+    return tuple(
+        pool._replace(devices=tuple(devices), counters=tuple(counters.items()))
+        for pool, devices, counters in zip(kind, pools, left, strict=True)
+    )
+
+
+def _taken(
+    before: SeenDevice, traits: DeviceTraits, consumed: tuple[tuple[str, Fraction], ...]
+) -> SeenDevice:
+    if not traits.shareable:
+        return before._replace(used=True)
+    total = dict(before.shares or ())
+    for name, amount in consumed:
+        total[name] = total.get(name, Fraction(0)) + amount
+    return before._replace(shares=tuple(sorted(total.items())))

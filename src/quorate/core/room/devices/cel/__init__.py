@@ -1,0 +1,1 @@
+"""CEL selectors of devices: rewritten, bounded, evaluated by the library."""

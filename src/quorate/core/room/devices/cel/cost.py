@@ -1,0 +1,196 @@
+"""What evaluating parts of a CEL expression may cost at most, and how large their values may be.
+
+In tenths of a microsecond, as measured with the library (``policy.CEL_COST_MAX`` is the bound of
+one evaluation). A size is in bytes of text and elements of lists, a width in elements that a macro
+goes through. The API's limits say how large the values of a device are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from quorate.core.model import policy
+from quorate.core.room.devices.cel.names import CelError
+
+_TEXT = 64
+"""Bytes of an attribute's value (DeviceAttributeMaxValueLength), and of its name or domain."""
+_MAP_WIDTH = 32
+"""Attributes and capacities of a device (ResourceSliceMaxAttributesAndCapacitiesPerDevice)."""
+
+
+class Part(NamedTuple):
+    """A piece of an expression for the library, and bounds of its value.
+
+    ``inner`` is the size of what can be looked up in it, or is one of its elements.
+    """
+
+    text: str
+    size: int = _TEXT
+    width: int = _TEXT
+    inner: int = _TEXT
+
+    @property
+    def element(self) -> Part:
+        """What a macro's name stands for, or a field."""
+        return Part("", self.inner, self.inner, self.inner)
+
+
+ONE_MAP = Part("", 2 * _TEXT * _MAP_WIDTH, _MAP_WIDTH, _TEXT)
+"""The attributes of one domain."""
+ALL_MAPS = Part("", 3 * _TEXT * _MAP_WIDTH, _MAP_WIDTH, ONE_MAP.size)
+DEVICE = Part("", 2 * ALL_MAPS.size, _MAP_WIDTH, ALL_MAPS.size)
+
+_CALL = 30
+_ATTRIBUTE = 20
+"""To hand one attribute or capacity over to the library."""
+LOOKUP_MAX = _CALL + _ATTRIBUTE * _MAP_WIDTH
+"""To hand all of them over."""
+_OWN_CALL = 300
+"""A function that is written here: quantities and versions are read from their text each time."""
+_OWN = frozenset(
+    {
+        "quantity",
+        "isQuantity",
+        "semver",
+        "isSemver",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "sign",
+        "isInteger",
+        "asInteger",
+        "asApproximateFloat",
+    }
+)
+_SQUARE = frozenset({"distinct", "contains", "equivalent", "intersects"})
+"""Functions that compare each element with each."""
+_LISTS = frozenset({"split", "range", "sort", "distinct", "reverse", "slice", "flatten"})
+"""Functions that make lists: each element is handed over by itself."""
+MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+
+
+def lookup(attributes: int) -> int:
+    """Return the cost of handing so many attributes and capacities over."""
+    return _CALL + _ATTRIBUTE * attributes
+
+
+def call(name: str, arguments: list[Part]) -> tuple[int, Part]:
+    """Return the cost of a call, and the bounds of its value; a method's target comes first."""
+    size = sum(one.size for one in arguments)
+    made = size
+    if name in ("replace", "join"):
+        first = arguments[0].size if arguments else 0
+        made = (first + 1) * (1 + size - first)
+    elif name == "range":
+        made = policy.CEL_LIST_MAX
+    elif name in ("quote", "encode", "split", "bytes"):
+        made = 2 * size + 2
+    cost = _CALL + (size + made) // 5 + (_OWN_CALL if name in _OWN else 0)
+    if name in _LISTS:
+        cost += 8 * made
+    if name in _SQUARE:
+        cost += size * size // 2
+    return cost, Part("", made, made, made)
+
+
+def macro(name: str, target: Part, body: Part) -> tuple[int, Part]:
+    """Return what a macro costs beside its body, and the bounds of its value.
+
+    The list that ``map`` or ``filter`` makes is copied for each element that is added.
+    """
+    if name not in ("map", "filter"):
+        return 3 * target.width, Part("", 1, 1, 1)
+    of = body.size if name == "map" else target.inner
+    cost = target.width * target.width * (1 + of // 10)
+    return cost, Part("", max(target.width * of, 1), target.width, of)
+
+
+_COUNTED = re.compile(r"\{(?=,?[0-9])([0-9]{0,9})(,?)([0-9]{0,9})\}")
+_VERBOSE = re.compile(r"\(\?[a-zA-Z-]*x")
+_OF_CLASS = {"w": 3000, "W": 3000, "p": 3000, "P": 3000, "d": 250, "D": 500, "s": 50, "S": 100}
+"""Classes of characters are those of Unicode: hundreds of ranges."""
+_ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]{0,64}\}|.)|x\{[^}]{0,64}\}|.)", re.DOTALL)
+_PLAIN = re.compile(r"[rR]?(?:\"([^\"]*)\"|'([^']*)')")
+
+
+def pattern(written: str) -> int:
+    """Return what compiling and applying a pattern costs, given the token that writes it.
+
+    The library compiles a pattern each time. Raises ``CelError``: it is no plain text.
+    """
+    match = _PLAIN.fullmatch(written)
+    if match is None or ("\\" in written.replace("\\\\", "") and written[0] not in "rR"):
+        raise CelError("the pattern of matches has to be one text without escapes but \\\\")
+    text = match.group(1) or match.group(2) or ""
+    if _VERBOSE.search(text):
+        raise CelError("a pattern of matches with the flag x is not supported")
+    return 10 + _Pattern(text if written[0] in "rR" else text.replace("\\\\", "\\")).cost()
+
+
+class _Pattern:
+    """Adds up the atoms of a pattern, each as often as it is counted."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._literal = 12 if re.search(r"\(\?[a-zA-Z]*i", text) else 2
+        self._open: list[tuple[int, int]] = []
+        """Of each group that is open: the cost before it, and that of the atom before it."""
+
+    def cost(self) -> int:
+        text, at, total, last = self._text, 0, 0, 0
+        while at < len(text):
+            sign = text[at]
+            counted = _COUNTED.match(text, at) if sign == "{" else None
+            if sign == "(":
+                self._open.append((total, last))
+                total, last, at = 0, 0, at + 1
+            elif sign == ")" and self._open:
+                inner = total + 5
+                total = self._open.pop()[0] + inner
+                last, at = inner, at + 1
+            elif counted is not None:
+                low, comma, high = counted.groups()
+                times = int(high or low) + bool(comma) + 1
+                total += last * times
+                last, at = last * (times + 1), counted.end()
+            else:
+                atom, at = self._atom(at)
+                last = last + atom if sign in "*+?" else atom
+                total += atom
+        return total + sum(before for before, _ in self._open)
+
+    def _atom(self, at: int) -> tuple[int, int]:
+        """Return the cost of one sign, escape or class, and where the next begins."""
+        sign = self._text[at]
+        if sign in "*+?":
+            return 70, at + 1
+        if sign == ".":
+            return 60, at + 1
+        if sign == "\\":
+            found = _ESCAPE.match(self._text, at)
+            end = found.end() if found else at + 1
+            return _OF_CLASS.get(self._text[at + 1 : at + 2], 20), end
+        if sign == "[":
+            return self._class(at)
+        return self._literal if sign.isascii() else 6 * self._literal, at + 1
+
+    def _class(self, at: int) -> tuple[int, int]:
+        cost, depth, first = 60, 1, at + 1
+        if self._text[first : first + 1] == "^":
+            cost, first = 260, first + 1
+        at = first + (self._text[first : first + 1] == "]")  # there it means itself
+        while at < len(self._text):
+            sign = self._text[at]
+            if sign == "\\":
+                more, at = self._atom(at)
+                cost += more
+                continue
+            depth += (sign == "[") - (sign == "]")
+            cost += self._literal
+            at += 1
+            if not depth:
+                break
+        return cost, at

@@ -1,0 +1,280 @@
+"""Programs of CEL expressions, and the functions that Kubernetes adds to the language.
+
+The one place that calls the library: whatever it raises becomes ``Broken``. Values that it has no
+type for are maps: a quantity is ``{"quantity": exact number}`` and a version ``{"semver": parts}``,
+so that equal ones are equal. Source: the package cel of k8s.io/dynamic-resource-allocation 0.36.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from quorate.core.model import policy
+from quorate.core.model.devices import Attribute, DeviceTraits
+from quorate.core.model.quantity import QuantityError, exact
+from quorate.core.room.devices.cel import cost as cel_cost
+from quorate.core.room.devices.cel.names import CelError
+from quorate.core.room.devices.cel.text import rewrite
+
+LIBRARY_MISSING = (
+    "CEL selectors of devices need the extra devices, which is not installed where quorate runs:"
+    " pip install 'quorate[devices]'"
+)
+_SEMVER = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
+    r"(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?"
+)
+_LOOSE = re.compile(r"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?((?:[-+].*)?)")
+Value = dict[str, Any]
+
+
+class Broken(str):
+    """What is wrong with an expression, or with evaluating it for a device."""
+
+    __slots__ = ()
+
+
+class Program:
+    """A compiled expression; ``compile_steps`` are what it takes to make it.
+
+    Calls nothing but the library. ``broken`` says why there is nothing to run.
+    """
+
+    __slots__ = ("_cost", "_library", "_lookups", "_program", "broken", "compile_steps")
+
+    def __init__(self, expression: str, library: Library) -> None:
+        self._library = library
+        self._program: Any = None
+        self.broken: Broken | None = library.missing
+        self._cost, self._lookups = 0, 0
+        self.compile_steps = 20 + min(len(expression), policy.CEL_TEXT_MAX) // 40
+        try:
+            text, tokens, self._cost, self._lookups = rewrite(expression)
+        except CelError as error:
+            self.broken = self.broken or Broken(f"CEL compile error: {error}")
+        else:
+            self.compile_steps += tokens
+            if self.broken is None:
+                self._program = self._compiled(text)
+
+    def _compiled(self, text: str) -> Any:  # noqa: ANN401 - the library's
+        try:
+            return self._library.compile(text)
+        except BaseException as error:
+            self.broken = _broken("compile", error)
+            return None
+
+    def steps(self, traits: DeviceTraits) -> int:
+        """Return what it takes to run it for devices of these traits, at most."""
+        if self.broken is not None:
+            return 1
+        lookup = cel_cost.lookup(len(traits.attributes) + len(traits.capacity))
+        return 1 + (self._cost + self._lookups * lookup) // policy.CEL_COST_PER_STEP
+
+    def run(self, traits: DeviceTraits) -> bool | Broken:
+        """Return whether devices of these traits match, or why that cannot be said."""
+        if self.broken is not None:
+            return self.broken
+        wrong = next((one.name for one in traits.attributes if not one.kind), None)
+        if wrong is not None:
+            return Broken(f"CEL runtime error: attribute {wrong}: unsupported attribute value")
+        try:
+            self._library.look_at(traits)
+        except (ValueError, QuantityError) as error:  # an attribute is not what it says it is
+            return _broken("runtime", error)
+        try:
+            answer = self._library.run(self._program, traits)
+        except KeyError as error:
+            return Broken(f"CEL runtime error: no such key: {str(*error.args[:1])[:200]}")
+        except BaseException as error:
+            return _broken("runtime", error)
+        if not isinstance(answer, bool):
+            kind = type(answer).__name__
+            return Broken(f"CEL result of type {kind} could not be converted to bool")
+        return answer
+
+
+def _broken(when: str, error: BaseException) -> Broken:
+    """Return the first line of what the library raised: it may be anything, a panic included."""
+    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+        raise error
+    lines = str(error).splitlines() or [type(error).__name__]
+    return Broken(f"CEL {when} error: {lines[0][:200]}")
+
+
+class Library:
+    """The CEL library, imported when it is first needed, with one context for all programs."""
+
+    def __init__(self) -> None:
+        self.missing: Broken | None = None
+        self._device: DeviceTraits | None = None
+        """The one that was evaluated last, whose maps are these."""
+        self._attributes: dict[str, Value] = {}
+        self._capacity: dict[str, Value] = {}
+        try:
+            import cel  # noqa: PLC0415 - a fifth of a second, for clusters with claims of devices
+            from cel.stdlib import add_stdlib_to_context  # noqa: PLC0415 - as above
+        except ImportError:
+            self.missing = Broken(LIBRARY_MISSING)
+            return
+        self._cel = cel
+        self._context = cel.Context()
+        add_stdlib_to_context(self._context)
+        for name, function in _FUNCTIONS.items():
+            self._context.add_function(name, function)
+        self._context.add_function("attributes_of", lambda name: self._attributes.get(name, {}))
+        self._context.add_function("capacity_of", lambda name: self._capacity.get(name, {}))
+        self._context.add_function("optional_of", self._optional)
+
+    def compile(self, text: str) -> Any:  # noqa: ANN401 - the library's
+        """Return a program, and whether it looks at the device otherwise than by a domain."""
+        program = self._cel.compile(text)
+        return program, "device" in program.variables()
+
+    def look_at(self, traits: DeviceTraits) -> None:
+        """Make the maps of a device, unless they are there."""
+        if traits is not self._device:
+            self._device = None
+            self._attributes, self._capacity = _attributes(traits), _capacity(traits)
+            self._device = traits
+
+    def run(self, program: Any, traits: DeviceTraits) -> object:  # noqa: ANN401 - as above
+        """Evaluate a program for the device that was looked at."""
+        compiled, whole = program
+        if whole:
+            self._context.add_variable(
+                "device",
+                {
+                    "driver": traits.driver,
+                    "attributes": self._attributes,
+                    "capacity": self._capacity,
+                    "allowMultipleAllocations": traits.shareable,
+                },
+            )
+        found: object = compiled.execute(self._context)
+        return found
+
+    def _optional(self, value: Any, key: str) -> object:  # noqa: ANN401 - as above
+        cel = self._cel
+        if isinstance(value, cel.OptionalValue):
+            if not value.has_value():
+                return value
+            value = value.value()
+        found = value.get(key) if isinstance(value, dict) else None
+        return cel.OptionalValue.none() if found is None else cel.OptionalValue.of(found)
+
+
+def _attributes(traits: DeviceTraits) -> dict[str, dict[str, Any]]:
+    by_domain: dict[str, dict[str, Any]] = {}
+    for one in traits.attributes:
+        domain, _, name = one.name.rpartition("/")
+        by_domain.setdefault(domain or traits.driver, {})[name] = _value(one)
+    return by_domain
+
+
+def _capacity(traits: DeviceTraits) -> dict[str, dict[str, Any]]:
+    by_domain: dict[str, dict[str, Any]] = {}
+    for one in traits.capacity:
+        domain, _, name = one.name.rpartition("/")
+        by_domain.setdefault(domain or traits.driver, {})[name] = quantity(one.value)
+    return by_domain
+
+
+def _value(attribute: Attribute) -> bool | int | str | Value:
+    return semver(str(attribute.value)) if attribute.kind == "version" else attribute.value
+
+
+def quantity(text: str) -> Value:
+    """Return a quantity as the library holds it. Raises ``ValueError``."""
+    return {"quantity": str(exact(text))}
+
+
+def semver(text: str, loose: bool = False) -> Value:
+    """Return a version by semver 2.0.0, its build left out. Raises ``ValueError``."""
+    if loose:
+        found = _LOOSE.fullmatch(text)
+        if found:
+            numbers = ".".join(str(int(part or 0)) for part in found.groups()[:3])
+            text = numbers + found.group(4)
+    match = _SEMVER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text[:60]!r} is not a semantic version")
+    major, minor, patch, pre = match.groups()
+    return {"semver": [int(major), int(minor), int(patch)], "pre": (pre or "").split(".")}
+
+
+def _is_valid(parse: Callable[..., Value]) -> Callable[..., bool]:
+    def check(text: str, *loose: bool) -> bool:
+        try:
+            parse(text, *loose)
+        except (QuantityError, ValueError):
+            return False
+        return True
+
+    return check
+
+
+def _compare(one: Value, other: Value) -> int:
+    """Compare two quantities or two versions: -1, 0 or 1. Raises ``ValueError``."""
+    if isinstance(one, dict) and isinstance(other, dict) and "quantity" in one:
+        left, right = Fraction(one["quantity"]), Fraction(other["quantity"])
+        return (left > right) - (left < right)
+    if isinstance(one, dict) and isinstance(other, dict) and "semver" in one:
+        mine, yours = _precedence(one), _precedence(other)
+        return (mine > yours) - (mine < yours)
+    raise ValueError("no such overload")
+
+
+def _precedence(version: Value) -> tuple[Any, ...]:
+    """Return a key that orders versions: a release comes after what precedes it."""
+    parts = [part for part in version["pre"] if part]
+    fields = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in parts)
+    return (*version["semver"], not fields, fields)
+
+
+def _added(one: Value, other: Value | int, sign: int) -> Value:
+    amount = Fraction(other["quantity"]) if isinstance(other, dict) else Fraction(other)
+    return {"quantity": str(Fraction(one["quantity"]) + sign * amount)}
+
+
+def _sign(one: Value) -> int:
+    value = Fraction(one["quantity"])
+    return (value > 0) - (value < 0)
+
+
+def _integer(one: Value) -> int:
+    value = Fraction(one["quantity"])
+    if value.denominator != 1:
+        raise ValueError("cannot convert value to integer")
+    return int(value)
+
+
+def _range(count: int) -> list[int]:
+    """Return the numbers below ``count``. Raises ``ValueError``: they are too many."""
+    if count > policy.CEL_LIST_MAX:
+        raise ValueError(f"lists.range makes at most {policy.CEL_LIST_MAX} elements")
+    return list(range(count))
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "lists.range": _range,
+    "quantity": quantity,
+    "isQuantity": _is_valid(quantity),
+    "semver": semver,
+    "isSemver": _is_valid(semver),
+    "isGreaterThan": lambda one, other: _compare(one, other) > 0,
+    "isLessThan": lambda one, other: _compare(one, other) < 0,
+    "compareTo": _compare,
+    "major": lambda version: version["semver"][0],
+    "minor": lambda version: version["semver"][1],
+    "patch": lambda version: version["semver"][2],
+    "add": lambda one, other: _added(one, other, 1),
+    "sub": lambda one, other: _added(one, other, -1),
+    "sign": _sign,
+    "isInteger": lambda one: Fraction(one["quantity"]).denominator == 1,
+    "asInteger": _integer,
+    "asApproximateFloat": lambda one: float(Fraction(one["quantity"])),
+}

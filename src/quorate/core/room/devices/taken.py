@@ -1,0 +1,175 @@
+"""What a search for devices has taken so far, and whether it may take one device more.
+
+Called by ``allocator``, which chooses; here are the rules. What is taken last is given back first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quorate.core.cluster.devices.requests import Choice, ClaimAsk
+from quorate.core.model import policy
+from quorate.core.model.selectors import tolerates
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.constraints import Constraint
+from quorate.core.room.devices.looks import ChoiceKey, Look, SeenDevice, SeenKind
+from quorate.core.room.devices.shares import Consumed, consumption, fits
+from quorate.core.room.devices.used import Place, Used
+
+
+class Pick(NamedTuple):
+    """A chosen device by its place in the kind, for which choice of which request."""
+
+    pool: int
+    device: int
+    request: int
+    choice: int
+    consumed: Consumed
+
+
+class StoppedError(Exception):
+    """The search cannot go on: an expression is broken, or it takes too long."""
+
+
+class Tally:
+    """How many devices a search has looked at; a device that is taken counts several times."""
+
+    __slots__ = ("looks",)
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def note(self, looks: int = 1) -> None:
+        """Count looks. Raises ``StoppedError``: they are too many."""
+        self.looks += looks
+        if self.looks > policy.DEVICE_LOOKS_MAX:
+            raise StoppedError("the search for devices was cut short: it took too many steps")
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A choice, how many devices it takes, and which they are if it takes all.
+
+    ``number`` is that of the choice among the verdicts of a look.
+    """
+
+    choice: Choice
+    number: int
+    count: int
+    everything: list[Place] | None
+
+
+class _One(NamedTuple):
+    """A device that was taken; ``counted`` says whether counters were taken with it."""
+
+    key: ChoiceKey
+    names: tuple[str, str]
+    place: Place
+    counted: bool
+
+
+class Taken:
+    """Devices taken by claims; ``picks`` are those of each claim, in order."""
+
+    def __init__(self, claims: tuple[ClaimAsk, ...], kind: SeenKind, tally: Tally) -> None:
+        self.picks: list[list[Pick]] = [[] for _ in claims]
+        self.used = Used()
+        self._claims = claims
+        self._kind = kind
+        self._tally = tally
+        self._constraints = [[Constraint(one) for one in claim.constraints] for claim in claims]
+        self._consumed: dict[tuple[ChoiceKey, Look], Consumed | None] = {}
+        """What a choice takes of a device alone; None: it may not, or there is too little."""
+        self._stack: list[_One] = []
+
+    def take(self, key: ChoiceKey, wanted: Wanted, place: Place, one: SeenDevice) -> bool:
+        """Take a device for a choice, unless something forbids it. Raises ``StoppedError``."""
+        number, used, traits = key[0], self.used, one.look.traits
+        if used.holds(place, one, number, admin=bool(wanted.choice.wanted.admin)):
+            return False
+        if wanted.everything is None and not _is_selectable(one, wanted.number):
+            return False
+        consumed = self._share(key, wanted.choice, place, one)
+        if consumed is None:
+            return False
+        pool = self._kind[place[0]]
+        self._tally.note(1 + len(self._constraints[number]) // 4 + 2 * len(pool.counters))
+        counted = used.consumes(place, one)
+        if counted and not used.take_counters(place[0], pool, traits):
+            return False
+        request = self._claims[number].requests[key[1]]
+        names = request.name, wanted.choice.label(request)
+        if not self._admitted(key, names, wanted, one.look):
+            if counted:
+                used.give_counters(place[0], traits)
+            return False
+        used.take(place, number, traits, consumed)
+        shared = consumed if traits.shareable else ()
+        self.picks[number].append(Pick(*place, key[1], key[2], shared))
+        self._stack.append(_One(key, names, place, counted))
+        return True
+
+    def give_back(self) -> None:
+        """Undo the last ``take``."""
+        key, names, place, counted = self._stack.pop()
+        number = key[0]
+        traits = self._kind[place[0]].devices[place[1]].look.traits
+        self.picks[number].pop()
+        self.used.give(place, number, traits)
+        for constraint in self._constraints[number]:
+            constraint.remove(*names)
+        if counted:
+            self.used.give_counters(place[0], traits)
+
+    def may_have(
+        self, key: ChoiceKey, choice: Choice, number: int, place: Place, one: SeenDevice
+    ) -> bool:
+        """Whether a device is one of all that match a choice, whose verdict has this number."""
+        return _is_selectable(one, number) and self._share(key, choice, place, one) is not None
+
+    def _share(
+        self, key: ChoiceKey, choice: Choice, place: Place, one: SeenDevice
+    ) -> Consumed | None:
+        """Return what the choice takes of the device's capacity; None when that is too much."""
+        traits = one.look.traits
+        if (key, one.look) not in self._consumed:
+            self._tally.note(1 + len(traits.capacity))
+            alone = consumption(traits, choice.wanted.capacity)
+            if alone is not None and not fits(traits, alone):
+                alone = None
+            self._consumed[key, one.look] = alone
+        taken = self._consumed[key, one.look]
+        if taken is None or not (traits.shareable or one.shares):
+            return taken
+        shares = self.used.shares(place)
+        self._tally.note(4 * (1 + len(shares)) * len(traits.capacity))
+        return taken if fits(traits, taken, dict(one.shares or ()), *shares) else None
+
+    def _admitted(self, key: ChoiceKey, names: tuple[str, str], wanted: Wanted, look: Look) -> bool:
+        """Whether taints are tolerated and all constraints hold; these then count the device."""
+        tolerations = wanted.choice.wanted.tolerations
+        for taint in look.traits.taints:
+            blocks = taint.effect in ("NoSchedule", "NoExecute")
+            if blocks and not tolerates(tolerations, taint):
+                return False
+        constraints = self._constraints[key[0]]
+        for index, constraint in enumerate(constraints):
+            if not constraint.add(*names, look.values):
+                for counted in constraints[:index]:
+                    counted.remove(*names)
+                if wanted.everything is not None:
+                    raise StoppedError(
+                        f"request {wanted.choice.wanted.name}: cannot add a device because a "
+                        "claim constraint would not be satisfied"
+                    )
+                return False
+        return True
+
+
+def _is_selectable(one: SeenDevice, number: int) -> bool:
+    """Whether a device matches a choice's selectors, and is for this node."""
+    verdict = one.look.verdicts[number]
+    if isinstance(verdict, Broken):
+        raise StoppedError(str(verdict))
+    return verdict and one.here

@@ -1,0 +1,209 @@
+"""The devices that are left while one cycle places gangs: what was taken here counts as in use.
+
+A copy of it is tried with each gang, like the room that it belongs to. In: asks and rows. Out: how
+many pods each node takes, and an allocation for each claim of each pod that was placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Codes, Ints
+from quorate.core.cluster.devices.counts import ClaimKey, DeviceShares, added
+from quorate.core.cluster.devices.devices import Devices
+from quorate.core.cluster.devices.pools import Shares
+from quorate.core.cluster.devices.requests import Ask, HeldClaim, held
+from quorate.core.cluster.devices.views import DeviceViews
+from quorate.core.cluster.nodes.nodes import NodeTable
+from quorate.core.model import Allocation, DeviceId
+from quorate.core.model.steps import Steps
+from quorate.core.room.devices.allocations import Asked, Outcomes
+from quorate.core.room.devices.allocator import Found
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.results import allocation, share_id
+
+Given = tuple[tuple[int, Allocation], ...]
+"""The allocations of one pod, each with the place of its claim among the pod's."""
+_DEVICES_PER_STEP = 16
+
+
+class Taking:
+    """Devices of a room, as long as devices and nodes do not change. It changes neither.
+
+    ``steps`` are those of the turn (None: as many as it takes): what is asked when they are over
+    raises ``OutOfStepsError``, and goes on where it stopped when it is asked again next turn.
+    """
+
+    def __init__(
+        self,
+        devices: Devices,
+        views: DeviceViews,
+        nodes: NodeTable,
+        outcomes: Outcomes,
+        *,
+        steps: Steps | None = None,
+    ) -> None:
+        views.refresh(devices, nodes)
+        self.steps = steps
+        self._devices = devices
+        self._views = views
+        self._outcomes = outcomes
+        self._codes: Codes = views.lend(views.codes)
+        self._used: set[DeviceId] = set()
+        self._shares: dict[DeviceId, DeviceShares] = {}
+        self._shared: dict[ClaimKey, Allocation] = {}
+        self._given: dict[tuple[int, int], tuple[Given, ...]] = {}
+
+    def copy(self) -> Taking:
+        """Return one of its own to try something with."""
+        other = Taking.__new__(Taking)
+        other.steps = self.steps
+        other._devices, other._views, other._outcomes = self._devices, self._views, self._outcomes
+        other._codes = self._views.lend(self._codes)
+        other._used = set(self._used)
+        other._shares = {device: shares.copy() for device, shares in self._shares.items()}
+        other._shared, other._given = dict(self._shared), dict(self._given)
+        return other
+
+    def allocation(self, key: ClaimKey) -> Allocation | None:
+        """Return what a claim has in the cluster, or got here if pods may share it.
+
+        What a claim of one pod alone got here is what ``hand_out`` returns for the pod.
+        """
+        return self._shared.get(key) or self._devices.allocation(key)
+
+    def held(self, ask: Ask) -> tuple[HeldClaim, ...]:
+        """Return the claims that have devices, also those that got them here."""
+        given = [
+            held(one.requests, self._shared[one.shared])
+            for one in ask.open
+            if one.shared is not None and one.shared in self._shared
+        ]
+        return (*ask.held, *given)
+
+    def codes(self, rows: Ints) -> Codes:
+        """Return int32[m]: the code of each row's kind, as things are here."""
+        found: Codes = self._codes[self._views.of_row[rows]]
+        return found
+
+    def asked(self, ask: Ask) -> Asked:
+        """Return what is known for the claims of an ask that have no devices yet."""
+        claims = tuple(one for one in ask.open if one.shared not in self._shared)
+        key = ask.id, ask.lacks, *(one.place for one in claims)
+        return self._outcomes.of(key, claims, self._views.kinds)
+
+    def is_settled(self, ask: Ask) -> bool:
+        """Whether all claims of the ask have devices."""
+        return all(one.shared in self._shared for one in ask.open)
+
+    def is_tied(self, ask: Ask) -> bool:
+        """Whether a claim that other pods may use too has no devices yet: where one goes all go."""
+        return any(one.shared and one.shared not in self._shared for one in ask.open)
+
+    def pods(self, ask: Ask, rows: Ints) -> Ints:
+        """Return int64[m]: how many pods of the ask each of the rows takes, one after the other."""
+        codes, index = _distinct(self.codes(rows))
+        found: Ints = np.array(self.asked(ask).pods(codes, self.steps), np.int64)[index]
+        return found
+
+    def found(self, ask: Ask, rows: Ints) -> tuple[Ints, list[Found | Broken | None]]:
+        """Return int64[m], an index into the list of what one pod gets on each of the rows."""
+        codes, index = _distinct(self.codes(rows))
+        asked = self.asked(ask)
+        return index, [asked.found(code, self.steps) for code in codes]
+
+    def couples(self, ask: Ask) -> bool:
+        """Whether a device given to one pod may be missing on another node, or must be shared."""
+        if self.is_tied(ask):
+            return True
+        asked = self.asked(ask)
+        for key in self._devices.shared_pools:
+            views = self._views.views_of.get(key)
+            if not views:
+                continue
+            view = min(views)
+            seen = asked.seen(int(self._codes[view]), self.steps)
+            for pool, one in zip(self._views.views[view], seen, strict=True):
+                if pool.key == key and any(device.look.usable for device in one.devices):
+                    return True
+        return False
+
+    def take(self, class_id: int, ask: Ask, rows: Iterable[int], nodes: Iterable[str]) -> bool:
+        """Give devices to one pod of the ask on each of the rows; False when there are too few.
+
+        ``class_id`` is that of the pods' class, for ``given``.
+        """
+        for row, node in zip(rows, nodes, strict=True):
+            view = int(self._views.of_row[row])
+            mine: list[tuple[int, Allocation]] = []
+            open_claims = [one for one in ask.open if one.shared not in self._shared]
+            found = self.asked(ask).found(int(self._codes[view]), self.steps)
+            if not isinstance(found, Found):
+                return False
+            pools = self._views.views[view]
+            for claim, picks in zip(open_claims, found.claims, strict=True):
+                given = allocation(claim, picks, pools, node, self._share_id)
+                mine.append((claim.place, given))
+                if claim.shared:
+                    self._shared[claim.shared] = given
+                self._use(given)
+            key = class_id, row
+            self._given[key] = (*self._given.get(key, ()), tuple(mine))
+            if mine:
+                self._recode(mine)
+        return True
+
+    def _share_id(self, device: DeviceId) -> str:
+        """Return an id for one more share of a device, unlike those that it has; it has it then."""
+        known = self._devices.share_ids(device)
+        here = self._shares.setdefault(device, DeviceShares())
+        number = len(known) + len(here.by_id)
+        while (made := share_id(device, number)) in known or made in here.by_id:
+            number += 1
+        here.put(made, ())
+        return made
+
+    def hand_out(self, class_id: int, row: int) -> Given:
+        """Return what the first pod of the class on the row got that was not handed out yet."""
+        first, *rest = self._given.pop((class_id, row))
+        if rest:
+            self._given[class_id, row] = tuple(rest)
+        return first
+
+    def _use(self, given: Allocation) -> None:
+        for one in given.devices:
+            if one.admin:
+                continue
+            if one.share_id:
+                self._shares[one.device].put(one.share_id, one.consumed)
+            else:
+                self._used.add(one.device)
+
+    def _recode(self, mine: list[tuple[int, Allocation]]) -> None:
+        """Find the codes of the views that see the devices that were taken."""
+        devices, views = self._devices, self._views
+
+        def is_used(device: DeviceId) -> bool:
+            return device in self._used or devices.is_used(device)
+
+        def consumed(device: DeviceId) -> Shares | None:
+            before, here = devices.consumed(device), self._shares.get(device)
+            return before if here is None else added(before, here.in_sum())
+
+        pools = {(g.device.driver, g.device.pool) for _, one in mine for g in one.devices}
+        stale = sorted({view for pool in pools for view in views.views_of.get(pool, ())})
+        for view in stale:
+            self._codes[view] = views.kinds.code(views.kind(view, is_used, consumed))
+        if self.steps is not None:
+            seen = sum(len(pool.devices) for view in stale for pool in views.views[view])
+            self.steps.take(1 + seen // _DEVICES_PER_STEP)
+
+
+def _distinct(codes: Codes) -> tuple[list[int], Ints]:
+    """Return the different codes in order, and int64[m]: an index into them. Codes are small."""
+    is_there = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)
+    is_there[codes] = True
+    index: Ints = (np.cumsum(is_there) - 1)[codes]
+    return np.flatnonzero(is_there).tolist(), index

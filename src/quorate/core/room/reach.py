@@ -1,0 +1,165 @@
+"""Which nodes reach which volumes, by their labels: of bound ones, and of those that can be made.
+
+Called by ``room.volume_room`` and ``room.claim_choices``. Worked out when it is first asked for,
+and good for one cycle, whose rooms share it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.snapshot import Snapshot
+from quorate.core.cluster.storage.needs import Topology
+from quorate.core.cluster.storage.volume_needs import ZONE_LABELS
+from quorate.core.model import SelectorTerm
+from quorate.core.model.storage import NO_PROVISIONER
+from quorate.core.plan.filters import node_affinity
+
+Codes = npt.NDArray[np.int8]
+OK, NO_VOLUME, NO_SPACE = 0, 1, 2
+"""Verdicts on unbound claims: as kube-scheduler's BindConflict and NotEnoughSpace."""
+_CAPACITIES_PER_STEP = 4
+_WORK_PER_STEP = 15
+_NODES_OF_WORK = 200
+
+
+class Reach:
+    """Rows are those of the snapshot; n of them. What is returned must not be written to."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._affinities: dict[tuple[SelectorTerm, ...], Mask] = {}
+        self._zones: dict[tuple[Topology, ...], Mask] = {}
+        self._by_label: dict[str, tuple[Ints, list[int]]] = {}
+        """Rows in the order of their codes of a label, and where those of each code begin."""
+        self._provisions: dict[tuple[str, int | None], Codes] = {}
+        self._space: dict[str, Ints] = {}
+        self._steps = 0
+        self._work = 0
+        """What is less than a step, in about microseconds."""
+
+    def affinity(self, terms: tuple[SelectorTerm, ...]) -> Mask:
+        """Return bool[n]: nodes that match a volume's node affinity."""
+        found = self._affinities.get(terms)
+        if found is None:
+            found = np.zeros(len(self.snapshot), np.bool_)
+            for term in terms:
+                found |= node_affinity.matches_term(term, self.snapshot)
+                parts = len(term.expressions) + len(term.fields)
+                self._work += (1 + parts) * len(found) // _NODES_OF_WORK + 10
+            self._affinities[terms] = found
+        return found
+
+    def rows_of(self, terms: tuple[SelectorTerm, ...] | None) -> Ints:
+        """Return the rows of the nodes that match a volume's node affinity (None: of all), sorted.
+
+        Volumes that name their nodes, or zones, by one label: these are looked up, not searched
+        for.
+        """
+        alive = self.snapshot.alive
+        if terms is None:
+            return np.flatnonzero(alive)
+        if len(terms) != 1 or len(terms[0].expressions) != 1 or terms[0].fields:
+            return np.flatnonzero(self.affinity(terms) & alive)
+        [one] = terms[0].expressions
+        if one.operator != "In":
+            return np.flatnonzero(self.affinity(terms) & alive)
+        column = self.snapshot.label(one.key)
+        codes = {column.code_of[value] for value in one.values if value in column.code_of}
+        self._work += 8 + len(one.values) // 2
+        order, starts = self._sorted_by(one.key)
+        found = [order[starts[code] : starts[code + 1]] for code in codes]
+        if len(found) == 1:
+            return found[0]
+        return np.sort(np.concatenate([*found, order[:0]]))
+
+    def _sorted_by(self, key: str) -> tuple[Ints, list[int]]:
+        found = self._by_label.get(key)
+        if found is None:
+            alive, column = self.snapshot.alive, self.snapshot.label(key)
+            codes = np.where(alive, column.codes[: len(alive)], -1)
+            order = np.argsort(codes, kind="stable")
+            starts = np.searchsorted(codes[order], np.arange(len(column.values) + 1)).tolist()
+            found = self._by_label[key] = order, starts
+        return found
+
+    def in_zone(self, topologies: tuple[Topology, ...]) -> Mask:
+        """Return bool[n]: nodes in the zones of bound volumes, and those that are in no zone."""
+        found = self._zones.get(topologies)
+        if found is None:
+            bears_none = np.ones(len(self.snapshot), np.bool_)
+            for key in ZONE_LABELS:
+                bears_none &= self.snapshot.label(key).codes[: len(bears_none)] < 0
+            found = np.ones(len(self.snapshot), np.bool_)
+            for topology in topologies:
+                found &= self._in_one(topology)
+            found |= bears_none
+            self._zones[topologies] = found
+        return found
+
+    def _in_one(self, topology: Topology) -> Mask:
+        own = self.snapshot.label(topology.key)
+        present = self.snapshot.label(ZONE_LABELS[topology.key])
+        n = len(self.snapshot)
+        wanted = [own.code_of.get(value, -2) for value in topology.values]
+        wanted_now = [present.code_of.get(value, -2) for value in topology.values]
+        absent = own.codes[:n] < 0
+        found: Mask = np.isin(own.codes[:n], wanted)
+        found |= absent & np.isin(present.codes[:n], wanted_now)
+        return found
+
+    def provision(self, class_name: str, size: int | None) -> Codes:
+        """Return int8[n]: whether a volume could be made for a claim, by node."""
+        key = class_name, size
+        found = self._provisions.get(key)
+        if found is None:
+            found = self._provisions[key] = self._provision(*key)
+        return found
+
+    def _provision(self, class_name: str, size: int | None) -> Codes:
+        storage = self.snapshot.storage
+        codes = np.zeros(len(self.snapshot), np.int8)
+        found = storage.classes.get(class_name)
+        if found is None or found.provisioner in ("", NO_PROVISIONER):
+            codes[:] = NO_VOLUME
+            return codes
+        driver = storage.drivers.get(found.provisioner)
+        if size is not None and driver is not None and driver.storage_capacity:
+            codes[self._largest(class_name) < size] = NO_SPACE
+        if found.topologies:
+            allowed = np.zeros(len(codes), np.bool_)
+            for term in found.topologies:
+                allowed |= self._in_topology(term)
+            codes[~allowed] = NO_VOLUME
+        return codes
+
+    def _largest(self, class_name: str) -> Ints:
+        """Return int64[n]: the largest volume for which space is published, -1 for none."""
+        found = self._space.get(class_name)
+        if found is None:
+            found = self._space[class_name] = np.full(len(self.snapshot), -1, np.int64)
+            published = self.snapshot.storage.capacities.of(class_name)
+            self._steps += len(published) // _CAPACITIES_PER_STEP
+            for one in published:
+                if one.nodes is None or one.size_max is None:
+                    continue
+                asked = one.nodes.requirements
+                rows = self.rows_of((SelectorTerm(expressions=asked),) if asked else None)
+                found[rows] = np.maximum(found[rows], one.size_max)
+        return found
+
+    def take_steps(self) -> int:
+        """Return and forget how many steps were done."""
+        more, self._work = divmod(self._work, _WORK_PER_STEP)
+        steps, self._steps = self._steps + more, 0
+        return steps
+
+    def _in_topology(self, term: tuple[tuple[str, tuple[str, ...]], ...]) -> Mask:
+        mask = np.full(len(self.snapshot), bool(term))
+        for key, values in term:
+            column = self.snapshot.label(key)
+            wanted = [column.code_of.get(value, -2) for value in values]
+            mask &= np.isin(column.codes[: len(mask)], wanted)
+        return mask

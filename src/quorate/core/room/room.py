@@ -1,0 +1,294 @@
+"""The room that is left while one cycle places gangs: a working copy of the snapshot's free space.
+
+A gang is tried on a ``copy`` and taken over whole, or dropped: nothing is ever undone by hand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.labels.neighbours import Column, Key, uses_selectors
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.snapshot import Snapshot
+from quorate.core.model import HostPort
+from quorate.core.model.steps import Steps
+from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
+from quorate.core.plan.filters.dynamic_resources import by_nodes
+from quorate.core.room.amounts import Amounts
+from quorate.core.room.devices.taking import Taking
+from quorate.core.room.port_room import PortRoom
+from quorate.core.room.volume_room import VolumeRoom
+
+Sums = npt.NDArray[np.float64]
+_ROWS_FEW = 4
+
+
+class Room:
+    """Free space (int64[n, r], base units) and the host ports taken since the snapshot.
+
+    It begins as the cluster's own arrays, which it only reads: what is taken goes to copies. So all
+    that a cycle has placed is here, and nowhere else, until the plan is applied.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, masks: AttributeMasks, steps: Steps | None = None
+    ) -> None:
+        """Begin with all that is free.
+
+        ``steps`` bound what is looked up for claims, and where pods constrain one another;
+        None: all of it.
+        """
+        self.snapshot = snapshot
+        self.steps = steps
+        self.masks = masks
+        self._is_shared = True
+        """Whether ``free`` and ``scored`` are another's, and have to be copied to be written to."""
+        self.free: Ints = snapshot.free
+        self.volumes = VolumeRoom(snapshot)
+        self.volumes.steps = steps
+        self.scored: Ints = snapshot.scored
+        self.ports = PortRoom(steps)
+        self.rows_taken: list[int] = []
+        """Rows of which room was taken here, in order."""
+        self.stirred: list[Key] = []
+        """Columns of which counts were shifted here, in order."""
+        self._counts: dict[Key, Ints] = {}
+        """Columns that were looked at, with all that was placed since the snapshot counted in."""
+        self._sums: dict[Key, Ints] = {}
+        """The same, summed over domains; see ``sums``."""
+        self._placed: dict[Key, tuple[tuple[Ints, Ints], ...]] = {}
+        """What was placed here, by column: rows, and what each adds."""
+        self._taking: Taking | None = None
+        self._in_sum: Sums | None = None
+
+    def copy(self) -> Room:
+        """Return a room of its own to try something in. Arrays are copied when they are written."""
+        other = self.what_if()
+        other.rows_taken, other.stirred = list(self.rows_taken), list(self.stirred)
+        self._is_shared = True
+        return other
+
+    def what_if(self) -> Room:
+        """Return a room in which only ``shift_counts`` and volumes may be changed."""
+        other = Room.__new__(Room)
+        other.snapshot, other.masks, other.steps = self.snapshot, self.masks, self.steps
+        other.free, other.scored = self.free, self.scored
+        other._is_shared = True
+        other.rows_taken, other.stirred = [], []
+        other.volumes = self.volumes.copy()
+        other.ports = self.ports.copy()
+        other._counts, other._placed = dict(self._counts), dict(self._placed)
+        other._sums = dict(self._sums)
+        other._in_sum = self._in_sum
+        other._taking = self._taking.copy() if self._taking is not None else None
+        return other
+
+    def take_steps(self, count: int) -> None:
+        """Count work against the budget of the turn, if there is one."""
+        if self.steps is not None:
+            self.steps.take(count)
+
+    def mask(self, pod_class: PodClass) -> Mask:
+        """Return bool[n]: nodes that pass the attribute rules for the class."""
+        return self.masks.of(pod_class, self)
+
+    def slots(self, pod_class: PodClass) -> Ints:
+        """Return int64[n]: how many more pods of the class each node takes.
+
+        Of a class whose pods constrain one another, that holds for the next one alone.
+        """
+        return pod_slots(pod_class, self)
+
+    def own_slots(self, pod_class: PodClass) -> Ints:
+        """Return int64[n]: as ``slots``, but for the rules that look at other pods' labels."""
+        return pod_slots(pod_class, self, VOLUME_RULES)
+
+    @property
+    def taking(self) -> Taking:
+        """The devices that are left for claims."""
+        if self._taking is None:
+            of = self.snapshot
+            outcomes, steps = self.masks.outcomes, self.steps
+            self._taking = Taking(of.devices, of.device_views, of.table, outcomes, steps=steps)
+        return self._taking
+
+    def adopt_choices(self, other: Room) -> None:
+        """Take over which volumes and devices were chosen in ``other``, a copy of this room."""
+        self.volumes, self._taking = other.volumes, other._taking
+
+    def amounts(self, rows: Ints | None = None) -> Amounts:
+        """Return the room of these rows (None: of all) as scores of allocation look at it."""
+        resources = self.snapshot.table.resources
+        size = self.snapshot.allocatable
+        if rows is None:
+            return Amounts(self.free, size, self.scored, resources)
+        return Amounts(self.free[rows], size[rows], self.scored[rows], resources)
+
+    def in_sum(self) -> Sums:
+        """Return float64[r]: the free room of all nodes that are not cordoned, added up."""
+        if self._in_sum is None:
+            usable = self.snapshot.alive & ~self.snapshot.unschedulable
+            self._in_sum = np.maximum(self.free[usable], 0).sum(axis=0, dtype=np.float64)
+        return self._in_sum
+
+    def take(self, pod_class: PodClass, pods: Ints) -> None:
+        """Count ``pods`` (int64[n]) more pods of the class."""
+        rows = np.flatnonzero(pods)
+        self.take_at(pod_class, rows, pods[rows])
+
+    def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
+        self._take_amounts(pod_class, rows, pods)
+        if pod_class.ask is not None:
+            for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
+                names = [self.snapshot.node(row).name for row in on.tolist()]
+                self.taking.take(pod_class.id, ask, on.tolist(), names)
+        if pod_class.wants is not None:
+            self.volumes.take(pod_class, rows, pods)
+        self.shift_counts(pod_class, rows, pods)
+
+    def shift_counts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Count pods (int64[len(rows)], negative: fewer) for rules that look at labels alone.
+
+        A pod that terminates counts like any other here: kube-scheduler's what-if forgets that
+        PodTopologySpread leaves such pods out.
+        """
+        if pod_class.matched or uses_selectors(pod_class.shape):
+            effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
+            self.stirred += effects
+            for key, amount in effects.items():
+                self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
+            for key in effects.keys() & self._counts.keys():
+                counts = self._counts[key] = self._counts[key].copy()
+                counts[rows] += effects[key] * pods
+            if self._sums:
+                self._shift_sums(effects, rows, pods)
+
+    def _shift_sums(self, effects: dict[Key, int], rows: Ints, pods: Ints) -> None:
+        """Bring sums up to date, or forget them where that is no more work."""
+        for key, before in list(self._sums.items()):
+            amount = effects.get(_column_of(key), 0)
+            if not amount:
+                continue
+            if len(rows) > _ROWS_FEW:
+                del self._sums[key]
+                continue
+            sums = self._sums[key] = before.copy()
+            for row, more in zip(rows.tolist(), pods.tolist(), strict=True):
+                sums[self._rows_beside(row, key.topology)] += amount * more
+
+    def _rows_beside(self, row: int, topology: str) -> Ints:
+        """Return the rows in the domain of one; none without the label."""
+        column = self.snapshot.label(topology)
+        codes = column.codes[: len(self.free)]
+
+        def make() -> tuple[Ints, Ints]:
+            order = np.argsort(codes, kind="stable")
+            return order, np.searchsorted(codes[order], np.arange(len(column.values) + 1))
+
+        order, starts = self.masks.kept(self, ("beside", topology, column.serial), make)
+        code = int(codes[row])
+        return order[starts[code] : starts[code + 1]] if code >= 0 else order[:0]
+
+    def close(self, rows: list[int]) -> None:
+        """Leave no slot on these rows for any pod: each takes at least one of ``pods``."""
+        self._own_arrays()
+        self.free[rows] = -1
+
+    def withhold(self, pod_class: PodClass, pods: Ints) -> None:
+        """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
+        rows = np.flatnonzero(pods)
+        self.withhold_at(pod_class, rows, pods[rows])
+
+    def withhold_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Withhold on these rows (each once): ``pods`` is int64[len(rows)]."""
+        self._take_amounts(pod_class, rows, pods)
+
+    def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        self._in_sum = None
+        self.rows_taken += rows.tolist()
+        self._own_arrays()
+        cpu, memory = pod_class.shape.scored
+        if len(rows) == 1:
+            row, count = int(rows[0]), int(pods[0])
+            for column, amount in pod_class.demands:
+                self.free[row, column] -= amount * count
+            self.scored[row, 0] += cpu * count
+            self.scored[row, 1] += memory * count
+        else:
+            for column, amount in pod_class.demands:
+                self.free[rows, column] -= amount * pods
+            self.scored[rows, 0] += cpu * pods
+            self.scored[rows, 1] += memory * pods
+        if pod_class.shape.host_ports:
+            self.ports.take(pod_class.shape.host_ports, rows)
+
+    def _own_arrays(self) -> None:
+        if self._is_shared:
+            self.free, self.scored = self.free.copy(order="F"), self.scored.copy()
+            self._is_shared = False
+
+    def counts(self, key: Key) -> Ints:
+        """Return int64[n]: what a column of ``Neighbours`` counts, with what was placed here."""
+        found = self._counts.get(key)
+        if found is None:
+            found = self.snapshot.neighbours.column(key)[: len(self.free)].copy()
+            for rows, amounts in self._placed.get(key, ()):
+                found[rows] += amounts
+            self._counts[key] = found
+        return found
+
+    def domain_sums(self, topology: str, counts: Ints) -> Ints:
+        """Return int64[n]: ``counts`` summed over the node's domain; 0 without the label."""
+        codes = self.snapshot.label(topology).codes[: len(counts)]
+        sums = np.bincount(codes + 1, weights=counts, minlength=1).astype(np.int64)
+        sums[0] = 0
+        return sums[codes + 1]
+
+    def sums(self, key: Key) -> Ints:
+        """Return int64[n]: a column summed over the node's domain of ``key.topology``.
+
+        Of columns of pods the key has the topology in addition. Not to be written to.
+        """
+        found = self._sums.get(key)
+        if found is None:
+            found = self.domain_sums(key.topology, self.counts(_column_of(key)))
+            self._sums[key] = found
+        return found
+
+    def domains(self, topology: str, nodes: Mask) -> int:
+        """Return in how many domains the nodes are; all without the label are one more."""
+        column = self.snapshot.label(topology)
+        is_there = np.zeros(len(column.values) + 1, np.bool_)
+        is_there[column.codes[: len(nodes)][nodes]] = True
+        return int(np.count_nonzero(is_there))
+
+    def has_label(self, key: str) -> Mask:
+        """Return bool[n]: nodes that bear the label."""
+
+        def make() -> Mask:
+            present: Mask = self.snapshot.label(key).codes[: len(self.free)] >= 0
+            return present
+
+        return self.masks.kept(self, ("label", key), make)
+
+    def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
+        """Return the columns of terms that match such a pod and that pods on nodes carry."""
+        found = set(self.snapshot.neighbours.terms(pod_class.matched, column))
+        found.update(
+            key
+            for key in self._placed
+            if key.column is column and key.selector in pod_class.matched
+        )
+        return sorted(found)
+
+    def has_port(self, row: int, port: HostPort) -> bool:
+        """Whether a pod on the row, one placed here included, holds a conflicting port."""
+        return self.snapshot.has_port(row, port) or self.ports.has(row, port)
+
+
+def _column_of(key: Key) -> Key:
+    """Return the column that is summed: those of pods are the same for all topologies."""
+    return key if key.column not in (Column.PODS, Column.STAYING) else key._replace(topology="")

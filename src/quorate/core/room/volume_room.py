@@ -1,0 +1,263 @@
+"""What volumes leave room for while one cycle places gangs: a part of ``Room``, copied with it.
+
+Keeps what was taken since the snapshot: volumes attached, disks mounted, claims in use, and (in
+``ClaimChoices``) volumes chosen for claims. So the cluster need not know of it before the cycle
+ends. Asked by ``filters.volume_*`` and ``filters.node_volume_limits``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.snapshot import Snapshot
+from quorate.core.cluster.storage.needs import Wants
+from quorate.core.cluster.storage.volume_counts import UNLIMITED, VolumeId
+from quorate.core.cluster.storage.volume_needs import BINDING, LIMITS, RESTRICTIONS
+from quorate.core.model import Disk
+from quorate.core.model.steps import Steps
+from quorate.core.model.storage import ClaimKey
+from quorate.core.room.claim_choices import ClaimChoices
+from quorate.core.room.moved_volumes import MovedVolumes
+from quorate.core.room.reach import Codes, Reach
+
+_NOBODY: frozenset[int] = frozenset()
+
+
+class VolumeRoom:
+    """What is left for pods with volumes. Rows are those of the snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._storage = snapshot.storage
+        self.reach = Reach(snapshot)
+        self._choices = ClaimChoices(self.reach)
+        self._attached: dict[str, Ints] = {}
+        """Of drivers with limits of which a volume was taken: all that is on each node then."""
+        self._holders: dict[VolumeId, frozenset[int]] = {}
+        """Rows on which pods placed here use a volume of such a driver that others use too."""
+        self._disks: dict[tuple[str, str], tuple[tuple[Disk, frozenset[int]], ...]] = {}
+        """What pods placed here mount, by plugin and id, and on which rows."""
+        self._in_use: frozenset[ClaimKey] = frozenset()
+        self.moved: MovedVolumes | None = None
+        """Of pods that a trial thinks away, or there; set on a copy."""
+
+    def copy(self) -> VolumeRoom:
+        """Return a room of its own to try something in."""
+        other = VolumeRoom.__new__(VolumeRoom)
+        other._snapshot, other._storage, other.reach = self._snapshot, self._storage, self.reach
+        other._choices = self._choices.copy()
+        other._attached, other._holders = dict(self._attached), dict(self._holders)
+        other._disks, other._in_use = dict(self._disks), self._in_use
+        other.moved = None
+        return other
+
+    @property
+    def steps(self) -> Steps | None:
+        """The budget of the turn, which choices count against; None: there is none."""
+        return self._choices.steps
+
+    @steps.setter
+    def steps(self, steps: Steps | None) -> None:
+        self._choices.steps = steps
+
+    # Questions of the rules
+
+    def rows_with_disks(self, disks: Collection[Disk]) -> list[int]:
+        """Return the rows where a pod has a disk that conflicts with one of these."""
+        found: set[int] = set()
+        for disk in disks:
+            for other, rows in self._storage.disks.get((disk.plugin, disk.id), {}).items():
+                if disk.conflicts(other):
+                    found.update(rows)
+        if self.moved is not None:
+            is_held = any(self.moved.has_disk(disk) for disk in disks)
+            (found.add if is_held else found.discard)(self.moved.row)
+        for disk in disks:
+            for other, placed in self._disks.get((disk.plugin, disk.id), ()):
+                if disk.conflicts(other):
+                    found |= placed
+        return sorted(found)
+
+    def is_used(self, claims: Collection[ClaimKey]) -> bool:
+        """Whether a pod on a node uses one of these claims."""
+        if not claims:
+            return False
+        if self.moved is not None and self.moved.is_used(claims):
+            return True
+        there = self._storage.in_use if self.moved is None else ()
+        return any(key in self._in_use or key in there for key in claims)
+
+    def limits(self, driver: str) -> Ints | None:
+        """Return int64[n]: how many volumes of the driver each node takes; None: any number."""
+        found = self._storage.nodes.limits.get(driver)
+        return None if found is None else found[: len(self._snapshot)]
+
+    def attached(self, driver: str) -> Ints:
+        """Return int64[n]: how many volumes of the driver are on each node."""
+        found = self._attached.get(driver)
+        if found is None:
+            found = self._storage.nodes.column(driver)[: len(self._snapshot)]
+        if self.moved is not None and (change := self.moved.change(driver, self._holders)):
+            found = found.copy()
+            found[self.moved.row] += change
+        return found
+
+    def holders(self, volume_id: VolumeId) -> list[int]:
+        """Return the rows on which a pod uses the volume, of a driver with limits."""
+        rows = set(self._storage.nodes.holders.get(volume_id, ()))
+        if self.moved is not None:
+            (rows.add if self.moved.holds(volume_id) else rows.discard)(self.moved.row)
+        return sorted(rows.union(self._holders.get(volume_id, _NOBODY)))
+
+    def judge_unbound(self, wants: Wants) -> Codes:
+        """Return int8[n]: whether all unbound claims of a pod can be bound on the node."""
+        return self._choices.judge(wants)
+
+    def new_shared(self, wants: Wants) -> dict[str, Ints]:
+        """Return int64[n] by driver: shared volumes that no pod uses on the node.
+
+        Of drivers with limits alone.
+        """
+        found: dict[str, Ints] = {}
+        for volume_id in wants.shared:
+            driver = volume_id[0]
+            if self.limits(driver) is None:
+                continue
+            more = found.setdefault(driver, np.zeros(len(self._snapshot), np.int64))
+            more += 1
+            more[self.holders(volume_id)] -= 1
+        return found
+
+    # What pods take
+
+    def constrains(self, pod_class: PodClass) -> bool:
+        """Whether one pod of the class changes where the next one of it may go.
+
+        Limits do not: what one node takes is counted by ``slots``, also of volumes that all share.
+        """
+        wants = pod_class.wants
+        if wants is None or wants.problems:
+            return False
+        if self._is_for_one(pod_class):
+            return True
+        return BINDING not in pod_class.profile.disabled and self._choices.constrain(wants)
+
+    def gathers(self, pod_class: PodClass) -> bool:
+        """Whether the first pod of the class decides on a node for all others of it."""
+        return pod_class.wants is not None and self._choices.gather(pod_class.wants)
+
+    def _is_for_one(self, pod_class: PodClass) -> bool:
+        """Whether its pods have a claim in common that one pod at a time may use."""
+        exclusive = pod_class.wants is not None and bool(pod_class.wants.exclusive)
+        return exclusive and RESTRICTIONS not in pod_class.profile.disabled
+
+    def couples(self, pod_class: PodClass) -> bool:
+        """Whether what its pods get may decide where pods of other classes go."""
+        wants = pod_class.wants
+        if wants is None:
+            return False
+        has_limits = any(self.limits(driver) is not None for driver, _ in wants.shared)
+        return bool(wants.unbound) or has_limits
+
+    def most(self, pod_class: PodClass) -> int:
+        """Return how many more pods of the class volumes let in at most, over all nodes."""
+        if pod_class.wants is None or pod_class.wants.problems:
+            return UNLIMITED
+        if self._is_for_one(pod_class):
+            return 1
+        return self._choices.most(pod_class.wants)
+
+    def served(self, pod_class: PodClass, pods: Ints) -> Ints:
+        """Return int64[n]: how many of ``pods`` (int64[n]) get volumes for all their claims.
+
+        ``pods`` are within ``slots``. As many rows as possible are served in their order.
+        """
+        if pod_class.wants is None:
+            return pods
+        rows = np.flatnonzero(pods)
+        found = np.zeros(len(pods), np.int64)
+        found[rows] = self._choices.served(pod_class.wants, rows, pods[rows])
+        return found
+
+    def slots(self, pod_class: PodClass) -> Ints:
+        """Return int64[n]: how many more pods of the class each node takes, by its volumes.
+
+        Of a class whose pods constrain one another that is how many it takes at most. What the
+        rules say of one pod is not repeated here.
+        """
+        slots = np.full(len(self._snapshot), UNLIMITED, np.int64)
+        wants, disabled = pod_class.wants, pod_class.profile.disabled
+        is_alone = any(disk.conflicts(disk) for disk in pod_class.shape.disks)
+        if is_alone and RESTRICTIONS not in disabled:
+            slots[:] = 1
+        if wants is None or wants.problems:
+            return slots
+        if LIMITS not in disabled:
+            self._cap_by_limits(wants, slots)
+        if BINDING not in disabled and (chosen := self._choices.slots(wants)) is not None:
+            np.minimum(slots, chosen, out=slots)
+        return slots
+
+    def _cap_by_limits(self, wants: Wants, slots: Ints) -> None:
+        """Lower ``slots``: the first pod brings the shared volumes along, each pod its own ones."""
+        shared = self.new_shared(wants)
+        own = {driver: each for driver, each in wants.new if self.limits(driver) is not None}
+        for driver in shared.keys() | own.keys():
+            limits, each = self.limits(driver), own.get(driver, 0)
+            assert limits is not None, "drivers without limits were left out"
+            left = limits - self.attached(driver)
+            if driver not in shared:
+                np.minimum(slots, np.maximum(left // each, 0), out=slots)
+                continue
+            first = each + shared[driver]
+            is_let_in = (first <= 0) | (first <= left)
+            more = UNLIMITED
+            if each:
+                left = left - first + self._merely_attached(wants, driver)
+                more = np.maximum(left // each, 0)
+            np.minimum(slots, np.where(is_let_in, 1 + more, 0), out=slots)
+
+    def _merely_attached(self, wants: Wants, driver: str) -> Ints:
+        """Return int64[n]: shared volumes that are on the node already, but of which no pod is."""
+        found = np.zeros(len(self._snapshot), np.int64)
+        for volume_id in wants.shared:
+            if volume_id[0] == driver:
+                found[self._rows_merely_attached(volume_id)] += 1
+        return found
+
+    def _rows_merely_attached(self, volume_id: VolumeId) -> list[int]:
+        attached = self._storage.nodes.attached_rows(volume_id)
+        return sorted(set(attached).difference(self.holders(volume_id))) if attached else []
+
+    def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
+        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
+        wants = pod_class.wants
+        for disk in pod_class.shape.disks if rows.size else ():
+            alike = self._disks.get((disk.plugin, disk.id), ())
+            placed = (disk, frozenset(rows.tolist()))
+            self._disks[disk.plugin, disk.id] = (*alike, placed)
+        if wants is None or wants.problems:
+            return
+        for driver, each in wants.new:
+            if self.limits(driver) is not None:
+                self._attached[driver] = column = self.attached(driver).copy()
+                column[rows] += each * pods
+        for volume_id in wants.shared:
+            if self.limits(volume_id[0]) is not None:
+                there = [*self.holders(volume_id), *self._rows_merely_attached(volume_id)]
+                fresh = np.setdiff1d(rows, there)
+                self._attached[volume_id[0]] = column = self.attached(volume_id[0]).copy()
+                column[fresh] += 1
+                known = self._holders.get(volume_id, _NOBODY)
+                self._holders[volume_id] = known.union(rows.tolist())
+        if rows.size and wants.exclusive:
+            self._in_use = self._in_use.union(wants.exclusive)
+        self._choices.take(pod_class, rows, pods)
+
+    def take_chosen(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
+        """Return and forget the volumes chosen for one pod of the class; see ``ClaimChoices``."""
+        return self._choices.take_chosen(pod_class, row)

@@ -1,1 +1,0 @@
-"""The cluster as it is known: nodes as arrays, pods, gangs."""

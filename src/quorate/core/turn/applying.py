@@ -1,0 +1,81 @@
+"""The one door by which what a turn decided becomes true: in the cluster and in attempts.
+
+In: a ``Decision``, effect by effect. Called by ``scheduler.apply``. Planning only reads; whatever
+it has placed, promised or found out is written here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.lifecycle.attempts import Attempts
+from quorate.core.lifecycle.effects import Tried
+from quorate.core.lifecycle.preparing import Preparations
+from quorate.core.model.plan import GangBinds, Preemption
+from quorate.core.preempt.clearing import displaced_by
+
+
+class Applier:
+    """Makes effects true, one gang after the other."""
+
+    def __init__(self, cluster: Cluster, attempts: Attempts, preparations: Preparations) -> None:
+        self._cluster = cluster
+        self._attempts = attempts
+        self._preparations = preparations
+
+    def apply(self, tried: Tried, now_s: float) -> None:
+        """Make true what came of one gang."""
+        gang = self._cluster.gangs.get(tried.key)
+        assert gang is not None, f"gang {tried.key} was tried"
+        self._remember(gang, tried)
+        if tried.binds is not None:
+            self._assume(tried.binds)
+            self._attempts.begin(gang, tried.binds, now_s)
+            if tried.prepares:
+                self._preparations.begin(gang, tried.binds)
+        if tried.undo is not None:
+            gang.lifecycle.is_undoing = True
+        if tried.preemption is not None:
+            self._promise(tried.preemption)
+
+    @staticmethod
+    def _remember(gang: GangEntry, tried: Tried) -> None:
+        memory = gang.memory
+        if tried.is_planned:
+            memory.aside.end()
+        if tried.shun_ends:
+            memory.shun = frozenset()
+        if tried.said is not None:
+            memory.preemption_said = tried.said
+        if tried.given_up is not None:
+            memory.not_before_s, memory.last_failure = tried.given_up
+
+    def _assume(self, plan: GangBinds) -> None:
+        """Count the pods on their nodes, and what their claims get, until binds have outcomes."""
+        cluster = self._cluster
+        pods, rows = cluster.pods, cluster.nodes.rows
+        for _, alike in groupby(plan.binds, key=lambda bind: pods[bind.uid].pod_class.id):
+            binds = list(alike)
+            entries = [pods[bind.uid] for bind in binds]
+            cluster.assume(entries, [rows[bind.node] for bind in binds])
+        for bind in plan.binds:
+            if bind.prepare:
+                prepared = [(one.key, one.volume, one.node) for one in bind.prepare]
+                cluster.storage.assume(bind.uid, prepared)
+            for give in bind.gives:
+                if give.allocation is not None:
+                    key = give.namespace, give.claim
+                    cluster.devices.assume(key, give.allocation, bind.uid)
+
+    def _promise(self, one: Preemption) -> None:
+        """Promise a pod room on a node, or take its promise back; its victims are going."""
+        cluster = self._cluster
+        entry = cluster.pods[one.uid]
+        for other in displaced_by(entry, one.node, cluster.precedence.nominated):
+            cluster.precedence.nominate(other, "")
+        for victim in one.victims:
+            cluster.pods[victim.uid].preempting = True
+        if cluster.precedence.nominated.node_of(one.uid) != one.node or not one.node:
+            cluster.precedence.nominate(entry, one.node)

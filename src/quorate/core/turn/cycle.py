@@ -1,0 +1,396 @@
+"""One cycle: place the gangs that are ready, one after the other, each whole or not at all.
+
+In: gangs in queue order, the cluster, the time. Out: for each gang what came of it. Called by
+``planning``. What is placed is in the cycle's own room, holds and promises: the cluster is
+only read, so the same cycle may be run twice, or for a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
+from quorate.core.cluster.gangs.holds import Hold, Holds
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
+from quorate.core.lifecycle.device_claim_writes import hand_out, take_backs
+from quorate.core.lifecycle.effects import Next, Tried
+from quorate.core.lifecycle.stale_claims import stale
+from quorate.core.lifecycle.volume_claim_writes import prepares
+from quorate.core.model.plan import Bind, Prepare
+from quorate.core.model.policy import Policy
+from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.model.storage import ClaimKey
+from quorate.core.place.fill import fill
+from quorate.core.place.gang import DoesNotFit, Unfinished, place_gang_in_turn
+from quorate.core.place.greedy import Demand, Placement
+from quorate.core.place.members import Members, demand_of, members_of
+from quorate.core.place.min_resources import shortage
+from quorate.core.place.nominated import beside
+from quorate.core.place.pack import constrain_one_another
+from quorate.core.place.single import Singles
+from quorate.core.place.tasks import least_of, quorum_first
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.plan.searches import Searches
+from quorate.core.preempt.clearing import Clearings, preempts
+from quorate.core.room.held_room import end_taken, pods_of, withheld_from, without
+from quorate.core.room.promises import Promises
+from quorate.core.room.room import Room
+
+_NODES_OF_A_STEP = 500
+"""So many nodes are looked at for victims in one step."""
+
+
+@dataclass(slots=True)
+class _Try:
+    """One gang while it is tried: what this cycle has placed of it."""
+
+    gang: GangEntry
+    avoid: frozenset[str]
+    shun: frozenset[str]
+    searches: bool
+    binds: list[Bind] = field(default_factory=list)
+    placed: set[str] = field(default_factory=set)
+    """Uids of the members that are placed."""
+    prepared: set[ClaimKey] = field(default_factory=set)
+    """Claims that members which are placed have prepared."""
+    is_unfinished: bool = False
+    """Whether the search for a joint placement has to go on in a later turn."""
+
+    @property
+    def waits(self) -> int:
+        """How many members could be placed still."""
+        return self.gang.waits - len(self.placed)
+
+    @property
+    def need(self) -> int:
+        """How many members have to be placed at once; see ``GangEntry.need``."""
+        return max(0, self.gang.need - len(self.placed))
+
+
+@dataclass(slots=True)
+class Cycle:
+    """The state of one cycle: the room that is left, and which demands were met with no room.
+
+    ``hopeless`` holds demands that did not fit, with the number of holds that were withheld: room
+    only shrinks within a cycle, so another gang that asks for the same need not be tried. What is
+    withheld from gangs without holds of their own differs by priority alone, so its number says
+    what it is. Both are forgotten when a hold ends. Where room is promised to nominated pods, the
+    priority is part of it.
+    """
+
+    cluster: Cluster
+    policy: Policy
+    masks: AttributeMasks
+    room: Room
+    singles: Singles
+    now_s: float
+    attempts: AttemptNumbers
+    steps: Steps
+    searches: Searches
+    hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
+    holds: Holds = field(init=False)
+    promises: Promises = field(init=False)
+    clearings: Clearings = field(init=False)
+    _rooms: dict[int, Room] = field(default_factory=dict)
+    """The room without what is withheld, by its number of holds; for gangs without own holds."""
+
+    def __post_init__(self) -> None:
+        """Begin with what is held and promised in the cluster."""
+        precedence = self.cluster.precedence
+        self.holds = self.cluster.holds.copy()
+        self.promises = Promises.of(self.cluster)
+        start = precedence.next_start
+        self.clearings = Clearings(self.promises, self.searches, start, start)
+
+    def leave(self, gang: GangEntry) -> Tried:
+        """Return what comes of a gang that cannot have room, and is not tried."""
+        undo, backs = stale(gang, self.cluster), tuple(take_backs(gang, self.cluster))
+        return Tried(gang.key, is_planned=True, undo=undo, take_backs=backs)
+
+    def try_gang(self, gang: GangEntry, *, preempts_more: bool, searches: bool) -> Tried:
+        """Place what waits of a gang, or find out what it waits for.
+
+        ``preempts_more`` is false when enough pods were promised room in this turn; ``searches``
+        says whether a joint search may begin or go on.
+        """
+        one = _Try(gang, gang.memory.avoided(self.now_s), gang.memory.shun, searches)
+        self._place_whole(one)
+        tried = Tried(gang.key, is_planned=True)
+        tried.shun_ends = one.shun != gang.memory.shun
+        if one.binds:
+            tried.binds = self.attempts.plan(gang, tuple(one.binds), self.now_s)
+            self.promises.placed.add(gang.key)
+        else:
+            tried.undo = stale(gang, self.cluster)
+        if not self._has_ended(one):
+            tried.next = Next.SEARCHED
+        elif one.waits:
+            if not one.binds:
+                tried.take_backs = tuple(take_backs(gang, self.cluster))
+            self._wait(one, tried, preempts_more=preempts_more)
+        return tried
+
+    def _wait(self, one: _Try, tried: Tried, *, preempts_more: bool) -> None:
+        """Preempt for what still waits, where that is done; say what it waits for."""
+        gang = one.gang
+        does_preempt = preempts(gang)
+        if does_preempt and not preempts_more:
+            tried.next = Next.READY
+            return
+        members = members_of(gang, self.cluster, one.placed)
+        if does_preempt:
+            ((pod_class, _),) = members.items()
+            held = withheld_from(gang, self.holds)[-1] if self.holds else []
+            rows = self.cluster.nodes.rows
+            avoided = [rows[node] for node in one.avoid if node in rows]
+            room = without(self.room, held)
+            self.steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
+            found = self.clearings.clear_for(gang, pod_class, room, avoided)
+            if found.begins_anew:
+                tried.next = Next.SEARCHED
+                return
+            tried.preemption, tried.said = found.preemption, found.said
+        tried.next = Next.BLOCKED
+        tried.waits_for = {pod_class: len(entries) for pod_class, entries in members.items()}
+        tried.need = one.need
+
+    def _place_whole(self, one: _Try) -> None:
+        """Place the gang; when the turn ends meanwhile, the cycle holds nothing of it.
+
+        So neither rooms nor holds are written to where that may still happen: they are replaced.
+        """
+        room, holds = self.room, self.holds
+        try:
+            self._place_gang(one)
+        except OutOfStepsError:
+            self.room, self.holds = room, holds
+            self._rooms.clear()
+            self.hopeless.clear()  # some of it was met beside what is not placed now
+            raise
+        if self.promises.nominated:
+            for uid in one.placed:
+                self.promises.nominated.discard(self.cluster.pods[uid])
+
+    def _place_gang(self, one: _Try) -> None:
+        """Place the gang in this cycle's room; nothing of it when it does not fit whole."""
+        if not self.holds:
+            self._place(one, ())
+            return
+        self._place_on_held(one)
+        for withheld in withheld_from(one.gang, self.holds):
+            if one.waits and not one.is_unfinished:
+                self._place(one, withheld)
+
+    def _has_ended(self, one: _Try) -> bool:
+        """Whether all searches for the gang are over: they say nothing of room that is new since.
+
+        What comes of one part of them is kept until all are over.
+        """
+        key = one.gang.key
+        if one.is_unfinished and not one.binds:
+            return False
+        is_outdated = not one.binds and self.searches.are_outdated(key)
+        self.searches.end(key)
+        return not is_outdated
+
+    def _place_on_held(self, one: _Try) -> None:
+        """Place replacements where room is held for their likes."""
+        gang = one.gang
+        own = [hold for hold in self.holds.of(gang.key) if hold.node not in one.avoid]
+        if not own:
+            return
+        others = withheld_from(gang, self.holds)[0]
+        room = without(self.room, others).copy()  # the tally of this call: ``_take`` takes too
+        held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
+        members = members_of(gang, self.cluster, one.placed)
+        placed = []
+        for pod_class, entries in members.items():
+            if pod_class.base not in held:
+                continue
+            slots = np.minimum(held[pod_class.base], room.slots(pod_class))
+            if constrain_one_another(pod_class, room):
+                slots = slots.clip(max=1)
+            pods = fill(pod_class, len(entries), slots, room, self.policy.packing)
+            room.take(pod_class, pods)
+            held[pod_class.base] = held[pod_class.base] - pods
+            placed.append((pod_class, pods))
+        self._take(one, members, placed, room, is_whole=False)
+
+    def _place(self, one: _Try, withheld: Sequence[Hold]) -> None:
+        gang, nominated = one.gang, self.promises.nominated
+        if self._lacks_resources(one, withheld):
+            return
+        members = members_of(gang, self.cluster, one.placed)
+        demand = demand_of(members, one.need, least_of(gang))
+        has_own = bool(self.holds.of(gang.key))
+        promised = self.promises.to_others(gang.priority, gang)
+        priority = gang.priority if nominated else None
+        is_common = not has_own and not (nominated and nominated.has(gang))
+        if is_common and (demand, len(withheld), priority) in self.hopeless:
+            return
+        elsewhere = one.avoid or one.shun
+        if self._is_placed_singly(gang, demand) and not withheld and not elsewhere:
+            self._place_single(one, members, demand, priority, is_common=is_common)
+            return
+        room = self._without(withheld, is_common=not has_own)
+        if elsewhere:
+            room = self._without_nodes(room, elsewhere)
+        room = beside(room, promised, list(members), self.cluster)
+        found = self._find(one, demand, room, len(withheld))
+        if isinstance(found, Unfinished):
+            return
+        if isinstance(found, DoesNotFit):
+            if one.shun and not one.avoid:  # rather there than nowhere
+                one.shun = frozenset()
+                self._place(one, withheld)
+            elif is_common and not one.avoid and not self.searches.are_outdated(gang.key):
+                self._give_up(demand, withheld, priority)  # it speaks of the room as it is now
+            return
+        one.shun = frozenset()
+        before = len(one.binds)
+        self._take(one, members, found.pods, found.room, is_whole=room is self.room)
+        new = tuple(one.binds[before:])
+        one.binds[before:] = quorum_first(new, demand.least, gang, self.cluster)
+
+    def _lacks_resources(self, one: _Try, withheld: Sequence[Hold]) -> bool:
+        """Ask whether minResources hold the gang back: before any pod, whatever nodes it avoids."""
+        gang = one.gang
+        if gang.spec is None or not gang.spec.min_resources:
+            return False
+        room = self._without(withheld, is_common=not self.holds.of(gang.key))
+        return not gang.started and bool(shortage(gang, room, self.cluster.resources))
+
+    def _find(
+        self, one: _Try, demand: Demand, room: Room, withheld: int
+    ) -> Placement | DoesNotFit | Unfinished:
+        """Look for places for all that is needed, as far as the steps go."""
+        key, searches = one.gang.key, self.searches
+        part = withheld, bool(one.avoid or one.shun)
+        found = place_gang_in_turn(
+            demand,
+            room,
+            self.policy.packing,
+            self.policy.search_steps_max,
+            self.steps,
+            searches.of(key, part),
+            searches=one.searches or not len(searches),
+        )
+        if isinstance(found, Unfinished):
+            one.is_unfinished = True
+            if found.search is not None:
+                searches.keep(key, part, found.search)
+        return found
+
+    @staticmethod
+    def _is_placed_singly(gang: GangEntry, demand: Demand) -> bool:
+        """Whether it is a pod of no gang, which goes where kube-scheduler would put it."""
+        return gang.key.is_single and not demand.classes[0][0].profile.packs_gangs
+
+    def _give_up(self, demand: Demand, withheld: Sequence[Hold], priority: int | None) -> None:
+        """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
+        if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
+            self.hopeless.add((demand, len(withheld), priority))
+
+    def _place_single(
+        self,
+        one: _Try,
+        members: Members,
+        demand: Demand,
+        priority: int | None,
+        *,
+        is_common: bool,
+    ) -> None:
+        """Place a pod of no gang where kube-scheduler would."""
+        ((pod_class, (entry,)),) = members.items()
+        self.steps.take()
+        row = self.singles.best(entry, pod_class, self.room, self.promises)
+        if row is None:
+            if is_common:
+                self._give_up(demand, (), priority)
+            return
+        if pod_class.ask is not None:  # the turn may end while its devices are chosen
+            self.room = self.room.copy()
+        self.room.take_at(pod_class, np.array([row]), np.ones(1, np.int64))
+        self._note_placed(one, pod_class, [entry], [row])
+        self._rooms.clear()
+        self.clearings.changed([row])
+
+    def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
+        if not is_common:
+            return without(self.room, withheld)
+        room = self._rooms.get(len(withheld))
+        if room is None:
+            room = self._rooms[len(withheld)] = without(self.room, withheld)
+        return room
+
+    def _without_nodes(self, room: Room, nodes: Iterable[str]) -> Room:
+        """Return the room of other nodes than those where the gang failed before."""
+        rows = self.cluster.nodes.rows
+        room = room.copy()
+        room.close([rows[node] for node in nodes if node in rows])
+        return room
+
+    def _take(
+        self,
+        one: _Try,
+        members: Members,
+        placed: Sequence[tuple[PodClass, Ints]],
+        after: Room,
+        *,
+        is_whole: bool,
+    ) -> None:
+        """Take the room of placed pods. ``after`` is what they leave of the room looked at.
+
+        That is all of the room, or ``is_whole`` is false: then only what was chosen for claims is
+        taken from it.
+        """
+        if not is_whole:
+            left = self.room.copy()
+            for pod_class, pods in placed:
+                left.take(pod_class, pods)
+            left.adopt_choices(after)
+            after = left
+        self.room = after
+        self._rooms.clear()
+        self.clearings.changed(None)  # other pods of the gang are no victims for a while
+        held_before = len(self.holds)
+        if held_before:
+            self.holds = self.holds.copy()
+        for pod_class, pods in placed:
+            used = np.flatnonzero(pods)
+            rows = np.repeat(used, pods[used]).tolist()
+            self._note_placed(one, pod_class, members[pod_class][: len(rows)], rows)
+        if held_before and (end_taken(self.holds, self.room) or len(self.holds) < held_before):
+            self.hopeless.clear()
+
+    def _note_placed(
+        self,
+        one: _Try,
+        pod_class: PodClass,
+        entries: Sequence[PodEntry],
+        rows: Sequence[int],
+    ) -> None:
+        """Note the binds of placed pods, and what this cycle has to know of them."""
+        room, storage = self.room, self.cluster.storage
+        names = {row: room.snapshot.node(row).name for row in set(rows)}
+        nodes, uids = [names[row] for row in rows], [entry.pod.uid for entry in entries]
+        gives = hand_out(pod_class, entries, rows, room, self.cluster)
+        writes: Sequence[tuple[Prepare, ...]] = [()] * len(entries)
+        if pod_class.wants is not None and pod_class.wants.unbound:
+            writes = [
+                prepares(entry, pod_class, row, room, one.prepared, storage)
+                for entry, row in zip(entries, rows, strict=True)
+            ]
+        one.binds += [
+            Bind(one.pod.uid, one.pod.namespace, one.pod.name, node, prepare, given)
+            for one, node, prepare, given in zip(entries, nodes, writes, gives, strict=True)
+        ]
+        one.placed.update(uids)
+        if entries and self.holds:
+            self.holds.note_assumed(one.gang.key, uids, nodes, entries[0].pod_class)

@@ -1,0 +1,239 @@
+"""One turn of planning: the gangs that may start are tried in order, until its steps are over.
+
+In: the cluster, what happened since the last turn, the time. Out: a ``Decision``. Called by
+``scheduler``. It reads the cluster and writes the queue alone, which is where it keeps who waits
+for what. A gang whose joint search takes long goes on with it turn by turn: half of the steps are
+for such gangs, in the order in which they came to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.lifecycle.advancing import Due
+from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
+from quorate.core.lifecycle.attempts import Attempts
+from quorate.core.lifecycle.device_claim_writes import take_backs
+from quorate.core.lifecycle.effects import Decision, Failed, GivenUp, Next, Tried
+from quorate.core.lifecycle.preparing import Preparations
+from quorate.core.model import GangKey
+from quorate.core.model import policy as bounds
+from quorate.core.model.policy import Policy
+from quorate.core.model.reasons import Reason
+from quorate.core.model.steps import GoesOnError, OutOfStepsError, Steps
+from quorate.core.place.single import Singles
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.plan.searches import Searches
+from quorate.core.queue.gate import held_by
+from quorate.core.queue.line import Line
+from quorate.core.queue.queue import Queue
+from quorate.core.room.room import Room
+from quorate.core.turn.cycle import Cycle
+from quorate.core.turn.waking import Waking
+
+_TOO_LONG = "to look at its claims takes longer than a turn may last"
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one turn has come to so far."""
+
+    line: Line
+    new_cycle: Callable[[], Cycle]
+    steps: Steps
+    binds_left: int
+    singles_left: int
+    preemptions_left: int
+    tried: list[Tried] = field(default_factory=list)
+    failed: Failed | None = None
+    begun: Cycle | None = None
+    """None as long as no nodes had to be looked at."""
+
+    @property
+    def cycle(self) -> Cycle:
+        """What is tentatively placed so far."""
+        if self.begun is None:
+            self.begun = self.new_cycle()
+        return self.begun
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the plan may take no more."""
+        return self.failed is not None or self.binds_left <= 0 or self.singles_left <= 0
+
+
+class Planner:
+    """Plans turn by turn. What it keeps between two turns follows from what it was told."""
+
+    def __init__(
+        self, cluster: Cluster, policy: Policy, attempts: Attempts, preparations: Preparations
+    ) -> None:
+        self.queue = Queue()
+        self._cluster = cluster
+        self._policy = policy
+        self._attempts = attempts
+        self._preparations = preparations
+        self._waking = Waking(cluster, self.queue, policy.packing)
+        self._masks = AttributeMasks()
+        self._singles = Singles()
+        self._searches = Searches()
+        self._interrupted: Counter[GangKey] = Counter()
+        """Gangs that a turn had to leave while claims were looked at, and how often in a row."""
+
+    def room(self) -> Room:
+        """Return the room that is free now."""
+        return Room(self._cluster.snapshot(), self._masks)
+
+    def forget_answers(self) -> None:
+        """Forget what follows from the rest, and searches under way: they begin anew."""
+        self._masks, self._searches = AttributeMasks(), Searches()
+
+    def plan(self, due: Due, now_s: float) -> Decision:
+        """Return what comes of the gangs that are ready, or woken by what happened."""
+        searches, queue = self._searches, self.queue
+        self._masks.give_back(self._cluster.classes)
+        steps = Steps(bounds.TURN_STEPS_MAX // (2 if queue.searching else 1))
+        line = self._waking.begin(
+            due.grown, now_s, nodes_differ=due.nodes_differ, ask_room=self.room, steps=steps
+        )
+        if self._waking.has_news:
+            searches.note_news()
+        policy = self._policy
+        turn = _Turn(
+            line,
+            partial(self._cycle, now_s, steps),
+            steps,
+            policy.binds_per_plan_max,
+            policy.singles_per_plan_max,
+            policy.preemptions_per_plan_max,
+        )
+        for gang in line.gangs():
+            if not self._is_tried(gang, turn, now_s) or turn.is_full:
+                break
+        self._go_on_searching(turn, now_s)
+        is_more = self._waking.end(line) or bool(queue.searching)
+        clearings = turn.begun.clearings if turn.begun is not None else None
+        return Decision(
+            plan=due.plan(turn.tried),
+            now_s=now_s,
+            tried=tuple(turn.tried),
+            failed=turn.failed,
+            displaced=frozenset(clearings.displaced if clearings else ()),
+            next_start=clearings.next_start if clearings else self._cluster.precedence.next_start,
+            is_more=is_more,
+        )
+
+    def _cycle(self, now_s: float, steps: Steps) -> Cycle:
+        attempts = self._attempts
+        numbers = AttemptNumbers(self._policy, attempts.identity, attempts.made)
+        return Cycle(
+            self._cluster,
+            self._policy,
+            self._masks,
+            Room(self._cluster.snapshot(), self._masks, steps),
+            self._singles,
+            now_s,
+            numbers,
+            steps,
+            self._searches,
+        )
+
+    def _go_on_searching(self, turn: _Turn, now_s: float) -> None:
+        """Go on with the searches that earlier turns began, with the steps that are left."""
+        queue, steps, longest = self.queue, turn.steps, bounds.LONG_TURN_STEPS_MAX
+        steps.left = max(1, bounds.TURN_STEPS_MAX - steps.taken)
+        for key in list(queue.searching):
+            long_turn, interruptions = self._long_turn(key), self._interrupted[key]
+            steps.left = max(steps.left, long_turn)
+            if steps.are_over or turn.is_full:
+                return
+            gang = self._cluster.gangs.get(key)
+            if gang is None:
+                queue.forget(key)
+                self._interrupted.pop(key, None)
+            elif not self._is_tried(gang, turn, now_s, searches=True):
+                if self._interrupted[key] > interruptions and long_turn == longest:
+                    turn.tried.append(self._give_up(key, now_s))
+                return
+
+    def _give_up(self, key: GangKey, now_s: float) -> Tried:
+        """Leave a gang alone that needs more than the longest turn."""
+        until_s = now_s + bounds.ASIDE_S_MAX
+        self.queue.forget(key)
+        self.queue.back_off(key, until_s)
+        del self._interrupted[key]
+        return Tried(key, given_up=GivenUp(until_s, _TOO_LONG))
+
+    def _long_turn(self, key: GangKey) -> int:
+        """Return how many steps a gang gets that many turns had to leave; 0: as many as others."""
+        doublings = self._interrupted[key] // bounds.INTERRUPTIONS_FEW
+        longest = bounds.LONG_TURN_STEPS_MAX
+        if not doublings:
+            return 0
+        return min(bounds.TURN_STEPS_MAX << min(doublings, longest.bit_length()), longest)
+
+    def _is_tried(
+        self, gang: GangEntry, turn: _Turn, now_s: float, *, searches: bool = False
+    ) -> bool:
+        """Try a gang and put it where it belongs then; return whether the turn may go on."""
+        try:
+            one = self._held(gang, now_s) or self._try(gang, turn, searches=searches)
+            self._enqueue(gang, one, turn, now_s)
+        except OutOfStepsError as error:
+            if not isinstance(error, GoesOnError):
+                self._interrupted[gang.key] += 1
+            self.queue.search(gang.key)
+            return False  # the turn is over, and the cycle holds nothing of this gang
+        except Exception as error:
+            turn.failed = Failed(gang.key, error)
+            return False  # what the cycle holds of this gang is not known: the others follow
+        self._interrupted.pop(gang.key, None)
+        turn.tried.append(one)
+        binds = len(one.binds.binds) if one.binds is not None else 0
+        turn.binds_left -= binds
+        turn.singles_left -= binds if gang.key.is_single else 0
+        turn.preemptions_left -= one.preemption is not None
+        return one.next is not Next.READY
+
+    def _held(self, gang: GangEntry, now_s: float) -> Tried | None:
+        """Return what comes of a gang that is held back before any node is looked at."""
+        reason = held_by(gang, self._cluster, now_s)
+        if reason is Reason.NONE and gang.waits:
+            return None
+        memory = gang.memory
+        if reason is Reason.BACKING_OFF or memory.aside.lasts(now_s):
+            self.queue.back_off(gang.key, max(memory.not_before_s, memory.aside.until_s))
+            return Tried(gang.key)
+        self._waking.passed_by(gang)
+        return Tried(gang.key, take_backs=tuple(take_backs(gang, self._cluster)))
+
+    def _try(self, gang: GangEntry, turn: _Turn, *, searches: bool) -> Tried:
+        cycle = turn.cycle
+        if self._preparations.holds(gang):
+            self._waking.put_off(gang)
+            return Tried(gang.key, is_planned=True)
+        if not self._waking.is_worth_a_try(turn.line, gang):
+            return cycle.leave(gang)
+        return cycle.try_gang(gang, preempts_more=turn.preemptions_left > 0, searches=searches)
+
+    def _enqueue(self, gang: GangEntry, one: Tried, turn: _Turn, now_s: float) -> None:
+        """Note what the gang has taken, and leave it where it waits for the rest."""
+        queue, rows = self.queue, self._cluster.nodes.rows
+        if one.next is not Next.SEARCHED or gang.key not in self._searches:
+            queue.searching.pop(gang.key, None)  # if it begins anew, others come first
+        if one.binds is not None:
+            turn.line.took((rows[bind.node] for bind in one.binds.binds), turn.cycle.room.free)
+        if one.next is Next.READY:
+            queue.make_ready([gang.key])
+        elif one.next is Next.SEARCHED:
+            queue.search(gang.key)
+        elif one.next is Next.BLOCKED:
+            self._waking.failed(turn.line, gang, one, turn.cycle.room)
+            ends = [end_s for end_s in gang.memory.avoid.values() if end_s > now_s]
+            if ends:
+                queue.alarms.set(gang.key, min(ends))

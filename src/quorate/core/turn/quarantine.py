@@ -1,0 +1,240 @@
+"""What met a defect of ours is set aside: it costs one gang or object, and is tried again later.
+
+In: exceptions, with what was being done. Out: incidents to tell of, and what to use in the place of
+an object that cannot be taken in. Owned by ``scheduler``. Times are epoch seconds.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
+from quorate.core.cluster.objects import ObjectId
+from quorate.core.model import GangKey, Pod, PodShape, ResourceClaim, changes, policy
+from quorate.core.model.changes import Change
+from quorate.core.model.devices import ClaimSpec
+from quorate.core.model.reasons import Reason
+
+STAGES = ("observe", "decide", "apply", "verify", "explain", "rebuild")
+"""What may be done when a defect is met."""
+_FRAMES_TOLD = 4
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    """A defect of ours that was met and contained.
+
+    ``id`` names it in the reason that users read, in the log and in the metric; ``stage`` is what
+    was being done (one of ``STAGES``); ``about`` names the gang or object.
+    """
+
+    id: str
+    stage: str
+    about: str
+    error: str
+    trace: str
+    times: int = 1
+    """More than 1: it stands for so many of its stage, of which only the number is known."""
+
+
+class _Held:
+    """A change that could not be taken in, and when to try it again."""
+
+    __slots__ = ("change", "due_s", "failures", "incident", "node", "weaker")
+
+    def __init__(self, change: Change, incident: str) -> None:
+        self.change = change
+        self.incident = incident
+        self.failures = 1
+        self.due_s: float | None = None
+        """None until the next decision, as news bear no time."""
+        self.node = ""
+        """Where a pod takes room as far as we know; "": where the change says."""
+        self.weaker = 0
+        """How many stand-ins met a defect as well: the next one says less."""
+
+    def stand_in(self) -> Change | None:
+        """Return what is to be taken in instead; None: it is left out."""
+        if not self.weaker:
+            return stand_in(self.change, self.incident)
+        if isinstance(self.change, changes.PodChanged) and self.weaker == 1:
+            return changes.PodChanged(_bare(self.change.pod, self.node))
+        return None
+
+
+class Quarantine:
+    """Incidents that were not told of yet, and the objects that are set aside."""
+
+    def __init__(self, identity: str) -> None:
+        self._identity = identity
+        self._made = 0
+        self._incidents: list[Incident] = []
+        self._untold: dict[str, Incident] = {}
+        """By stage: what was met when so many were kept already."""
+        self._held: dict[ObjectId, _Held] = {}
+
+    def __len__(self) -> int:
+        """Return how many objects are set aside."""
+        return len(self._held)
+
+    def note(self, stage: str, about: str, error: Exception) -> Incident:
+        """Note a defect that was met; return it with its id."""
+        self._made += 1
+        frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_TOLD:]
+        trace = " < ".join(f"{f.name}:{f.lineno}" for f in reversed(frames))
+        found = Incident(
+            id=f"{self._identity}-d{self._made}",
+            stage=stage,
+            about=about,
+            error=f"{type(error).__name__}: {error}"[:200],
+            trace=trace,
+        )
+        if len(self._incidents) < policy.INCIDENTS_KEPT_MAX:
+            self._incidents.append(found)
+        else:
+            before = self._untold.get(stage)
+            self._untold[stage] = replace(found, times=before.times + 1 if before else 1)
+        return found
+
+    def take_incidents(self) -> list[Incident]:
+        """Return and forget what has not been told of yet."""
+        told = [*self._incidents, *self._untold.values()]
+        self._incidents, self._untold = [], {}
+        return told
+
+    def hold(self, what: ObjectId, change: Change, error: Exception, node: str = "") -> None:
+        """Set an object aside because a change of it met a defect.
+
+        A pod on a ``node`` that the change does not tell of takes its room there, and no more.
+        """
+        incident = self.note("observe", " ".join(what), error)
+        held = self._held.get(what)
+        if held is None:
+            held = self._held[what] = _Held(change, incident.id)
+        else:
+            held.change, held.incident, held.due_s = change, incident.id, None
+            held.failures += 1
+        if node:
+            held.node, held.weaker = node, max(held.weaker, 1)
+
+    def weaken(self, what: ObjectId, error: Exception) -> None:
+        """Let a simpler version stand in for an object: the last one met a defect as well."""
+        self.note("observe", f"what stands in for {' '.join(what)}", error)
+        self._held[what].weaker += 1
+
+    def release(self, what: ObjectId) -> None:
+        """Hold an object no more: it was taken in, or is gone."""
+        self._held.pop(what, None)
+
+    def holds(self, what: ObjectId) -> bool:
+        """Whether an object is set aside."""
+        return what in self._held
+
+    def replace(self, what: ObjectId, change: Change) -> Change | None:
+        """Return what to take in instead of a change of an object that is set aside."""
+        held = self._held[what]
+        held.change = change
+        return held.stand_in()
+
+    def stand_ins(self) -> dict[ObjectId, Change | None]:
+        """Return what stands in for each object that is set aside; None: it is left out."""
+        return {what: held.stand_in() for what, held in self._held.items()}
+
+    def due(self, now_s: float) -> Iterator[tuple[ObjectId, Change]]:
+        """Yield what is to be tried again now."""
+        for what, held in list(self._held.items()):
+            if held.due_s is None:
+                held.due_s = now_s + policy.back_off_s(held.failures)
+            elif held.due_s <= now_s:
+                yield what, held.change
+
+    def due_s(self) -> float | None:
+        """Return when something is to be tried again next."""
+        return min((h.due_s for h in self._held.values() if h.due_s is not None), default=None)
+
+
+def culprit(error: Exception) -> GangKey | None:
+    """Return the gang that was being dealt with where an exception was raised, if one was.
+
+    It is the first one that a variable names, in the innermost function that knows any.
+    """
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        for value in frame.f_locals.values():
+            match value:
+                case GangKey():
+                    return value
+                case GangEntry(key=key) | PodEntry(gang=GangEntry(key=key)):
+                    return key
+    return None
+
+
+def stand_in(change: Change, incident: str) -> Change | None:
+    """Return a simple version of an object that is safe to take in, or None: it is left out.
+
+    A pod on a node still takes its room there, and a claim keeps its devices. A pod that waits has
+    a reason of its own to wait.
+    """
+    words = f"a defect of quorate's own ({incident}) keeps it from being read"
+    match change:
+        case changes.PodGone() | changes.NodeGone() | changes.GangGone() | changes.ObjectGone():
+            return change
+        case changes.PodChanged(pod):
+            return changes.PodChanged(_plain(pod, incident, words))
+        case changes.NodeChanged(node):
+            return changes.NodeGone(node.name, words)
+        case changes.GangChanged(spec):
+            return changes.GangChanged(replace(spec, defect=words, min_resources=()))
+        case changes.ObjectChanged(ResourceClaim() as claim):
+            return changes.ObjectChanged(replace(claim, spec=ClaimSpec(defect=words)))
+        case changes.ObjectChanged(one):
+            namespace = getattr(one, "namespace", "")
+            return changes.ObjectGone(type(one).__name__, namespace, one.name, words)
+        case _:
+            return None
+
+
+def _plain(pod: Pod, incident: str, words: str) -> Pod:
+    """Return the pod with nothing but its name, its gang, its node and what it takes there."""
+    return Pod(
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        scheduler=pod.scheduler,
+        shape=PodShape(
+            requests=pod.shape.requests,
+            scored=pod.shape.scored,
+            host_ports=pod.shape.host_ports,
+            disks=pod.shape.disks,
+        ),
+        created_s=pod.created_s,
+        node=pod.node,
+        phase=pod.phase,
+        priority=pod.priority,
+        terminating=pod.terminating,
+        membership=pod.membership,
+        owner=pod.owner,
+        defect=f"InternalError {incident}: {words}",
+        defect_reason=Reason.INTERNAL_ERROR,
+        attempt=pod.attempt,
+        attempt_size=pod.attempt_size,
+        bound_for=pod.bound_for,
+        started=pod.started,
+        refusal=pod.refusal,
+    )
+
+
+def _bare(pod: Pod, node: str) -> Pod:
+    """Return a pod of nobody's that takes the same room on its node."""
+    return Pod(
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        scheduler="",
+        shape=PodShape(requests=pod.shape.requests, scored=pod.shape.scored),
+        node=pod.node or node,
+        phase=pod.phase,
+        terminating=pod.terminating,
+    )

@@ -1,0 +1,143 @@
+"""Build the state again from the objects in memory, after a defect may have damaged it.
+
+In: the objects, and what of the old state nobody else knows: binds under way, claims just written,
+attempts, holds, promises. Out: a cluster that counts everything afresh. Called by ``scheduler``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
+from quorate.core.cluster.objects import Objects
+from quorate.core.model import changes
+from quorate.core.model.plan import GangBinds
+from quorate.core.model.policy import Policy
+from quorate.core.turn.quarantine import Quarantine
+
+_PASSES_MAX = 3
+"""An object that meets a defect may leave damage behind: it is set aside, and all begins anew."""
+
+
+def rebuilt(
+    old: Cluster,
+    objects: Objects,
+    quarantine: Quarantine,
+    policy: Policy,
+    preparing: Iterable[GangBinds],
+) -> Cluster:
+    """Return a cluster with the same objects; an object that meets a defect is set aside.
+
+    ``preparing`` are the plans whose claims are being bound.
+    """
+    for _ in range(_PASSES_MAX):
+        new, is_sound = _told_anew(old, objects, quarantine, policy)
+        if _are_carried(old, new, quarantine) and is_sound:
+            break
+    new.found = old.found
+    steps: list[Callable[[], None]] = []
+    for key, gang in old.gangs.items():
+        if key in new.gangs:
+            steps.append(partial(_carry_gang, gang, new.gangs[key]))
+    steps += [partial(new.devices.put_written, claim) for claim in old.devices.written()]
+    steps += [partial(_carry_holds, old, new), partial(_carry_claims, old, new, preparing)]
+    for step in steps:
+        try:
+            step()
+        except Exception as error:  # the API knows it, or will: it is news again then
+            quarantine.note("rebuild", "what only we know", error)
+    new.touched.update(new.gangs)
+    new.nodes_differ = True
+    return new
+
+
+def _told_anew(
+    old: Cluster, objects: Objects, quarantine: Quarantine, policy: Policy
+) -> tuple[Cluster, bool]:
+    """Return a cluster that was told of all objects, and whether none of them met a defect."""
+    new = Cluster(policy.scheduler_names, dict(policy.profiles))
+    stand_ins, is_sound = quarantine.stand_ins(), True
+    told = {what: change for what, change in objects.all(old) if what not in stand_ins}
+    for what, change in told.items():
+        try:
+            new.apply(change)
+        except Exception as error:
+            quarantine.hold(what, change, error)
+            is_sound = False
+    for what, simple in stand_ins.items():
+        try:
+            if simple is not None:
+                new.apply(simple)
+        except Exception as error:
+            quarantine.weaken(what, error)
+            is_sound = False
+    return new, is_sound
+
+
+def _are_carried(old: Cluster, new: Cluster, quarantine: Quarantine) -> bool:
+    """Keep what only we know of pods; return whether none met a defect: such a one is set aside."""
+    is_sound = True
+    for uid, before in old.pods.items():
+        entry, what = new.pods.get(uid), ("pod", uid)
+        if entry is None or quarantine.holds(what):
+            continue
+        try:
+            _carry_pod(before, entry, new)
+        except Exception as error:
+            quarantine.hold(what, changes.PodChanged(entry.pod), error, node=before.node)
+            is_sound = False
+    return is_sound
+
+
+def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
+    """Keep what the watch has not told of yet: where our binds put the pod, and what we decided."""
+    if entry.gang is not None:
+        entry.gang.set_adopted(entry, before.adopted)
+    entry.elsewhere = before.elsewhere
+    if before.where is Where.ASSUMED and entry.where not in (Where.BOUND, Where.REFUSED):
+        cluster.move(entry, Where.ASSUMED, before.node)
+    elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):
+        cluster.move(entry, Where.BOUND, before.node)
+    elif before.where is Where.PAST and entry.where is not Where.REFUSED:
+        cluster.move(entry, Where.PAST, entry.node or before.node)
+    elif before.where is Where.FOREIGN and before.node and entry.where is Where.FOREIGN:
+        cluster.move(entry, Where.FOREIGN, before.node)
+    entry.preempting = before.preempting
+    if before.nominated != entry.nominated:
+        cluster.precedence.nominate(entry, before.nominated)
+    if before.evicting and entry.gang is not None:
+        entry.gang.give_up([entry])
+
+
+def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
+    evicting = gang.lifecycle.evicting
+    gang.lifecycle, gang.memory = before.lifecycle, before.memory
+    gang.lifecycle.evicting = evicting
+    attempt = gang.lifecycle.attempt
+    if attempt is not None:
+        under_way = (uid for uid, one in gang.members.items() if one.where is Where.ASSUMED)
+        attempt.open = set(under_way)
+    own = any(one.where is Where.BOUND and not one.adopted for one in gang.members.values())
+    if own and gang.stays and gang.quorum_is_known and gang.is_met:
+        gang.lifecycle.become_quorate()  # by the news that met the defect
+
+
+def _carry_holds(old: Cluster, new: Cluster) -> None:
+    """Keep held room; a hold names a class, which is another object now."""
+    new.holds = old.holds
+    new.holds.move_to(new.classes)
+    new.touched.update(hold.key for hold in new.holds)  # its gang may be gone
+
+
+def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) -> None:
+    """Keep what plans under way give to claims."""
+    for plan in preparing:
+        for bind in plan.binds:
+            if bind.prepare and bind.uid in new.pods:
+                prepared = [(one.key, one.volume, one.node) for one in bind.prepare]
+                new.storage.assume(bind.uid, prepared)
+    for key, allocation, uids in old.devices.assumed():
+        for uid in uids:
+            new.devices.assume(key, allocation, uid)

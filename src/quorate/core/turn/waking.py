@@ -1,0 +1,384 @@
+"""Which gangs a decision tries: those to which something happened, and those that it could help.
+
+In: the news of the cluster since the last decision. Out: a ``Line``, which yields gangs in order
+and is told what became of them. Called by ``planning``. A gang is woken by the change that can
+give it all that it needs: enough slots over all nodes, by all its rules. What a turn has no steps
+left to look at is kept for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.lifecycle.effects import Tried
+from quorate.core.model import GangKey, policy
+from quorate.core.model.steps import Steps
+from quorate.core.place.fill import Packing
+from quorate.core.place.members import members_of
+from quorate.core.place.min_resources import shortage
+from quorate.core.place.tasks import least_of
+from quorate.core.preempt.clearing import preempts
+from quorate.core.queue.line import Line
+from quorate.core.queue.queue import Queue
+from quorate.core.queue.totals.cycle_totals import CycleTotals
+from quorate.core.queue.totals.slots import Ground
+from quorate.core.queue.totals.withheld import Withheld
+from quorate.core.queue.wakeups.buckets import Bucket, Likeness, Likes, short_of
+from quorate.core.queue.wakeups.likeness import Waiting, asleep, likeness_of
+from quorate.core.queue.wakeups.watches import Watches
+from quorate.core.room.room import Room
+from quorate.core.turn.woken_by import (
+    RESOURCES,
+    TAINTS,
+    Interest,
+    interests_of,
+    looks_further,
+    may_fit,
+    news_of,
+)
+
+_ROWS_PER_STEP = 1_000
+"""Rules look at so many rows for one class in a step."""
+_PODS_PER_STEP = 8
+
+
+class Waking:
+    """Keeps what news there are until a turn has looked at whom they concern."""
+
+    def __init__(self, cluster: Cluster, queue: Queue, packing: Packing) -> None:
+        self._cluster = cluster
+        self._packing = packing
+        self._queue = queue
+        self._turns = 0
+        self._rows_seen = 0
+        self._columns_seen = 0
+        """By which meaning of the columns of resources."""
+        self._delegated: set[str] = set()
+        self._now_s = 0.0
+        self.has_news = False
+        """Whether something happened before this turn that may let pods fit."""
+        self._ask_room: Callable[[], Room] | None = None
+        self._room_now: Room | None = None
+        self._to_check: dict[Likes, None] = {}
+        """Likes that something happened to that could help, if their rules allow."""
+        self._offered: list[Bucket] = []
+        """Those of them that may have room, in this turn."""
+        self._sums: Watches[GangKey] = Watches()
+        self._objects: dict[GangKey, int | None] = {}
+        """Gangs without pods of which minResources are short: their watches in ``_sums``.
+
+        None: no node has a resource that is short."""
+
+    # Each decision
+
+    def begin(
+        self,
+        grown: set[int],
+        now_s: float,
+        *,
+        nodes_differ: bool,
+        ask_room: Callable[[], Room],
+        steps: Steps,
+    ) -> Line:
+        """Take in what happened, and return the line of this decision.
+
+        ``grown`` are rows that may take more, or other, pods than before; ``ask_room`` returns the
+        room as it is now.
+        """
+        self._turns += 1
+        self._now_s = now_s
+        self._ask_room, self._room_now = ask_room, None
+        self._return_offered()
+        blocked = self._queue.blocked
+        blocked.slots.stand_on(self._ground)
+        if nodes_differ:
+            self._queue.rounds.begin()
+        happened = self._hear(grown)
+        self.has_news = bool(grown or happened)
+        for likes in blocked.reached(blocked.slots.bring_up_to_date(steps)):
+            self._to_check[likes] = None
+        for likes in blocked.interested_in(happened):
+            self._to_check[likes] = None
+        if grown:
+            self._wake_by_sums()
+        totals = CycleTotals(blocked.slots, self._withheld, steps)
+        checks = Steps(max(1, min(steps.left, policy.CHECK_STEPS_MAX)))
+        self._check(totals, checks)
+        if grown or happened:
+            blocked.note_news()
+        others = Steps(max(1, checks.left))  # each turn comes to one of them at least
+        self._offered = list(self._look_at_unwatched(others))
+        steps.take(checks.taken + others.taken)
+        line = Line(self._turns, self._queue, self._cluster.gangs, totals, steps)
+        line.look_at_buckets(self._offered)
+        return line
+
+    def is_worth_a_try(self, line: Line, gang: GangEntry) -> bool:
+        """Whether a gang may have room; if not it is blocked, and waits with its likes.
+
+        A pod that may make others leave is tried in any case: that says what keeps it from that.
+        """
+        self._forget_object(gang.key)
+        if preempts(gang):
+            return True
+        likeness = self._likeness(gang, self._waiting(gang), gang.need)
+        if line.may_fit(likeness):
+            return True
+        self._queue.block(gang, likeness)
+        return False
+
+    def failed(self, line: Line, gang: GangEntry, one: Tried, room: Room) -> None:
+        """Block a gang that was tried, by what of it still waits; ``room`` is what was left."""
+        is_promised = one.preemption is not None
+        likeness = self._likeness(gang, one.waits_for, one.need, is_promised=is_promised)
+        likes = line.failed(gang, likeness)
+        if likes is not None:
+            self._note_failure(likes, gang, one.waits_for, room)
+
+    def put_off(self, gang: GangEntry) -> None:
+        """Leave a gang alone until something happens to it."""
+        self._queue.blocked.failed(self._queue.block(gang, asleep(gang)), ())
+
+    def passed_by(self, gang: GangEntry) -> None:
+        """Note a gang with nothing to place; one without pods waits for its minResources alone."""
+        self._forget_object(gang.key)
+        if gang.members:
+            return
+        short = self._short_in_sum(gang, self._room)
+        if short is not None:
+            column, wanted = short
+            watch = self._sums.add(gang.key, column, wanted) if column >= 0 else None
+            self._objects[gang.key] = watch
+
+    def end(self, line: Line) -> bool:
+        """End the turn; return whether it has left something to be looked at at once."""
+        is_more = not line.is_over
+        self._return_offered()
+        self._ask_room, self._room_now = None, None
+        blocked = self._queue.blocked
+        blocked.sweep()
+        blocked.slots.leave()
+        is_more |= blocked.is_open or blocked.slots.is_behind or blocked.owed > 0
+        return is_more or bool(self._to_check)
+
+    def _return_offered(self) -> None:
+        for bucket in self._offered:
+            self._queue.blocked.give_back(bucket, was_served=bucket.first is None)
+        self._offered = []
+
+    def _forget_object(self, key: GangKey) -> None:
+        watch = self._objects.pop(key, None)
+        if watch is not None:
+            self._sums.remove(watch)
+
+    # What happened
+
+    def _hear(self, grown: set[int]) -> list[Interest]:
+        """Take the news of rows, and return the names of the others."""
+        cluster = self._cluster
+        rows = cluster.nodes.log.since(self._rows_seen)
+        self._rows_seen = cluster.nodes.log.position
+        nodes = cluster.nodes.take_news()
+        happened: list[Interest] = []
+        delegated = cluster.resources.columns.keys() & cluster.devices.backed.keys()
+        if delegated != self._delegated:
+            self._delegated, rows = delegated, None
+        if self._columns_seen != cluster.resources.version:
+            self._columns_seen, rows = cluster.resources.version, None
+            self._forget_columns()
+            happened.append(RESOURCES)
+        self._queue.blocked.slots.note(rows, grown)
+        stirred = cluster.neighbours.take_stirred()
+        devices, classes = cluster.devices.take_stirred()
+        happened += news_of(nodes.labels, stirred, taints=nodes.taints, devices=devices or classes)
+        return happened
+
+    def _forget_columns(self) -> None:
+        """Have all looked at again that wait for a sum: columns may mean another resource."""
+        blocked = self._queue.blocked
+        for likes in blocked.short_in_any_sum():
+            blocked.rouse(likes)
+        short = list(self._objects)
+        for key in short:
+            self._forget_object(key)
+        self._queue.make_ready(key for key in short if key in self._cluster.gangs)
+
+    def _wake_by_sums(self) -> None:
+        """Wake those whose minResources are free in sum."""
+        blocked = self._queue.blocked
+        if not (blocked.looks_at_sums or self._objects):
+            return
+        free = np.minimum(self._room.in_sum(), 2.0**62).astype(np.int64)
+        for likes in blocked.reached_in_sum(free):
+            blocked.rouse(likes)
+        gangs = self._cluster.gangs
+        reached = self._sums.reached(free[None])
+        if len(self._objects) > len(gangs):  # some are gone
+            reached += [key for key in self._objects if key not in gangs]
+        for key in reached:
+            self._forget_object(key)
+        self._queue.make_ready(reached)
+
+    def _check(self, totals: CycleTotals, steps: Steps) -> None:
+        """Wake the likes for which there may be room by all their rules."""
+        blocked = self._queue.blocked
+        for likes in list(self._to_check):
+            if steps.are_over:
+                return
+            del self._to_check[likes]
+            if not (likes.live and likes.is_tried) or likes.bucket.is_unwatched:
+                continue  # the latter are looked at in turn, whatever happened
+            short = blocked.lacks(likes.bucket, totals, steps)
+            if short:
+                blocked.watch(likes.bucket, short)
+            elif not likes.looks_further:
+                blocked.rouse(likes)
+            else:
+                self._check_rules(likes, steps)
+
+    def _check_rules(self, likes: Likes, steps: Steps) -> None:
+        """Ask the rules about the first of these gangs; those that are alike no more part.
+
+        Should a defect of ours be met here, the gang is tried: there it is dealt with.
+        """
+        while (head := likes.head()) is not None and not steps.are_over:
+            gang = self._cluster.gangs[head[-1]]
+            try:
+                if self._is_checked(likes, gang, steps):
+                    return
+            except Exception:
+                self._queue.make_ready([gang.key])
+        if likes.live:
+            self._to_check[likes] = None
+
+    def _is_checked(self, likes: Likes, gang: GangEntry, steps: Steps) -> bool:
+        """Ask the rules about one of these gangs; if it parts from them, return that it is not."""
+        queue, room = self._queue, self._room
+        steps.take(1 + gang.waits // _PODS_PER_STEP)
+        waiting = self._waiting(gang)
+        likeness = self._likeness(gang, waiting, gang.need)
+        if likeness != likes.likeness:
+            queue.block(gang, likeness)
+            return False
+        steps.take(len(waiting) * (1 + len(room.free) // _ROWS_PER_STEP))
+        if may_fit(likeness.classes, likeness.need, room, self._packing):
+            queue.blocked.rouse(likes)
+        else:
+            self._note_failure(likes, gang, waiting, room)
+        return True
+
+    def _look_at_unwatched(self, steps: Steps) -> Iterator[Bucket]:
+        """Yield the buckets without tallies that may have room, as far as the steps go."""
+        blocked = self._queue.blocked
+        while blocked.owed > 0 and not steps.are_over:
+            bucket = blocked.next_unwatched()
+            if bucket is None:
+                continue
+            slots = [blocked.slots.count(c, bucket.level, steps) for c in bucket.classes]
+            if short_of(bucket.counts, bucket.need, slots):
+                blocked.give_back(bucket, was_served=True)
+            else:
+                yield bucket
+
+    # Those that failed
+
+    def _note_failure(self, likes: Likes, gang: GangEntry, waiting: Waiting, room: Room) -> None:
+        """Note what could help likes that have slots enough, and do not fit."""
+        blocked = self._queue.blocked
+        short = self._short_in_sum(gang, room)
+        if short is not None:
+            column, wanted = short
+            if column >= 0:
+                blocked.short_in_sum(likes, column, wanted)
+            else:
+                blocked.failed(likes, (RESOURCES, TAINTS))
+            return
+        interests: set[Interest] = set()
+        for pod_class in waiting:
+            interests |= interests_of(pod_class, room)
+        likes.looks_further = likes.likeness.level is None and any(
+            looks_further(pod_class, room) for pod_class in waiting
+        )
+        blocked.failed(likes, tuple(interests))
+
+    def _short_in_sum(self, gang: GangEntry, room: Room) -> tuple[int, int] | None:
+        """Return the column of a resource that minResources are short of, and what is asked.
+
+        -1: no node has it.
+        """
+        if gang.started:
+            return None
+        columns = self._cluster.resources.columns
+        for name, (free, wanted) in shortage(gang, room, self._cluster.resources).items():
+            column = columns.get(name)
+            if column is None:
+                return -1, wanted
+            return column, wanted - (free - int(room.in_sum()[column]))
+        return None
+
+    def _waiting(self, gang: GangEntry) -> Waiting:
+        members = members_of(gang, self._cluster)
+        return {pod_class: len(entries) for pod_class, entries in members.items()}
+
+    def _likeness(
+        self, gang: GangEntry, waiting: Waiting, need: int, *, is_promised: bool = False
+    ) -> Likeness:
+        may_preempt = preempts(gang) and not _never_preempts(gang)
+        level = gang.priority if may_preempt else None
+        least = least_of(gang) if need else ()
+        memory = gang.memory
+        is_alone = is_promised or bool(memory.avoid and memory.avoided(self._now_s))
+        return likeness_of(gang, waiting, need, least, self._cluster, level, is_alone=is_alone)
+
+    # What it stands on
+
+    @property
+    def _room(self) -> Room:
+        """The room at the beginning of the turn."""
+        if self._room_now is None:
+            assert self._ask_room is not None, "a turn has begun"
+            self._room_now = self._ask_room()
+        return self._room_now
+
+    def _ground(self) -> Ground:
+        room, bound = self._room, self._cluster.precedence.bound
+        width = room.free.shape[1]
+
+        def below(priority: int, rows: Ints) -> Ints:
+            if bound is None:
+                return np.zeros((len(rows), width), np.int64)
+            return bound.below(priority, rows, width)
+
+        return Ground(
+            room.free,
+            room.mask,
+            below,
+            room.snapshot.table.attributes_log,
+            self._cluster.resources.version,
+        )
+
+    def _withheld(self) -> Withheld:
+        """Return what is held, and what is promised to nominated pods."""
+        cluster = self._cluster
+        rows, nominated = cluster.nodes.rows, cluster.precedence.nominated
+        found = [
+            (hold.priority, rows[hold.node], hold.pod_class.demands)
+            for hold in cluster.holds
+            if hold.node in rows
+        ]
+        found += [
+            (entry.pod.priority, rows[node], entry.pod_class.demands)
+            for node in nominated
+            for entry in nominated.on(node)
+            if node in rows
+        ]
+        return Withheld(found, len(cluster.resources.names))
+
+
+def _never_preempts(gang: GangEntry) -> bool:
+    return any(entry.pod.never_preempts for entry in gang.members.values())

@@ -1,0 +1,295 @@
+"""Why pods of a gang do not fit: per class, how many do, and which rule rules out how many nodes.
+
+In: a gang that waits and the room. Out: blockers. Called by ``explain`` when somebody looks, never
+while planning: a gang that waits costs nothing until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from quorate.core.cluster.arrays import Mask
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import Pod
+from quorate.core.model import policy as bounds
+from quorate.core.model.policy import Policy
+from quorate.core.model.quantity import format_amount
+from quorate.core.model.reasons import Blocker, available
+from quorate.core.model.steps import Steps
+from quorate.core.place.gang import DoesNotFit, place_gang_within
+from quorate.core.place.greedy import Demand, Placement, largest_first
+from quorate.core.place.members import demand_of, members_of
+from quorate.core.place.nominated import look, ruled_out
+from quorate.core.place.pack import pack
+from quorate.core.place.tasks import least_of
+from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
+from quorate.core.plan.filters.node_resources_fit import free_of
+from quorate.core.room.promises import Promised, Promises
+from quorate.core.room.room import Room
+from quorate.core.words.fixes import doubtful, is_broken, to_mend
+from quorate.core.words.impossible import impossible_field
+from quorate.core.words.member_rules import own_rule
+
+_NODES_OF_A_STEP = 1_500
+"""So many nodes are asked in one step whether they have slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found: how many waiting members fit now, and what stands in the others' way."""
+
+    fit: int
+    """Of those that were looked at."""
+    looked_at: int | None
+    """How many waiting members that is, of a gang with too many classes; None: all."""
+    fits: bool
+    exhausted: bool
+    blockers: tuple[Blocker, ...]
+    no_node_matches: Blocker | None
+    """A class that no node would take even if all were empty of pods, for what nodes are."""
+    too_large: tuple[Blocker, str] | None
+    """A class that asks for more than any matching node has, and that lack in words."""
+    claim_problem: Blocker | None = None
+    """A class that no node can take because of a claim, of a volume or of devices."""
+    impossible: Blocker | None = None
+    """A class of which a field keeps it from every node that there could be."""
+
+    awaits_pods: Blocker | None = None
+    """A class that has to be near pods of which none is placed, nor in its gang."""
+
+    @property
+    def to_mend(self) -> str:
+        """The object and the field that somebody has to make or to mend; "" if none is known."""
+        about = self.claim_problem or self.impossible or next(iter(self.blockers), None)
+        return about.to_mend if about is not None else ""
+
+    def of_pod(self, name: str) -> Diagnosis:
+        """Return the same of another pod, which is like the one that was looked at."""
+
+        def renamed(blocker: Blocker) -> Blocker:
+            return structs.replace(blocker, pod=name)
+
+        def of(blocker: Blocker | None) -> Blocker | None:
+            return renamed(blocker) if blocker is not None else None
+
+        return replace(
+            self,
+            blockers=tuple(map(renamed, self.blockers)),
+            no_node_matches=of(self.no_node_matches),
+            too_large=(renamed(self.too_large[0]), self.too_large[1]) if self.too_large else None,
+            claim_problem=of(self.claim_problem),
+            impossible=of(self.impossible),
+            awaits_pods=of(self.awaits_pods),
+        )
+
+
+class Diagnoses:
+    """Diagnoses of one instant. Alike pods of no gang are looked at once."""
+
+    def __init__(self, cluster: Cluster, policy: Policy) -> None:
+        self._cluster, self._policy = cluster, policy
+        self._shared: dict[tuple[int, int], tuple[Diagnosis, str]] = {}
+
+    def of(self, gang: GangEntry, room: Room, whole: Room) -> tuple[Diagnosis, str]:
+        """Return what is in the way of a gang that waits, and how kube-scheduler would say it.
+
+        ``room`` is what it may use of the ``whole`` room. No words where the profile is ours.
+        """
+        if not gang.key.is_single:
+            return diagnose(gang, self._cluster, room, self._policy), ""
+        ((pod_class, (entry,)),) = members_of(gang, self._cluster).items()
+        alike = pod_class.id, gang.priority
+        # What a claim lacks, and a nomination, are of this pod alone.
+        is_alone = bool(entry.nominated or entry.pod.claims or entry.pod.device_claims)
+        found = self._shared.get(alike)
+        if found is None or is_alone:
+            seen = diagnose(gang, self._cluster, room, self._policy)
+            found = seen, single_sentence(gang, self._cluster, whole)
+            if not is_alone:
+                self._shared[alike] = found
+        diagnosis, sentence = found
+        memory = gang.memory
+        said = f" {memory.preemption_said}" if sentence and memory.preemption_said else ""
+        return diagnosis.of_pod(entry.pod.name), sentence + said
+
+
+def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
+    """Try to place the gang, and explain for each class what is in the way. Changes nothing."""
+    members = members_of(gang, cluster)
+    demand = demand_of(members, gang.need, least_of(gang))
+    classes = _to_look_at(demand, room)
+    is_cut = len(classes) < len(demand.classes)
+    found = None if is_cut else _placed(demand, room, policy)
+    after, fit = room.copy(), 0
+    blockers = []
+    no_node_matches = too_large = claim_problem = impossible = awaits_pods = None
+    for pod_class, count in classes:
+        class_fit = int(pack(pod_class, count, after, policy.packing).sum())
+        fit += class_fit
+        if class_fit >= count:
+            continue
+        named = min((entry.pod for entry in members[pod_class]), key=lambda pod: pod.name)
+        needed = max(count - max(demand.pods - demand.need, 0), 1)
+        blocker = _blocker(pod_class, named, (count, class_fit), after, cluster)
+        mend, never = to_mend(named, cluster), impossible_field(pod_class.shape)
+        blocker = msgspec.structs.replace(
+            blocker,
+            to_mend=mend or never or blocker.to_mend,
+            own_rule=own_rule(pod_class, needed, room),
+        )
+        blockers.append(blocker)
+        if mend or is_broken(one.message for one in blocker.ruled_out):
+            claim_problem = claim_problem or blocker
+            continue
+        if never:
+            impossible = impossible or blocker
+            continue
+        if _awaits_pods(pod_class, members, room):
+            awaits_pods = awaits_pods or blocker
+            continue
+        matching = _matching(pod_class, room)
+        if not matching.any():
+            no_node_matches = no_node_matches or (blocker if room.snapshot.nodes_alive else None)
+        elif lack := _larger_than_any(pod_class, matching, room):
+            too_large = too_large or (blocker, lack)
+    if found is not None:
+        fit = found.placed if isinstance(found, Placement) else found.fit
+    return Diagnosis(
+        fit=fit,
+        looked_at=sum(count for _, count in classes) if is_cut else None,
+        fits=isinstance(found, Placement) and fit >= demand.wanted,
+        exhausted=is_cut or (isinstance(found, DoesNotFit) and found.exhausted),
+        blockers=tuple(blockers),
+        no_node_matches=no_node_matches,
+        too_large=too_large,
+        claim_problem=claim_problem,
+        impossible=impossible,
+        awaits_pods=awaits_pods,
+    )
+
+
+def _to_look_at(demand: Demand, room: Room) -> tuple[tuple[PodClass, int], ...]:
+    """Return the classes to look at one by one: all, or those that are most likely in the way.
+
+    First those that have too few slots even alone, as far as steps go; then the largest.
+    """
+    if len(demand.classes) <= bounds.EXPLAINED_CLASSES_MAX:
+        return demand.classes
+    steps, is_first = Steps(bounds.EXPLAIN_STEPS_MAX), dict[int, bool]()
+    ordered = largest_first(demand.classes, room)
+    for pod_class, count in ordered:
+        if steps.are_over:
+            break
+        steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
+        is_first[pod_class.id] = int(room.slots(pod_class).sum()) < count
+    ordered = tuple(sorted(ordered, key=lambda one: not is_first.get(one[0].id)))
+    return ordered[: bounds.EXPLAINED_CLASSES_MAX]
+
+
+def _placed(demand: Demand, room: Room, policy: Policy) -> Placement | DoesNotFit:
+    steps = Steps(min(policy.search_steps_max, bounds.EXPLAIN_STEPS_MAX))
+    return place_gang_within(demand, room, policy.packing, steps)
+
+
+def _awaits_pods(pod_class: PodClass, members: Iterable[PodClass], room: Room) -> bool:
+    """Whether only pods that are not the gang's own could let the class go somewhere."""
+    if not inter_pod_affinity.is_alone(pod_class, room):
+        return False
+    return not any(inter_pod_affinity.attracts(pod_class, other, room) for other in members)
+
+
+def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> bool:
+    """Return whether all have room that a plan would place. Changes nothing.
+
+    Of a gang with too many classes to be looked at that is not known.
+    """
+    demand = demand_of(members_of(gang, cluster), gang.need, least_of(gang))
+    if len(demand.classes) > bounds.EXPLAINED_CLASSES_MAX:
+        return False
+    found = _placed(demand, room, policy)
+    return isinstance(found, Placement) and found.placed >= demand.wanted
+
+
+def _blocker(
+    pod_class: PodClass, pod: Pod, counts: tuple[int, int], room: Room, cluster: Cluster
+) -> Blocker:
+    pods, fit = counts
+    found = ruled_out(look(pod_class, room, cluster, {}), room)
+    return Blocker(
+        pod=pod.name,
+        pods=pods,
+        fit=fit,
+        ruled_out=found,
+        nearest_miss=_nearest_miss(pod_class, room),
+        to_mend=doubtful(pod, cluster, [one.message for one in found]),
+    )
+
+
+def nodes_ruled_out(
+    pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised | None = None
+) -> str:
+    """Return kube-scheduler's sentence for a pod that no node takes."""
+    seen = look(pod_class, room, cluster, promised or {})
+    return available(room.snapshot.nodes_alive, ruled_out(seen, room))
+
+
+def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
+    """Return what its filters say of a pod of no gang; "" where its profile is ours."""
+    ((pod_class, _),) = members_of(gang, cluster).items()
+    if pod_class.profile.packs_gangs:
+        return ""
+    promised = Promises.of(cluster).to_others(gang.priority, gang)
+    return nodes_ruled_out(pod_class, room, cluster, promised)
+
+
+def _nearest_miss(pod_class: PodClass, room: Room) -> str:
+    """Name the node that lacks the smallest part of the request, and what it lacks."""
+    candidates = np.flatnonzero(room.mask(pod_class))
+    if not len(candidates):
+        return ""
+    asked = [(name, n, free_of(name, room, candidates)) for name, n in pod_class.asked]
+    missing = np.zeros(len(candidates))
+    for _, amount, free in asked:
+        missing += np.clip(amount - free, 0, None) / amount
+    missing[missing == 0.0] = np.inf  # these fail by another rule
+    nearest = int(np.argmin(missing))
+    if not np.isfinite(missing[nearest]):
+        return ""
+    lacks = [
+        f"{format_amount(name, amount - int(free[nearest]))} {name}"
+        for name, amount, free in asked
+        if free[nearest] < amount
+    ]
+    node = room.snapshot.node(int(candidates[nearest])).name
+    return f"node {node} lacks {' and '.join(lacks)}"
+
+
+def _matching(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: nodes that would pass the attribute rules, were no node cordoned."""
+    snapshot, shape = room.snapshot, pod_class.shape
+    tolerated = taint_toleration.passes(shape, snapshot) | snapshot.unschedulable
+    return snapshot.alive & tolerated & node_affinity.passes(shape, snapshot)
+
+
+def _larger_than_any(pod_class: PodClass, matching: Mask, room: Room) -> str:
+    """Say which request is larger than the largest of the ``matching`` nodes, were it empty."""
+    backed = pod_class.ask.extended.backed if pod_class.ask and pod_class.ask.extended else ()
+    asked = [(name, amount) for name, amount in pod_class.asked if name not in backed]
+    sizes = [room.snapshot.sizes(name)[matching] for name, _ in asked]
+    enough = [size >= amount for size, (_, amount) in zip(sizes, asked, strict=True)]
+    if np.all(enough, axis=0).any():
+        return ""
+    for size, (name, amount) in zip(sizes, asked, strict=True):
+        largest = int(size.max(initial=0))
+        if largest < amount:
+            has = format_amount(name, largest) if largest else "none"
+            return f"{format_amount(name, amount)} {name}; the largest matching node has {has}"
+    words = " and ".join(f"{format_amount(name, amount)} {name}" for name, amount in asked)
+    return f"{words} together; no matching node has all of it"

@@ -1,0 +1,396 @@
+"""Why a gang stands where it stands, in one sentence and in facts.
+
+In: the cluster, the room, a gang. Out: an ``Explanation`` (for conditions, Events, the command
+line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` and ``cli`` through
+``scheduler.explainer``. The sentence is made here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
+from quorate.core.cluster.gangs.holds import Hold
+from quorate.core.cluster.unlisted_kinds import lack_of
+from quorate.core.model import GangKey, Owner
+from quorate.core.model.policy import ASIDE_S_MAX, Policy
+from quorate.core.model.quantity import format_amount
+from quorate.core.model.reasons import (
+    Blocker,
+    Explanation,
+    GangView,
+    Reason,
+    available,
+)
+from quorate.core.place.members import members_of
+from quorate.core.place.min_resources import shortage
+from quorate.core.place.nominated import beside
+from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
+from quorate.core.room.held_room import held_for, withheld_from, withheld_words, without
+from quorate.core.room.promises import Promises
+from quorate.core.room.room import Room
+from quorate.core.words.diagnosis import Diagnoses, Diagnosis, would_fit
+from quorate.core.words.gang_facts import (
+    internal_error,
+    members_in,
+    state_of,
+    unexplained,
+    warnings_of,
+)
+from quorate.core.words.pod_words import disagreement, single_words, task_words
+
+
+class ApiWords(NamedTuple):
+    """How a person names a dialect's object and the key by which pods name it."""
+
+    kind: str
+    api_version: str
+    member_key: str
+
+
+_MEND_CLAIM = "create or mend that object, or wait for it to be made"
+_START_PODS = "start pods that match spec.affinity.podAffinity, or mend it"
+_MEND_SELECTOR = "mend the selector or the tolerations, or the nodes' labels"
+
+
+class Explainer:
+    """Answers for one instant. Reads the cluster, changes nothing."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        ask_room: Callable[[], Room],
+        apis: dict[str, ApiWords],
+        now_s: float,
+        note_defect: Callable[[GangKey, Exception, float], str],
+    ) -> None:
+        self._cluster = cluster
+        self._note_defect = note_defect
+        self._policy = policy
+        self._ask_room = ask_room
+        self._apis = apis
+        self._now_s = now_s
+
+    @cached_property
+    def _room(self) -> Room:
+        return self._ask_room()
+
+    @cached_property
+    def _diagnoses(self) -> Diagnoses:
+        return Diagnoses(self._cluster, self._policy)
+
+    @cached_property
+    def _promises(self) -> Promises:
+        return Promises.of(self._cluster)
+
+    def explain(self, key: GangKey) -> Explanation | None:
+        """Return why the gang stands where it stands; None when there is no such gang.
+
+        A defect that is met here costs this gang its explanation, and nobody else.
+        """
+        gang = self._cluster.gangs.get(key)
+        if gang is None:
+            return None
+        before = gang.memory.unexplained
+        try:
+            if before.lasts(self._now_s):
+                return unexplained(key, before.incident)
+            return self._explain(gang)
+        except Exception as error:
+            return unexplained(key, self._note_defect(key, error, self._now_s))
+
+    def _explain(self, gang: GangEntry) -> Explanation:
+        key = gang.key
+        reason = held_by(gang, self._cluster, self._now_s)
+        sentence, remedy = "", ""
+        diagnosis: Diagnosis | None = None
+        if reason is Reason.NONE and gang.waits:
+            short = {} if gang.started else self._shortage(gang)
+            if short:
+                reason = Reason.MIN_RESOURCES_SHORT
+                sentence, remedy = self._short_words(short)
+            else:
+                room, withheld = self._room_for(gang)
+                diagnosis, plain = self._diagnoses.of(gang, room, self._room)
+                reason, sentence, remedy = self._room_words(gang, diagnosis)
+                if plain and not diagnosis.fits:
+                    sentence = _with_detail(plain, diagnosis.to_mend)
+                if withheld and not diagnosis.fits and self._would_fit(gang):
+                    reason, remedy = Reason.ROOM_HELD, "free or add room, or wait"
+                    sentence = self._held_room_words(gang, diagnosis, withheld)
+        elif reason is Reason.NONE:
+            reason, sentence = self._settled_words(gang)
+        else:
+            sentence, remedy = self._held_words(gang, reason)
+            if reason is Reason.BACKING_OFF:
+                reason, sentence, diagnosis = self._behind_back_off(gang, sentence)
+        return Explanation(
+            key=key,
+            state=state_of(gang),
+            reason=reason,
+            sentence=sentence,
+            remedy=remedy,
+            members=members_in(gang),
+            nodes=self._room.snapshot.nodes_alive,
+            blockers=diagnosis.blockers if diagnosis else (),
+            warnings=warnings_of(gang),
+            held=held_for(self._cluster.holds.of(key), self._cluster.holds.not_held(key)),
+        )
+
+    def view(self, key: GangKey, explanation: Explanation) -> GangView | None:
+        """Return what the gang's dialect needs to write its object's status."""
+        gang = self._cluster.gangs.get(key)
+        if gang is None:
+            return None
+        first = next(iter(gang.members.values()), None)
+        return GangView(
+            key=key,
+            uid=gang.spec.uid if gang.spec else "",
+            state=explanation.state,
+            members=explanation.members,
+            admitted=gang.started or not self._shortage(gang),
+            reason=explanation.reason,
+            sentence=explanation.sentence,
+            created_s=gang.created_s,
+            owner=first.pod.owner if first else None,
+            priority=gang.priority,
+        )
+
+    def pod_sentence(self, entry: PodEntry, explanation: Explanation) -> tuple[Reason, str]:
+        """Return the reason and sentence of one pod: its own defect, or its gang's."""
+        pod = entry.pod
+        if entry.where is Where.INVALID:
+            return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
+        return explanation.reason, explanation.sentence
+
+    def owners(self, key: GangKey) -> tuple[Owner, ...]:
+        """Return who makes the gang's members, where the number that they make would tell more."""
+        gang = self._cluster.gangs.get(key)
+        if to_ask := self._cluster.holds.owners_to_ask(key):
+            return tuple(to_ask)  # a started gang: whether they replace what it has lost
+        if gang is None or gang.started or gang.exist >= gang.min_count:
+            return ()
+        return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
+
+    def _behind_back_off(
+        self, gang: GangEntry, sentence: str
+    ) -> tuple[Reason, str, Diagnosis | None]:
+        """Return what a pod of a kube-scheduler profile lacks besides: room, if it has none.
+
+        A preemption that failed is no reason for autoscalers to add no node.
+        """
+        if not (gang.key.is_single and gang.waits):
+            return Reason.BACKING_OFF, sentence, None
+        room, _ = self._room_for(gang)
+        found, plain = self._diagnoses.of(gang, room, self._room)
+        if not plain or found.fits:
+            return Reason.BACKING_OFF, sentence, None
+        failure = gang.memory.last_failure or sentence
+        return self._room_words(gang, found)[0], _with_detail(plain, failure), found
+
+    def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
+        return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
+
+    def _room_for(self, gang: GangEntry) -> tuple[Room, list[Hold]]:
+        """Return the room that the gang may use, and what is withheld from it."""
+        holds, room = self._cluster.holds, self._room
+        promised = self._promises.to_others(gang.priority, gang)
+        if promised:
+            room = beside(room, promised, list(members_of(gang, self._cluster)), self._cluster)
+        if not holds:
+            return room, []
+        withheld = withheld_from(gang, holds)[-1]
+        return without(room, withheld), withheld
+
+    def _would_fit(self, gang: GangEntry) -> bool:
+        return would_fit(gang, self._cluster, self._room, self._policy)
+
+    # Words
+
+    def _settled_words(self, gang: GangEntry) -> tuple[Reason, str]:
+        if gang.assumed:
+            return Reason.STARTING, f"{gang.stays} of {gang.exist} members are bound"
+        if gang.key.is_single:
+            return Reason.NONE, "the pod has its node"
+        return Reason.NONE, f"all {gang.bound} members that exist have a node"
+
+    def _short_words(self, short: dict[str, tuple[int, int]]) -> tuple[str, str]:
+        lacks = " and ".join(
+            f"{format_amount(name, wanted)} {name} ({format_amount(name, free)} free)"
+            for name, (free, wanted) in sorted(short.items())
+        )
+        return (
+            f"minResources ask for {lacks}",
+            "free or add that room, or lower spec.minResources",
+        )
+
+    def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
+        """Return sentence and remedy of a gang that is held before any node is looked at."""
+        match reason:
+            case Reason.NOT_ENOUGH_MEMBERS | Reason.OWNER_MAKES_TOO_FEW | Reason.MEMBERS_GATED:
+                return self._member_words(gang, reason)
+            case Reason.GANG_OBJECT_MISSING:
+                return self._missing_words(gang.key)
+            case Reason.GANG_OBJECT_IN_OTHER_API:
+                return self._other_api_words(gang.key)
+            case Reason.GANG_API_NOT_INSTALLED | Reason.GANG_OBJECT_INVALID:
+                return self._unusable_words(gang, reason)
+            case Reason.API_NOT_AVAILABLE:
+                return lack_of(gang, self._cluster) or ("", "")
+            case Reason.MEMBERS_DISAGREE:
+                return disagreement(gang)
+            case Reason.INTERNAL_ERROR:
+                return internal_error(gang.memory.aside.incident)
+            case Reason.BACKING_OFF:
+                failure = gang.memory.last_failure or "the attempt's time was over"
+                is_long = gang.memory.not_before_s - self._now_s > self._policy.backoff_s_max
+                when = f"within {ASIDE_S_MAX / 60:.0f} minutes" if is_long else "shortly"
+                return f"the last attempt failed ({failure}); another follows {when}", ""
+            case _:
+                return self._invalid_pod_words(gang)
+
+    def _invalid_pod_words(self, gang: GangEntry) -> tuple[str, str]:
+        pod = first_invalid(gang)
+        if pod is None:
+            return "no member can be placed", ""
+        words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
+        return words, "mend that pod's template"
+
+    def _member_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
+        counts, need = gang.counts, gang.min_count
+        if gang.key.is_single:
+            return single_words(next(iter(gang.members.values()))), ""
+        of_tasks, remedy = task_words(gang)
+        parts = [f"{gang.exist} of {need} members exist", *of_tasks]
+        if counts[Where.GATED]:
+            verb = "is" if counts[Where.GATED] == 1 else "are"
+            parts.append(f"{counts[Where.GATED]} more {verb} scheduling-gated")
+        if count := counts[Where.TERMINATING] + gang.leaving:
+            parts.append(f"{count} more {'is' if count == 1 else 'are'} terminating")
+        if reason is Reason.MEMBERS_GATED:
+            return "; ".join(parts), "the gates' owner has to remove them"
+        if remedy and gang.exist >= need:
+            return "; ".join(parts), remedy
+        owner = self._owner(gang)
+        makes = owners_make(gang, self._cluster)
+        if owner is None:
+            return "; ".join(parts), f"create the other {need - gang.exist}, or lower min"
+        if makes is None:
+            return "; ".join(parts), f"{owner.kind} {owner.name} has to make the others"
+        parts.append(f"{owner.kind} {owner.name} makes {makes}")
+        return "; ".join(parts), (
+            f"kubectl -n {gang.key.namespace} scale {owner.kind.lower()} {owner.name} "
+            f"--replicas={need}, or lower min to {makes}"
+            if owner.kind in ("Deployment", "StatefulSet", "ReplicaSet") and makes < need
+            else f"{owner.kind} {owner.name} has to make {need}, or lower min"
+        )
+
+    def _owner(self, gang: GangEntry) -> Owner | None:
+        owners = {entry.pod.owner for entry in gang.members.values()}
+        return next(iter(owners)) if len(owners) == 1 else None
+
+    def _missing_words(self, key: GangKey) -> tuple[str, str]:
+        api = self._words(key.dialect)
+        return (
+            f"{api.kind} {key.name} ({api.api_version}) does not exist in namespace "
+            f"{key.namespace}",
+            f"create it, or remove {api.member_key} from the pods",
+        )
+
+    def _unusable_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
+        api, name = self._words(gang.key.dialect), gang.key.name
+        if reason is Reason.GANG_API_NOT_INSTALLED:
+            return (
+                f"{api.kind} {name} cannot exist: this cluster does not serve {api.api_version}",
+                "install its CRD: quorate manifests --only crds | kubectl apply -f -",
+            )
+        defect = gang.spec.defect if gang.spec else ""
+        return f"{api.kind} {name} cannot be used: {defect}", "mend that field"
+
+    def _other_api_words(self, key: GangKey) -> tuple[str, str]:
+        other = namesake(key, self._cluster) or key
+        mine, theirs = self._words(key.dialect), self._words(other.dialect)
+        return (
+            f"the pods' {mine.member_key} names a {mine.kind} of {mine.api_version}, and "
+            f"{key.name} is one of {theirs.api_version}",
+            f"use {theirs.member_key}: {key.name} on the pods, or create the {mine.kind} in "
+            f"{mine.api_version}",
+        )
+
+    def _words(self, dialect: str) -> ApiWords:
+        return self._apis.get(dialect, ApiWords("PodGroup", dialect, "the group's name"))
+
+    def _room_words(self, gang: GangEntry, found: Diagnosis) -> tuple[Reason, str, str]:
+        """Say what room is missing: first as kube-scheduler says it, then what it means here."""
+        if found.fits:
+            if avoided := sorted(gang.memory.avoided(self._now_s)):
+                nodes = f"node{'s' * (len(avoided) > 1)} {', '.join(avoided[:3])}"
+                when = f"within {max(1, round(self._policy.avoid_s / 60))} minutes"
+                words = f"there is room with {nodes}, which refused a member: tried again {when}"
+                return Reason.BACKING_OFF, words, ""
+            return Reason.STARTING, "there is room; the next cycle places it", ""
+        nowhere = (
+            (found.claim_problem, Reason.CLAIM_NOT_USABLE, _MEND_CLAIM),
+            (found.impossible, Reason.POD_INVALID, "mend that pod's template"),
+            (found.awaits_pods, Reason.AWAITS_PODS, _START_PODS),
+            (found.no_node_matches, Reason.NO_NODE_MATCHES, _MEND_SELECTOR),
+        )
+        for one, reason, remedy in nowhere:
+            if one is not None:
+                words = self._words_of(gang, found, one, f"no node takes pod {one.pod}")
+                return reason, words, remedy
+        if found.too_large is not None:
+            blocker, lack = found.too_large
+            words = self._words_of(gang, found, blocker, f"pod {blocker.pod} asks for {lack}")
+            return Reason.REQUEST_TOO_LARGE, words, "lower the request, or add a larger node"
+        ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
+        if not found.blockers:
+            words = _joined(self._fit_words(gang, found), "no joint placement of all its pod")
+            return Reason.NOT_ENOUGH_ROOM, f"{words} classes was found{ending}", "free or add room"
+        rule = next((one.own_rule for one in found.blockers if one.own_rule), "")
+        words = self._words_of(gang, found, found.blockers[0], rule) + ending
+        if rule:
+            return Reason.NOT_ENOUGH_ROOM, words, _rule_remedy(rule)
+        miss = found.blockers[0].nearest_miss
+        return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
+
+    def _words_of(self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = "") -> str:
+        """Return kube-scheduler's sentence of a blocker, and after it what is the gang's."""
+        plain = available(self._room.snapshot.nodes_alive, blocker.ruled_out)
+        ours = _joined(self._fit_words(gang, found), more)
+        return _with_detail(f"{plain} {ours}" if ours else plain, blocker.to_mend)
+
+    def _held_room_words(self, gang: GangEntry, found: Diagnosis, withheld: list[Hold]) -> str:
+        held = withheld_words(withheld)
+        if found.blockers:
+            return self._words_of(gang, found, found.blockers[0], held)
+        return _joined(self._fit_words(gang, found), held)
+
+    def _fit_words(self, gang: GangEntry, found: Diagnosis) -> str:
+        if gang.key.is_single:
+            return ""
+        if found.looked_at is not None:
+            return f"{gang.waits} members wait, and of {found.looked_at} looked at {found.fit} fit"
+        if not gang.need:
+            return f"{found.fit} of {gang.waits} more members fit"
+        if gang.need == 1:
+            return f"1 member must start now and {found.fit} fit"
+        return f"{gang.need} members must start together and {found.fit} fit"
+
+
+def _rule_remedy(rule: str) -> str:
+    if rule.startswith("Spread"):
+        return "free or add room in the emptiest domains, or raise maxSkew"
+    return "free or add room for that rule, or loosen it"
+
+
+def _with_detail(sentence: str, detail: str) -> str:
+    return f"{sentence} ({detail})" if detail else sentence
+
+
+def _joined(*parts: str) -> str:
+    return ": ".join(part for part in parts if part)

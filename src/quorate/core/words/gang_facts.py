@@ -1,0 +1,75 @@
+"""How far a gang is, in numbers and warnings: the facts beside its sentence.
+
+Called by ``explain``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from quorate.core.cluster.gangs.gangs import GangEntry, Where
+from quorate.core.model import GangKey
+from quorate.core.model.reasons import Explanation, GangState, Members, Reason
+from quorate.core.words.pod_words import priority_words
+
+
+def state_of(gang: GangEntry) -> GangState:
+    """Return how far the gang is."""
+    if gang.started:
+        return GangState.STARTED
+    return GangState.STARTING if gang.attempt is not None else GangState.WAITING
+
+
+def members_in(gang: GangEntry) -> Members:
+    """Count the gang's pods by what became of them."""
+    phases = Counter(e.pod.phase for e in gang.members.values() if e.where is Where.BOUND)
+    counts = gang.counts
+    return Members(
+        needed=gang.min_count,
+        exist=gang.exist,
+        bound=gang.bound,
+        assumed=gang.assumed,
+        waiting=gang.waits,
+        gated=counts[Where.GATED],
+        terminating=counts[Where.TERMINATING] + gang.leaving,
+        invalid=counts[Where.INVALID],
+        running=phases["Running"],
+        succeeded=phases["Succeeded"],
+        failed=phases["Failed"],
+        total=len(gang.members),
+    )
+
+
+def warnings_of(gang: GangEntry) -> tuple[str, ...]:
+    """Return what a person should know that keeps nothing from starting."""
+    of_object = (gang.spec.warning,) if gang.spec is not None and gang.spec.warning else ()
+    said = dict.fromkeys(e.pod.warning for e in gang.members.values() if e.pod.warning)
+    refused = sorted(
+        f"node {entry.pod.node} refused pod {entry.pod.name}: {entry.pod.refusal}"
+        for entry in gang.members.values()
+        if entry.where is Where.REFUSED
+    )
+    of_priority = (words,) if (words := priority_words(gang)) else ()
+    return (*of_object, *of_priority, *said, *refused)
+
+
+def unexplained(key: GangKey, incident: str) -> Explanation:
+    """Return what is told of a gang that a defect of ours keeps from being explained."""
+    sentence, remedy = internal_error(incident)
+    return Explanation(
+        key=key,
+        state=GangState.WAITING,
+        reason=Reason.INTERNAL_ERROR,
+        sentence=sentence,
+        remedy=remedy,
+        members=Members(needed=0),
+    )
+
+
+def internal_error(incident: str) -> tuple[str, str]:
+    """Return sentence and remedy for a gang with which a defect of ours was met."""
+    return (
+        f"InternalError {incident}: a defect of quorate's own was met with this gang; it is set "
+        "aside and tried again, and other gangs go on",
+        f"report the log line and the recording of {incident}",
+    )

@@ -1,0 +1,93 @@
+"""Which rule among a gang's own members keeps some of them out, though nodes have room.
+
+In: a class of the gang and the room before any of it is placed. Out: a phrase with the rule and the
+counts, or "". Called by ``words.diagnosis`` for a class of which not all pods fit.
+"""
+
+from __future__ import annotations
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import PodTerm, SpreadConstraint
+from quorate.core.place.domains import Cells, deal_by_level, fixed_slots, levels_of
+from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
+from quorate.core.room.room import Room
+
+
+def own_rule(pod_class: PodClass, count: int, room: Room) -> str:
+    """Say which rule of the pods towards one another lets fewer than ``count`` of them in.
+
+    Each rule is looked at alone, beside those that the pods do not impose on one another; where
+    these leave too little room already, the rule is not what is in the way.
+    """
+    if _has_own_ports(pod_class):
+        return ""  # each node takes one, which the filter's words say already
+    slots = fixed_slots(pod_class, room, [pod_class])
+    if int(slots.sum()) < count:
+        return ""
+    found, shape = [], pod_class.shape
+    if not inter_pod_affinity.is_disabled(pod_class):
+        found += [_apart(term, pod_class, count, slots, room) for term in shape.anti_affinity]
+    for one in pod_topology_spread.hard_ones(pod_class):
+        if pod_topology_spread.counts_pods_of(one, pod_class, room):
+            found.append(_spread(one, pod_class, count, slots, room))
+    if not inter_pod_affinity.is_disabled(pod_class) and shape.affinity:
+        found.append(_together(pod_class, count, slots, room))
+    words = "; ".join(one for one in found if one)
+    return words[:1].upper() + words[1:]
+
+
+def _has_own_ports(pod_class: PodClass) -> bool:
+    return bool(pod_class.shape.host_ports) and "NodePorts" not in pod_class.profile.disabled
+
+
+def _apart(term: PodTerm, pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:
+    number = room.snapshot.neighbours.selector_id(term.selector)
+    if number not in pod_class.matched:
+        return ""
+    cells = Cells.of([term.topology_key], room)
+    if slots[cells.codes < 0].any():
+        return ""  # nodes without the label take any number
+    domains = int((cells.sums(slots) > 0).sum())
+    if domains >= count:
+        return ""
+    return (
+        f"anti-affinity among the members by {term.topology_key} needs {count} {_called(cells)}, "
+        f"and {domains} have room"
+    )
+
+
+def _spread(
+    constraint: SpreadConstraint, pod_class: PodClass, count: int, slots: Ints, room: Room
+) -> str:
+    cells = Cells.of([constraint.topology_key], room)
+    levels = levels_of(constraint, pod_class, room, cells)
+    most = int(deal_by_level(count, levels, cells.sums(slots)).sum())
+    if most >= count:
+        return ""
+    why = f"maxSkew {constraint.max_skew}"
+    if levels.too_few:
+        has = int(levels.in_minimum.sum())
+        why += f" and minDomains {constraint.min_domains} (there are {has})"
+    return f"spread over {constraint.topology_key} with {why} lets {most} of {count} members in"
+
+
+def _together(pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:
+    if not inter_pod_affinity.attracts(pod_class, pod_class, room):
+        return ""
+    keys = [term.topology_key for term in pod_class.shape.affinity]
+    cells = Cells.of(keys, room)
+    if inter_pod_affinity.is_first(pod_class, room):
+        most = int(cells.sums(slots).max(initial=0))
+        where = "the roomiest domain has"
+    else:
+        most = int(slots[inter_pod_affinity.attracted(pod_class, room)].sum())
+        where = "the domains where such pods run have"
+    if most >= count:
+        return ""
+    along = " and ".join(dict.fromkeys(keys))
+    return f"affinity among the members by {along}: {where} room for {most} of {count}"
+
+
+def _called(cells: Cells) -> str:
+    return "nodes" if cells.is_per_node else "domains"

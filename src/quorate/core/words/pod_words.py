@@ -1,0 +1,77 @@
+"""Sentences about pods for which no node is looked at. Called by ``explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
+from quorate.core.cluster.gangs.tasks import lacking
+from quorate.core.model import Pod
+
+_GATES_MAX = 5
+"""How many names a sentence lists; a pod may have as many gates as fit into an object."""
+_TASKS_MAX = 5
+_NAME_CHARS_MAX = 60
+
+
+def single_words(entry: PodEntry) -> str:
+    """Say why a pod of no gang waits, before any node is looked at."""
+    if entry.where is Where.TERMINATING:
+        return "the pod is being deleted"
+    if entry.where is Where.ENDED:
+        return "the pod has ended without a node"
+    gates = entry.pod.gates
+    more = f" and {len(gates) - _GATES_MAX} more" if len(gates) > _GATES_MAX else ""
+    return f"the pod waits for its scheduling gates: {', '.join(gates[:_GATES_MAX])}{more}"
+
+
+def disagreement(gang: GangEntry) -> tuple[str, str]:
+    """Name two members and the field in which they differ."""
+    have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)
+    undecided = [e.pod for e in gang.members.values() if e.where in have_a_say]
+    undecided.sort(key=lambda pod: pod.name)  # the same gang, the same sentence
+    fields: tuple[tuple[str, Callable[[Pod], object]], ...] = (
+        ("spec.priority", lambda pod: pod.priority),
+        ("min-available", lambda pod: pod.membership.min_count if pod.membership else None),
+        ("spec.schedulerName", lambda pod: pod.scheduler),
+    )
+    for field, value_of in fields:
+        first = undecided[0]
+        for pod in undecided:
+            if value_of(pod) != value_of(first):
+                return (
+                    f"pods {first.name} and {pod.name} disagree in {field}: "
+                    f"{value_of(first)} and {value_of(pod)}",
+                    f"give all members of the gang the same {field}",
+                )
+    return "members disagree", ""
+
+
+def task_words(gang: GangEntry) -> tuple[list[str], str]:
+    """Say which tasks have too few members, and the remedy; nothing when all have enough."""
+    missing = lacking(gang.spec, gang.members.values(), EXISTING)
+    least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
+    parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
+    more = len(parts) - _TASKS_MAX
+    wanted = " and ".join(f"{n} of task {_shown(t)}" for t, n in list(missing.items())[:_TASKS_MAX])
+    words = parts[:_TASKS_MAX] + ([f"so have {more} more tasks"] if more > 0 else [])
+    return words, f"create {wanted}, or lower spec.minTaskMember" if missing else ""
+
+
+def priority_words(gang: GangEntry) -> str:
+    """Warn of an object's priority class that a member does not have: it orders nothing then."""
+    wanted = gang.spec.priority_class if gang.spec is not None else ""
+    pods = [entry.pod for entry in gang.members.values()] if wanted else []
+    others = [pod for pod in pods if pod.priority_class != wanted]
+    if not others:
+        return ""
+    pod = min(others, key=lambda pod: pod.name)
+    has = f'has "{_shown(pod.priority_class)}"' if pod.priority_class else "has none"
+    return (
+        f'spec.priorityClassName is "{_shown(wanted)}" and pod {pod.name} {has}: the priority of '
+        "the pods counts; give them that priorityClassName"
+    )
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _NAME_CHARS_MAX else f"{name[:_NAME_CHARS_MAX]}..."
