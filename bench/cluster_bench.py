@@ -17,7 +17,7 @@ from bench.ground import Ground
 from bench.measurement import Actor, BenchError, Job, Measurement, Result
 from bench.peers.build import say
 from bench.peers.processes import PEERS, STOP_GRACE_S, Peer, start
-from quorate.cli.manifests import render
+from quorate.cli.commands.manifests import render
 from tools.controlplane import ComponentError
 
 

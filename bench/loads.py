@@ -22,10 +22,10 @@ from typing import Any
 
 import msgspec
 
-from quorate.shell.clock import SystemClock
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.credentials import credentials_from_kubeconfig
 from quorate.shell.kube.errors import NotFound
+from quorate.shell.kube.identity.credentials import credentials_from_kubeconfig
+from quorate.shell.process.clock import SystemClock
 
 CONNECTIONS = 64
 

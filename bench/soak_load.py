@@ -20,12 +20,12 @@ import msgspec
 
 from bench import soak_objects as objects
 from bench.cases import GANG_LABEL, POD_REQUESTS
-from quorate.shell.clock import SystemClock
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.credentials import credentials_from_kubeconfig
 from quorate.shell.kube.errors import ApiError, NotFound
-from quorate.shell.kube.watch_events import Added, Modified, SomeListed, WatchEvent
-from quorate.shell.kube.watching import Reflector
+from quorate.shell.kube.identity.credentials import credentials_from_kubeconfig
+from quorate.shell.kube.lists.events import Added, Modified, SomeListed, WatchEvent
+from quorate.shell.kube.lists.reflector import Reflector
+from quorate.shell.process.clock import SystemClock
 
 SIZES = (8, 8, 8, 16, 16, 32, 64, 128, 256)
 SMALL = {"cpu": "1", "memory": "4Gi"}

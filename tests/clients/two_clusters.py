@@ -7,9 +7,9 @@ import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from quorate.shell.clock import SystemClock
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.credentials import KubeConfigError, load_credentials
+from quorate.shell.kube.identity.credentials import KubeConfigError, load_credentials
+from quorate.shell.process.clock import SystemClock
 from tests.unit.shell.authority import Authority
 from tools.controlplane.versions import binary
 

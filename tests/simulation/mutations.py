@@ -26,10 +26,10 @@ from quorate.core.scheduler import Scheduler
 from quorate.core.turn import cycle, waking
 from quorate.shell.app import App
 from quorate.shell.commit import binder
-from quorate.shell.kube.watching import Reflector
-from quorate.shell.leader import Elector
-from quorate.shell.watch import pod_shape
+from quorate.shell.kube.lists.reflector import Reflector
+from quorate.shell.lease.elector import Elector
 from quorate.shell.watch.feed import Feed
+from quorate.shell.watch.pod import shape as pod_shape
 
 UID = "each bind was decided on and names its pod's uid"
 WAITING_ONLY = "only pods that wait are placed"

@@ -3,9 +3,9 @@
 import asyncio
 
 from quorate.core.model.changes import PodGone
+from quorate.simulate.cluster.world import World
 from quorate.simulate.fleet import Replica
-from quorate.simulate.loop import VirtualLoop
-from quorate.simulate.world import World
+from quorate.simulate.virtual_loop import VirtualLoop
 
 
 def in_simulation(play):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from quorate.cli.manifests import render
+from quorate.cli.commands.manifests import render
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.shell import config
+from quorate.shell.configuration import config
 from tests.unit.cli.api_server import command
 
 ROOT = Path(__file__).parents[2]

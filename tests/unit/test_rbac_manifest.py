@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from quorate.cli.manifests import render
+from quorate.cli.commands.manifests import render
 from quorate.embedded.api import rbac
 from quorate.embedded.api.writing import User
 from quorate.embedded.store.store import Store

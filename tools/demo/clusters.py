@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from quorate.cli.manifests import render
+from quorate.cli.commands.manifests import render
 from tools.controlplane import ApiClient, ApiError, ComponentError
 from tools.controlplane.process import Component
 

@@ -10,7 +10,7 @@ import copy
 import json
 
 from quorate.core.model.profile import KUBE_SCHEDULER, Profile
-from quorate.shell.config import parse
+from quorate.shell.configuration.config import parse
 from tools.oracle.tables import Fixture
 from tools.parity.choice import Object
 from tools.parity.ours import SCHEDULER

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from quorate.cli import manifests as defaults
 from quorate.cli import plain
+from quorate.cli.commands import manifests as defaults
 from quorate.cli.options import (
     SELECTION,
     AllNamespaces,
@@ -91,9 +91,9 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Start a cluster in this process, scheduled by quorate, until Ctrl-C."""
     try:
-        from quorate.cli import up as command
+        from quorate.cli.commands import up as command
     except ModuleNotFoundError as error:
-        from quorate.cli.output import error as complain
+        from quorate.cli.show.output import error as complain
 
         hint = f"{error.name} is not installed: pip install 'quorate[embedded]'"
         raise typer.Exit(complain(hint)) from None
@@ -121,7 +121,7 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
 def run(  # noqa: D103 - COMMANDS says what it does
     kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None
 ) -> None:
-    from quorate.cli import serve
+    from quorate.cli.commands import serve
 
     raise typer.Exit(serve.run(kubeconfig, context, config))
 
@@ -141,7 +141,7 @@ def why(
     config: ConfigFile = None,
 ) -> None:
     """Say why a gang (or a pod's gang) stands where it stands, and what would start it."""
-    from quorate.cli import look
+    from quorate.cli.commands import look
 
     where = "" if all_namespaces else namespace
     access = look.Access(kubeconfig, context, config, where)
@@ -168,7 +168,7 @@ def gangs(
     config: ConfigFile = None,
 ) -> None:
     """List gangs with their state, members, age and reason."""
-    from quorate.cli import look
+    from quorate.cli.commands import look
 
     where = "" if all_namespaces else namespace
     access = look.Access(kubeconfig, context, config, where)
@@ -236,7 +236,7 @@ def lint(
     output: Output = "table",
 ) -> None:
     """Check manifests before they are applied: whether their gangs can ever start."""
-    from quorate.cli import lint as command
+    from quorate.cli.commands import lint as command
 
     call = command.Call(files, namespace, shape, scheduler_name or [], ignore or [], strict, output)
     raise typer.Exit(command.lint(call))
@@ -253,7 +253,7 @@ def lint(
 def record(  # noqa: D103 - as above
     pid: ProcessId = None, to: RecordTo = None, config: ConfigFile = None
 ) -> None:
-    from quorate.cli import record as command
+    from quorate.cli.commands import record as command
 
     raise typer.Exit(command.record(pid, to, config))
 
@@ -265,7 +265,7 @@ def record(  # noqa: D103 - as above
 )
 def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> None:
     """Give a recording to a new core, and compare its plans with the recorded ones."""
-    from quorate.cli import replay as command
+    from quorate.cli.commands import replay as command
 
     raise typer.Exit(command.replay(file, until, why))
 
@@ -353,7 +353,7 @@ def _bad_call(error: typer.TyperException) -> int:
     message = " ".join(error.format_message().split()).replace("Value error, ", "")
     if message:  # else it was a call without a command, and the help has been printed
         ending = "" if message.endswith(("?", ".", ")")) else "."
-        from quorate.cli.output import error as complain
+        from quorate.cli.show.output import error as complain
 
         return complain(f"{message}{ending} See: {command} --help")
     return 0
@@ -364,7 +364,7 @@ def main() -> None:
     try:
         code = call()
     except Exception as error:  # a defect of ours: its words may be a stranger's
-        from quorate.cli import output
+        from quorate.cli.show import output
 
         output.defect(error)
         code = 1

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from quorate import __version__
-from quorate.cli import output
 from quorate.cli.plain_options import COMMANDS, DESCRIPTION, OTHERS, Option
+from quorate.cli.show import output
 
 _EPILOG = f"""\
 {", ".join(OTHERS)} need extras:
@@ -88,11 +88,11 @@ def call(args: Sequence[str] | None = None) -> int:
 
 def _carry_out(asked: argparse.Namespace) -> int:
     if asked.command == "run":
-        from quorate.cli import serve
+        from quorate.cli.commands import serve
 
         return serve.run(_path(asked.kubeconfig), asked.context, _path(asked.config))
     if asked.command == "record":
-        from quorate.cli import record
+        from quorate.cli.commands import record
 
         return record.record(asked.pid, asked.output, _path(asked.config))
     if asked.command == "version":

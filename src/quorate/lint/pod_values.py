@@ -15,7 +15,7 @@ from quorate.core.model.reasons import Reason
 from quorate.dialects import PodFacts
 from quorate.dialects.base import Malformed
 from quorate.lint.objects import Json, mapping
-from quorate.shell.watch.pods import PodDecoder
+from quorate.shell.watch.pod.decoding import PodDecoder
 
 _SCHEDULER = "lint"
 _CONTAINERS = ("containers", "initContainers")

@@ -1,7 +1,8 @@
 """What we leave on pods, by our Bindings, and on our Lease: a successor reads what was under way.
 
 Those on pods are written by ``shell.commit`` and read by ``shell.watch``, which do not know one
-another; that of the Lease is written by ``shell.leader`` and read by ``shell.handover``.
+another; that of the Lease is written by ``shell.lease.elector`` and read by
+``shell.lease.handover``.
 """
 
 ATTEMPT = "quorate.dev/attempt"

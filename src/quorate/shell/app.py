@@ -20,38 +20,38 @@ from quorate.core.model import GangKey
 from quorate.core.model.plan import GangBinds, Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
-from quorate.shell.bounded_http import ServeError
-from quorate.shell.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.claims import Claims
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.commit.preemptor import Preemptor
 from quorate.shell.commit.preparer import Preparer
 from quorate.shell.committer import Committer
-from quorate.shell.config import Config
-from quorate.shell.guard import GuardServer
-from quorate.shell.handover import Handover
-from quorate.shell.health import HealthServer
-from quorate.shell.health_thread import HealthThread
-from quorate.shell.heartbeat import Heartbeat
+from quorate.shell.configuration.config import Config
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.credentials import Credentials
+from quorate.shell.kube.identity.credentials import Credentials
 from quorate.shell.kube.writer import WRITES_AT_ONCE, Writer
-from quorate.shell.leadership import Leadership, LeaseLostError
+from quorate.shell.lease.handover import Handover
+from quorate.shell.lease.leadership import Leadership, LeaseLostError
 from quorate.shell.loop import Loop
-from quorate.shell.loop_lag import LoopLag
-from quorate.shell.memory import YoungMemory, freeze_memory, prepare_memory
-from quorate.shell.numbers import Numbers
+from quorate.shell.process.clock import Clock, SteadyClock, SystemClock
+from quorate.shell.process.heartbeat import Heartbeat
+from quorate.shell.process.loop_lag import LoopLag
+from quorate.shell.process.memory import YoungMemory, freeze_memory, prepare_memory
+from quorate.shell.recording.record_file import written_when_asked
+from quorate.shell.recording.recorder import Recorder
 from quorate.shell.report.bind_times import BindTimes
+from quorate.shell.report.gauges import Numbers
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.outcomes import Outcomes
 from quorate.shell.report.owners import OwnerLookup
-from quorate.shell.report.record_file import written_when_asked
-from quorate.shell.report.recorder import Recorder
 from quorate.shell.report.reporter import Reporter
 from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.report.volcano_queues import VolcanoQueues
+from quorate.shell.serve.bounded_http import ServeError
+from quorate.shell.serve.guard import GuardServer
+from quorate.shell.serve.health import HealthServer
+from quorate.shell.serve.health_thread import HealthThread
 from quorate.shell.watch.devices import written_claims
 from quorate.shell.watch.feed import Feed
 

@@ -17,12 +17,12 @@ from quorate.core.model import GangKey
 from quorate.core.model.changes import AnyChange, BindFailed
 from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
-from quorate.shell.clock import Clock, SteadyClock
-from quorate.shell.heartbeat import Heartbeat
-from quorate.shell.memory import YoungMemory
+from quorate.shell.process.clock import Clock, SteadyClock
+from quorate.shell.process.heartbeat import Heartbeat
+from quorate.shell.process.memory import YoungMemory
+from quorate.shell.recording.recorder import Recorder
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
-from quorate.shell.report.recorder import Recorder
 
 log = structlog.get_logger(__name__)
 

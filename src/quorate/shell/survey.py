@@ -22,10 +22,10 @@ from quorate.core.model.changes import AnyChange, OwnerChanged
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
-from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Forbidden, Gone, TooManyRequests
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.process.clock import Clock
 from quorate.shell.report.owners import pods_made_by
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import NODES, PODS

@@ -16,12 +16,12 @@ from quorate.embedded.api.writing import Deleting
 from quorate.embedded.errors import ApiError
 from quorate.embedded.objects import Object
 from quorate.shell.kube.errors import ApiError as ApiRefusal
+from quorate.simulate.checkers.history import NEVER, STARTED, PodTruth
+from quorate.simulate.cluster.network import Link
+from quorate.simulate.cluster.server import Request
+from quorate.simulate.cluster.world import NAMESPACE, SYSTEM, World
 from quorate.simulate.fleet import Fleet
-from quorate.simulate.history import NEVER, STARTED, PodTruth
-from quorate.simulate.network import Link
-from quorate.simulate.server import Request
 from quorate.simulate.workload import Job, Workload
-from quorate.simulate.world import NAMESPACE, SYSTEM, World
 
 _REFUSE = "quorate.dev/refuse-pods"
 _NODE_PODS = 8

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from quorate.simulate.server import Request
+from quorate.simulate.cluster.server import Request
 
 _ONE_LEADER = 0.4
 """Share of runs in which one replica leads throughout: a new leader would mend what it forgot."""

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from quorate.core.model.plan import Plan
 from quorate.core.model.policy import Policy
 from quorate.shell.app import App
-from quorate.shell.config import Config, LeaderElection
+from quorate.shell.configuration.config import Config, LeaderElection
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.leadership import LeaseLostError
-from quorate.simulate.loop import GROUP
-from quorate.simulate.network import Connection, Link
-from quorate.simulate.world import EPOCH_S, SYSTEM, World
+from quorate.shell.lease.leadership import LeaseLostError
+from quorate.simulate.cluster.network import Connection, Link
+from quorate.simulate.cluster.world import EPOCH_S, SYSTEM, World
+from quorate.simulate.virtual_loop import GROUP
 
 ATTEMPT_S = 5.0
 HOLD_S = 8.0

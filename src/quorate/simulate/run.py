@@ -10,16 +10,16 @@ import msgspec
 
 from quorate.core.model.plan import Plan
 from quorate.simulate.chaos import Chaos
-from quorate.simulate.checks import Checks, Violation
+from quorate.simulate.checkers.holding import Holding
+from quorate.simulate.checkers.requests import Checks, Violation
+from quorate.simulate.checkers.rest import unrest
+from quorate.simulate.cluster.network import Link
+from quorate.simulate.cluster.world import World
 from quorate.simulate.fleet import Fleet
-from quorate.simulate.holding import Holding
 from quorate.simulate.logs import LOG
-from quorate.simulate.loop import VirtualLoop
-from quorate.simulate.network import Link
-from quorate.simulate.rest import unrest
 from quorate.simulate.trace import Trace
+from quorate.simulate.virtual_loop import VirtualLoop
 from quorate.simulate.workload import Workload
-from quorate.simulate.world import World
 
 FAULTS_S = 20.0
 CALM_S_MAX = 60.0

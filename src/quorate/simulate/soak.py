@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from quorate.shell.clock import SystemClock
+from quorate.shell.process.clock import SystemClock
 from quorate.simulate import logs
 from quorate.simulate.run import Outcome, run
 

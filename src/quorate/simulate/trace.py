@@ -11,8 +11,8 @@ from typing import Any
 from quorate.core.model.plan import Plan
 from quorate.embedded.store.store import Event
 from quorate.shell.kube.errors import ApiError
-from quorate.simulate.network import Link
-from quorate.simulate.server import Request
+from quorate.simulate.cluster.network import Link
+from quorate.simulate.cluster.server import Request
 
 _LEFT_OUT = ("leases.coordination.k8s.io",)
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from quorate.embedded.api.writing import Deleting
 from quorate.embedded.errors import ApiError
 from quorate.embedded.objects import Object
+from quorate.simulate.checkers.history import GANG_LABEL, MIN_LABEL, NEVER
+from quorate.simulate.cluster.world import NAMESPACE, World
 from quorate.simulate.fleet import ATTEMPT_S
-from quorate.simulate.history import GANG_LABEL, MIN_LABEL, NEVER
-from quorate.simulate.world import NAMESPACE, World
 
 _DIALECTS = ("labels", "x-k8s", "x-k8s", "sigs", "native", "single")
 _GROUPS = {

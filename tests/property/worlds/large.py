@@ -18,7 +18,7 @@ from quorate.core.model.storage import WAIT_FOR_FIRST_CONSUMER, Claim, StorageCl
 from tests.property.worlds.findings import expect
 from tests.property.worlds.scripts import draw
 from tests.property.worlds.world import World
-from tests.unit.core import devices as few_words
+from tests.unit.core import device_world as few_words
 from tests.unit.core.terms import labels, near, pods, spread
 from tests.unit.core.world import TEAM, key
 

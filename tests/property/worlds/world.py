@@ -9,11 +9,13 @@ from quorate.core.check.invariants import Invariant, check_all
 from quorate.core.model.changes import JournalFound
 from quorate.core.model.journal import Journal
 from quorate.core.scheduler import Scheduler
-from tests.property.worlds import bounds, claims, devices, nodes, others, pods, rest, storage
-from tests.property.worlds.accounts import Accounts, key_of
-from tests.property.worlds.commit import Commit
+from tests.property.worlds import bounds
+from tests.property.worlds.behind import claims, rest
+from tests.property.worlds.behind.accounts import Accounts, key_of
+from tests.property.worlds.behind.commit import Commit
+from tests.property.worlds.behind.server import Server
 from tests.property.worlds.findings import FindingError, expect, without_names
-from tests.property.worlds.server import Server
+from tests.property.worlds.moves import devices, nodes, others, pods, storage
 
 MOVES = pods.MOVES | nodes.MOVES | storage.MOVES | devices.MOVES | others.MOVES
 

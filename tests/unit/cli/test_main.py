@@ -15,7 +15,7 @@ import yaml
 
 from quorate import __version__
 from quorate.cli import main
-from quorate.cli.progress import PATIENCE_S, Progress
+from quorate.cli.show.progress import PATIENCE_S, Progress
 from tests.unit.cli.api_server import ApiServer, command, kubeconfig, serving
 from tests.unit.shell.scripted_server import ManualClock
 

@@ -10,8 +10,16 @@ from importlib import resources
 import pytest
 import yaml
 
-from quorate.cli.manifests import GUARD_PART, NETWORK_PART, PARTS, ManifestsError, manifests, render
-from quorate.shell import config, guard
+from quorate.cli.commands.manifests import (
+    GUARD_PART,
+    NETWORK_PART,
+    PARTS,
+    ManifestsError,
+    manifests,
+    render,
+)
+from quorate.shell.configuration import config
+from quorate.shell.serve import guard
 from tests.certificates import write_pair
 
 

@@ -8,9 +8,10 @@ import pytest
 import yaml
 from rich.text import Text
 
-from quorate.cli import output
+from quorate import cli
+from quorate.cli.show import output
 
-ROOT = Path(output.__file__).parent
+ROOT = Path(cli.__file__).parent
 EVIL = "a\x1b[2Jb\nc\r\u202ed\x9b\x7fe"
 
 
@@ -18,7 +19,7 @@ def test_only_output_prints():
     """A command that printed by itself would have to remember to make text plain."""
     doors = {"print", "echo", "secho", "print_exc", "excepthook"}
     found = []
-    for path in sorted(ROOT.glob("*.py")):
+    for path in sorted(ROOT.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if path.name in ("output.py", "progress.py") or not isinstance(node, ast.Call):
                 continue

@@ -15,9 +15,9 @@ from quorate.core.model.changes import NodeChanged, PodBound, PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
-from quorate.shell.report import recording
-from quorate.shell.report.recorder import Recorder
-from quorate.shell.report.recording import Begin, Observed, Planned, Stopped, Verified
+from quorate.shell.recording import file_format as recording
+from quorate.shell.recording.file_format import Begin, Observed, Planned, Stopped, Verified
+from quorate.shell.recording.recorder import Recorder
 from tests.unit.cli.api_server import command
 from tests.unit.core.world import World, binds_of
 

@@ -9,7 +9,7 @@ import pytest
 from quorate.embedded.access import secrets_in
 from quorate.embedded.cluster import EmbeddedCluster, Options
 from quorate.embedded.private_files import private_folder, tighten, write_private
-from quorate.shell.clock import SystemClock
+from quorate.shell.process.clock import SystemClock
 from tools.controlplane import credentials
 
 

@@ -11,7 +11,7 @@ import pytest
 from quorate.embedded.cluster import EmbeddedCluster, Options
 from quorate.embedded.server import watches
 from quorate.embedded.store import store
-from quorate.shell.clock import SystemClock
+from quorate.shell.process.clock import SystemClock
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import msgspec
 from aiohttp import web
 
-from quorate.shell.clock import SystemClock
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.leader import Elector, LeaseTimes
+from quorate.shell.lease.elector import Elector, LeaseTimes
+from quorate.shell.process.clock import SystemClock
 from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/sys/leases"

@@ -7,17 +7,17 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from quorate.shell.clock import SystemClock
-from quorate.shell.kube.access import Access, Pem, Trust
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.credentials import Credentials
-from quorate.shell.kube.watch_events import (
+from quorate.shell.kube.identity.access import Access, Pem, Trust
+from quorate.shell.kube.identity.credentials import Credentials
+from quorate.shell.kube.lists.events import (
     ListBegins,
     Listed,
     SomeListed,
     WatchEvent,
 )
 from quorate.shell.kube.writer import Writer
+from quorate.shell.process.clock import SystemClock
 from tests.servers import take_who_waits
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

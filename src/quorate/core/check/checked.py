@@ -1,4 +1,4 @@
-"""What ``invariants`` looks at: the parts of a ``Scheduler``, named here so that it imports none."""
+"""What ``invariants`` looks at: the parts of a ``Scheduler``, named so that it imports none."""
 
 from __future__ import annotations
 

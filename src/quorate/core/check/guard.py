@@ -1,9 +1,9 @@
 """Whether a Binding, of whichever scheduler, may go through: the admission guard's decision.
 
-In: the cluster as it is known, a Binding, the time. Out: a ``Verdict``. Called by ``shell.guard``.
-A binding is denied only when what is known says that it does harm: the node would be overcommitted
-in something that the pod asks for, or the pod is being bound elsewhere by us. What is not known is
-not judged, and so let through.
+In: the cluster as it is known, a Binding, the time. Out: a ``Verdict``. Called by
+``shell.serve.guard``. A binding is denied only when what is known says that it does harm: the node
+would be overcommitted in something that the pod asks for, or the pod is being bound elsewhere by
+us. What is not known is not judged, and so let through.
 """
 
 from __future__ import annotations

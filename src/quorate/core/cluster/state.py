@@ -13,10 +13,10 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from quorate.core.cluster.bound_pods import stay
 from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.devices.requests import Asks
 from quorate.core.cluster.devices.views import DeviceViews
+from quorate.core.cluster.gangs.bound_pods import stay
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.cluster.gangs.holds import Holds, placed
 from quorate.core.cluster.gangs.owners import Owners
@@ -26,8 +26,8 @@ from quorate.core.cluster.labels.neighbours import Neighbours
 from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
 from quorate.core.cluster.nodes.encoding import PodClass, PodClasses, Resources
 from quorate.core.cluster.nodes.nodes import NodeTable
+from quorate.core.cluster.nodes.resource_columns import recount
 from quorate.core.cluster.priorities.precedence import Precedence
-from quorate.core.cluster.resource_columns import recount
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.storage import Storage
 from quorate.core.model import GangKey, Pod, changes

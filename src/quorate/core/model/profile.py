@@ -1,6 +1,7 @@
 """How one scheduler name's pods are filtered and scored: a profile, as kube-scheduler has them.
 
-Made by ``shell.config`` from a profile of a KubeSchedulerConfiguration; read by filters and scores.
+Made by ``shell.configuration.config`` from a profile of a KubeSchedulerConfiguration; read by
+filters and scores.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from quorate.core.model import PodShape, Taint
 from quorate.core.model.quantity import QuantityError, parse_amount
 from quorate.dialects.fields import UNREADABLE
 from quorate.embedded.agents.settings import COMPLETE_AFTER, FAIL_AFTER, START_AFTER
-from quorate.shell.watch.pod_shape import pod_shape
-from quorate.shell.watch.pod_wire import ShapeError, Spec
+from quorate.shell.watch.pod.shape import pod_shape
+from quorate.shell.watch.pod.wire import ShapeError, Spec
 
 SHAPES_MAX = 4096
 TERMINAL = frozenset({"Succeeded", "Failed"})

@@ -24,7 +24,6 @@ from quorate.core.model.changes import BindFailed, BindFailure, PodBound
 from quorate.core.model.journal import entry_of
 from quorate.core.model.plan import Bind, GangBinds
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
-from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import (
     ApiError,
@@ -38,6 +37,7 @@ from quorate.shell.kube.errors import (
 from quorate.shell.kube.objects import Metadata
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import TRANSIENT, Backoff
+from quorate.shell.process.clock import Clock
 
 log = structlog.get_logger(__name__)
 

@@ -19,7 +19,6 @@ import structlog
 from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.core.model.devices import Allocation, GivenDevice
 from quorate.core.model.plan import Bind, GangBinds, Give, TakeBack
-from quorate.shell.clock import Clock
 from quorate.shell.commit.special_claims import (
     FINALIZER,
     ClaimError,
@@ -31,6 +30,7 @@ from quorate.shell.commit.special_claims import (
 from quorate.shell.kube.errors import ApiError, NotFound
 from quorate.shell.kube.objects import Condition, Metadata
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
+from quorate.shell.process.clock import Clock
 
 log = structlog.get_logger(__name__)
 

@@ -16,9 +16,9 @@ import structlog
 from quorate.core.model import GangKey
 from quorate.core.model.changes import PrepareFailed, Undone
 from quorate.core.model.plan import GangBinds, Plan, Prepare, Undo
-from quorate.shell.clock import Clock
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.kube.writer import End, Priority, Rule, Writer
+from quorate.shell.process.clock import Clock
 
 log = structlog.get_logger(__name__)
 

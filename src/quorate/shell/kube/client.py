@@ -21,18 +21,9 @@ import msgspec
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from quorate.shell.kube.credentials import Credentials
-from quorate.shell.kube.errors import (
-    ApiError,
-    Unreachable,
-    error_from_response,
-    is_object,
-    status_class,
-)
-from quorate.shell.kube.fast import ConnectionPool
-from quorate.shell.kube.http1 import OBJECT_BYTES_MAX
-from quorate.shell.kube.paths import address, is_safe_target, with_params
-from quorate.shell.kube.sessions import (
+from quorate.shell.kube.connections.http1 import OBJECT_BYTES_MAX
+from quorate.shell.kube.connections.pool import ConnectionPool
+from quorate.shell.kube.connections.sessions import (
     CONTENT_TYPE,
     LIST_BYTES_MAX,
     NETWORK_ERRORS,
@@ -43,6 +34,15 @@ from quorate.shell.kube.sessions import (
     session,
     unreachable,
 )
+from quorate.shell.kube.errors import (
+    ApiError,
+    Unreachable,
+    error_from_response,
+    is_object,
+    status_class,
+)
+from quorate.shell.kube.identity.credentials import Credentials
+from quorate.shell.kube.paths import address, is_safe_target, with_params
 
 PatchKind = Literal["merge", "strategic", "json"]
 Params = Mapping[str, str | int]

@@ -20,7 +20,6 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient, Params, PatchKind
 from quorate.shell.kube.errors import (
     ApiError,
@@ -31,6 +30,7 @@ from quorate.shell.kube.errors import (
     Unreachable,
     is_gone,
 )
+from quorate.shell.process.clock import Clock
 
 log = structlog.get_logger(__name__)
 

@@ -7,7 +7,7 @@ answer: its wait for a connection, its tries and its devices are part of it.
 from __future__ import annotations
 
 from quorate.core.model.plan import Plan
-from quorate.shell.clock import SteadyClock
+from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report.metrics import Metrics
 
 

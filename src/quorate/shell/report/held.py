@@ -1,7 +1,7 @@
 """Events about held slots: one when what is held for a gang differs, not one for each member.
 
 In: a gang and its explanation. Out: what to say, and where it can be found again by ``quorate why``
-(``shell.told``). Called by ``reporter``.
+(``shell.leader_facts``). Called by ``reporter``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from quorate.core.turn.quarantine import Incident
-from quorate.shell.clock import Clock
+from quorate.shell.process.clock import Clock
 from quorate.shell.report.metrics import Metrics
 
 log = structlog.get_logger(__name__)

@@ -18,7 +18,7 @@ from quorate.core.check.invariants import Invariant
 from quorate.core.model.reasons import GangState, Reason
 from quorate.core.turn.quarantine import STAGES
 from quorate.shell.kube.errors import STATUSES
-from quorate.shell.lease_trouble import LeaseError
+from quorate.shell.lease.trouble import LeaseError
 
 
 class Metrics:

@@ -8,7 +8,7 @@ import structlog
 
 from quorate.core.model.changes import AnyChange, BindFailed, PodBound, PodChanged, PodGone
 from quorate.core.scheduler import Scheduler
-from quorate.shell.clock import SteadyClock
+from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.reporter import Reporter

@@ -13,10 +13,10 @@ import msgspec
 
 from quorate.core.model import Owner
 from quorate.core.model.changes import OwnerChanged
-from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.process.clock import Clock
 
 _ASK_AGAIN_S = 1.0
 _ASKING_MAX = 500

@@ -23,10 +23,10 @@ from quorate.core.words.explain import Explainer
 from quorate.core.words.pod_words import priority_words
 from quorate.dialects import StatusPatch, by_name
 from quorate.dialects.fields import format_micro_time
-from quorate.shell.clock import SteadyClock
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
 from quorate.shell.kube.writer import Writer
+from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report import bodies
 from quorate.shell.report.held import HeldNotes, object_of
 from quorate.shell.report.metrics import Metrics

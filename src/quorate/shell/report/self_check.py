@@ -17,7 +17,7 @@ from quorate.core.check.invariants import Invariant, Violation, check_gang, chec
 from quorate.core.model import GangKey
 from quorate.core.model.changes import AnyChange, NodeChanged, NodeGone, PodChanged
 from quorate.core.scheduler import Scheduler
-from quorate.shell.clock import Clock
+from quorate.shell.process.clock import Clock
 from quorate.shell.report.metrics import Metrics
 
 log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Raw, Struct, field
 
 from quorate.shell.kube.objects import NamedMetadata
-from quorate.shell.watch.pod_wire import EMPTY, NodeSelector
+from quorate.shell.watch.pod.wire import EMPTY, NodeSelector
 
 Quantity = str | int | float
 Text = str

@@ -34,9 +34,9 @@ from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE, parse_time
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import device_wire as wire
-from quorate.shell.watch.pod_neighbours import requirements
-from quorate.shell.watch.pod_shape import tolerations
-from quorate.shell.watch.pod_wire import EMPTY, NodeSelector, ShapeError, defect_text, is_set
+from quorate.shell.watch.pod.neighbours import requirements
+from quorate.shell.watch.pod.shape import tolerations
+from quorate.shell.watch.pod.wire import EMPTY, NodeSelector, ShapeError, defect_text, is_set
 
 _SLICE = msgspec.json.Decoder(wire.WireSlice)
 _CLASS = msgspec.json.Decoder(wire.WireClass)

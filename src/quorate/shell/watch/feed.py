@@ -26,10 +26,9 @@ from quorate.core.model.changes import (
 )
 from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Malformed
-from quorate.shell.clock import Clock
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.reach import Reach
-from quorate.shell.kube.watch_events import (
+from quorate.shell.kube.connections.reach import Reach
+from quorate.shell.kube.lists.events import (
     Absent,
     Added,
     Deleted,
@@ -42,7 +41,8 @@ from quorate.shell.kube.watch_events import (
     SomeListed,
     WatchEvent,
 )
-from quorate.shell.kube.watching import Pace, Reflector
+from quorate.shell.kube.lists.reflector import Pace, Reflector
+from quorate.shell.process.clock import Clock
 from quorate.shell.watch.objects import (
     PODS,
     Identity,

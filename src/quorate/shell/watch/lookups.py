@@ -42,8 +42,8 @@ from quorate.dialects.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import storage
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
-from quorate.shell.watch.pod_neighbours import label_selector
-from quorate.shell.watch.pod_wire import PodSelector, ShapeError, defect_text
+from quorate.shell.watch.pod.neighbours import label_selector
+from quorate.shell.watch.pod.wire import PodSelector, ShapeError, defect_text
 
 
 class Lookup(NamedTuple):

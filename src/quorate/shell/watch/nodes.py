@@ -14,7 +14,7 @@ from quorate.core.model.quantity import QuantityError, is_node_resource, parse_a
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
-from quorate.shell.watch.pod_wire import defect_text
+from quorate.shell.watch.pod.wire import defect_text
 
 
 class _Taint(Struct, gc=False):

@@ -29,8 +29,8 @@ from quorate.dialects.hold_time import with_hold_time
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS, Lookup
 from quorate.shell.watch.nodes import decode_node
-from quorate.shell.watch.pod_wire import defect_text
-from quorate.shell.watch.pods import PodDecoder
+from quorate.shell.watch.pod.decoding import PodDecoder
+from quorate.shell.watch.pod.wire import defect_text
 
 PODS = Resource("", "v1", "pods", "Pod")
 NODES = Resource("", "v1", "nodes", "Node")

@@ -28,7 +28,7 @@ from quorate.core.model.storage import (
 from quorate.dialects.base import Malformed
 from quorate.dialects.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
-from quorate.shell.watch.pod_wire import NodeSelector, PodSelector, defect_text
+from quorate.shell.watch.pod.wire import NodeSelector, PodSelector, defect_text
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Resource
 from quorate.shell.kube.errors import ApiError, TooManyRequests, Unreachable
-from quorate.shell.kube.watch_events import (
+from quorate.shell.kube.lists.events import (
     Failing,
 )
 

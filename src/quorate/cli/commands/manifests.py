@@ -1,0 +1,219 @@
+"""``quorate manifests``: all that a cluster needs to run quorate, as YAML for ``kubectl apply``.
+
+In: a namespace, an image, a number of replicas, and which parts. Out: the text. The templates are
+package data in ``quorate/deploy``; their comments stay, for whoever reads what they apply.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import re
+import ssl
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from quorate import __version__
+from quorate.cli.show import output as out
+
+PARTS = ("crds", "rbac", "flowschema", "deployment")
+"""In the order in which they have to be applied: the namespace comes with ``rbac``."""
+GUARD_PART = "guard"
+"""Printed last, and only with the guard's certificate authority."""
+NETWORK_PART = "networkpolicy"
+"""Printed when it is asked for: what scrapes metrics has to be let in by a label."""
+GUARD_CA_BYTES_MAX = 1 << 18
+
+DEFAULT_NAMESPACE = "quorate-system"
+DEFAULT_IMAGE = f"quorate:{__version__}"
+DEFAULT_REPLICAS = 2
+REPLICAS_MAX = 10
+
+# What the guard adds to the Deployment, at the end of a line of it each.
+_GUARD = {
+    "guard_files": """
+      certFile: /etc/quorate-guard/tls.crt
+      keyFile: /etc/quorate-guard/tls.key""",
+    "guard_port": """
+            - name: guard
+              containerPort: 10272""",
+    "guard_mount": """
+            - {name: guard, mountPath: /etc/quorate-guard, readOnly: true}""",
+    "guard_volume": """
+        - name: guard
+          secret:
+            secretName: quorate-guard""",
+}
+
+_PREEMPTION = """
+  # Preemption deletes pods of lower priority, as kube-scheduler does it, for pods of the profiles
+  # in the configuration (quorate manifests --preemption).
+  - apiGroups: [""]
+    resources: [pods]
+    verbs: [delete]"""
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+# [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+
+class ManifestsError(ValueError):
+    """An option has a value that no cluster would take; the text says what to write instead."""
+
+
+def render(
+    namespace: str = DEFAULT_NAMESPACE,
+    image: str = DEFAULT_IMAGE,
+    replicas: int = DEFAULT_REPLICAS,
+    parts: Sequence[str] = (),
+    guard_ca: bytes = b"",
+    *,
+    preemption: bool = False,
+    network_policy: bool = False,
+    control_plane: Sequence[str] = (),
+) -> str:
+    """Return the manifests of these parts, all when empty, in the order to apply them in.
+
+    With ``guard_ca``, the PEM certificate that the guard's own can be verified by, the admission
+    guard is on and its part is there too. With ``preemption``, quorate may delete pods.
+    With ``network_policy``, only who is named there reaches its ports; ``control_plane`` are the
+    networks (CIDR) from which the API server asks the guard, all when empty.
+
+    Raises ManifestsError for a value that would not make valid manifests.
+    """
+    known: tuple[str, ...] = PARTS
+    known += (NETWORK_PART,) if network_policy else ()
+    known += (GUARD_PART,) if guard_ca else ()
+    _check(namespace, image, replicas, parts, known)
+    values = {
+        "namespace": namespace,
+        "image": image,
+        "replicas": str(replicas),
+        # A rolling update and a few pods that fail or terminate need room beside the replicas.
+        "critical_pods": str(2 * replicas + 4),
+        "preemption": _PREEMPTION if preemption else "",
+        "guard_enabled": "true" if guard_ca else "false",
+        "guard_ingress": _guard_ingress(control_plane) if guard_ca else "",
+        "guard_ca": base64.b64encode(guard_ca).decode(),
+        **(_GUARD if guard_ca else dict.fromkeys(_GUARD, "")),
+    }
+    texts = [_template(part).substitute(values) for part in known if part in (parts or known)]
+    return "---\n".join(texts)
+
+
+def manifests(  # noqa: PLR0913 - one for each option
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+    image: str = DEFAULT_IMAGE,
+    replicas: int = DEFAULT_REPLICAS,
+    only: Sequence[str] = (),
+    guard_ca: Path | None = None,
+    preemption: bool = False,
+    network_policy: bool = False,
+    control_plane: Sequence[str] = (),
+    output: str = "yaml",
+) -> int:
+    """Print the manifests and return the exit code: the command ``quorate manifests``.
+
+    ``only`` is the repeatable option ``--only``: names of parts. ``guard_ca`` is a file of PEM
+    certificates. ``preemption`` grants the right to delete pods. ``output`` is ``yaml``, with the
+    comments of the templates, or ``json``, one List.
+    """
+    try:
+        ca = _guard_ca(guard_ca) if guard_ca else b""
+        text = render(
+            namespace,
+            image,
+            replicas,
+            only,
+            ca,
+            preemption=preemption,
+            network_policy=network_policy or NETWORK_PART in only,
+            control_plane=control_plane,
+        )
+    except ManifestsError as error:
+        return out.error(str(error))
+    sys.stdout.write(text if output == "yaml" else _as_json(text))
+    return 0
+
+
+def _guard_ingress(control_plane: Sequence[str]) -> str:
+    """Return the rule for the guard's port. Raises ManifestsError for what is no network."""
+    blocks = []
+    for written in control_plane:
+        try:
+            network = ipaddress.ip_network(written)
+        except ValueError as error:
+            raise ManifestsError(
+                f"--control-plane {written!r} is no network: {error}. Write one as 10.0.0.0/28."
+            ) from error
+        blocks.append(f'\n        - ipBlock: {{cidr: "{network}"}}')
+    whence = f"from:{''.join(blocks)}\n      ports:" if blocks else "ports:"
+    return f"""
+    # The guard's port, for the API server: quorate manifests --control-plane 10.0.0.0/28 names its
+    # network. Whoever else gets through is heard unless guard.clientCAFile is set (docs/guard.md).
+    - {whence}
+        - port: 10272"""
+
+
+def _as_json(text: str) -> str:
+    import json  # noqa: PLC0415 - rarely wanted, as is the next
+
+    import yaml  # noqa: PLC0415
+
+    items = [item for item in yaml.safe_load_all(text) if item is not None]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+
+
+def _template(part: str) -> Template:
+    folder = resources.files("quorate") / "deploy"
+    return Template((folder / f"{part}.yaml").read_text(encoding="utf-8"))
+
+
+def _guard_ca(path: Path) -> bytes:
+    """Read certificates, and nothing else: a key in the same file must not be published."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(GUARD_CA_BYTES_MAX)
+        ssl.create_default_context(cadata=data.decode("ascii"))
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        reason = getattr(error, "strerror", None) or error
+        raise ManifestsError(
+            f"--guard-ca {path}: no PEM certificates can be read: {reason}. Name the certificate"
+            " that the guard's own can be verified by; docs/guard.md says how to make it."
+        ) from error
+    certificates = _CERTIFICATE.findall(data)
+    return b"\n".join(certificates) + b"\n"
+
+
+def _check(
+    namespace: str, image: str, replicas: int, parts: Sequence[str], known: Sequence[str]
+) -> None:
+    if not _DNS_LABEL.fullmatch(namespace):
+        raise ManifestsError(
+            f"--namespace {namespace!r} is no name for a namespace. Use at most 63 lower-case"
+            f" letters, digits and '-', such as {DEFAULT_NAMESPACE}."
+        )
+    if not _IMAGE.fullmatch(image):
+        raise ManifestsError(
+            f"--image {image!r} is no image reference. Write it as name:tag, such as"
+            f" {DEFAULT_IMAGE}."
+        )
+    if not 1 <= replicas <= REPLICAS_MAX:
+        raise ManifestsError(
+            f"--replicas {replicas} is out of range. Use 1 to {REPLICAS_MAX}: one leads, the"
+            f" others wait; {DEFAULT_REPLICAS} is enough."
+        )
+    if GUARD_PART in parts and GUARD_PART not in known:
+        raise ManifestsError(
+            "--only guard needs --guard-ca: the API server has to verify the guard's certificate."
+        )
+    unknown = [part for part in parts if part not in known]
+    if unknown:
+        raise ManifestsError(
+            f"--only {unknown[0]!r} is no part of the manifests. The parts are {', '.join(known)}."
+        )

@@ -1,0 +1,214 @@
+"""``quorate up``: a cluster in this process, with quorate as its scheduler, until Ctrl-C.
+
+In: how many nodes of which shape, a port, a folder. Out: a running cluster, its kubeconfig, what
+to type next. Exit code 0 after Ctrl-C, 2 when something of the call is at fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from quorate.cli import kubeconfig_file
+from quorate.cli.commands.manifests import render
+from quorate.cli.kubeconfig_file import KubeconfigFileError
+from quorate.cli.show import output
+from quorate.cli.show.output import say
+from quorate.embedded.access import kubeconfig
+from quorate.embedded.agents.durations import parse_run_time
+from quorate.embedded.agents.settings import Settings as AgentSettings
+from quorate.embedded.cluster import EmbeddedCluster, Options
+from quorate.embedded.objects import Object
+from quorate.embedded.private_files import write_private
+from quorate.embedded.server.http import ListenError
+from quorate.embedded.shapes.shape_file import ShapeError, load, nodes_of, presets
+from quorate.embedded.store.durable import DataError
+from quorate.shell import app
+from quorate.shell.configuration.config import Config, ConfigError
+from quorate.shell.configuration.config import load as load_config
+from quorate.shell.kube.identity.credentials import KubeConfigError, load_credentials
+from quorate.shell.process import logs
+from quorate.shell.process.clock import SystemClock
+from quorate.shell.serve.bounded_http import ServeError
+
+_GC_THRESHOLDS = (100_000, 50, 100)
+"""Objects come and go as plain data without cycles: look for cycles seldom."""
+
+
+class Wishes(NamedTuple):
+    """What the command line says."""
+
+    nodes: int | None
+    shape: str
+    port: int
+    data: Path | None
+    write_kubeconfig: Path | None
+    scheduler: bool
+    config: Path | None
+    run_time: str | None
+    seed: int | None
+    agents: bool = True
+    controllers: bool = True
+
+
+class UpError(Exception):
+    """The cluster cannot be as wished; the text says what to do."""
+
+
+def up(wishes: Wishes) -> int:
+    """Run a cluster until a signal says stop; return the exit code."""
+    started_s = time.monotonic()
+    if wishes.shape == "list":
+        for name, what in presets():
+            say(f"{name:<18}{what}")
+        return 0
+    folder = wishes.data or Path(tempfile.mkdtemp(prefix="quorate-up-"))
+    try:
+        asyncio.run(_serve(wishes, folder, started_s))
+    except (UpError, ListenError, DataError, ShapeError, KubeconfigFileError) as error:
+        return output.error(str(error))
+    except (ConfigError, KubeConfigError, ServeError) as error:
+        return output.error(str(error))
+    except OSError as error:
+        return output.error(f"{error.filename or folder}: {error.strerror or error}")
+    finally:
+        if wishes.data is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+async def _serve(wishes: Wishes, folder: Path, started_s: float) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    config = load_config(wishes.config) if wishes.config else _default_config()
+    if wishes.write_kubeconfig is not None:
+        kubeconfig_file.check(wishes.write_kubeconfig)
+    logs.set_up("warning", config.log_format)
+    clock = SystemClock()
+    options = Options(
+        port=wishes.port,
+        durable=wishes.data is not None,
+        seed=wishes.seed,
+        agents=_agents(wishes.run_time),
+        runs_agents=wishes.agents,
+        runs_controllers=wishes.controllers,
+    )
+    cluster = EmbeddedCluster(
+        folder, now_s=clock.now_s, monotonic_s=clock.monotonic_s, options=options
+    )
+    cluster.add(_nodes(wishes, cluster))
+    async with cluster:
+        if wishes.scheduler:
+            cluster.add(_manifests(config.leader_election.namespace))
+        with _context_in(wishes.write_kubeconfig, cluster) as context:
+            gc.freeze()  # what is there at the start lives on: do not walk over it again
+            gc.set_threshold(*_GC_THRESHOLDS)
+            _announce(wishes, cluster, context, time.monotonic() - started_s)
+            tasks = [asyncio.create_task(stop.wait()), asyncio.create_task(cluster.failed())]
+            if wishes.scheduler:
+                tasks.append(asyncio.create_task(_schedule(config, cluster, clock, stop)))
+            await _until_first_ends(tasks, stop)
+
+
+async def _until_first_ends(tasks: list[asyncio.Task[Any]], stop: asyncio.Event) -> None:
+    """Wait until one of the tasks ends, and end the others; the scheduler, from 2 on, by itself."""
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        stop.set()
+        with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+            await asyncio.wait(tasks[2:], timeout=5.0) if tasks[2:] else None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _context_in(path: Path | None, cluster: EmbeddedCluster) -> Iterator[str]:
+    """Have a context of the cluster in somebody's kubeconfig, as long as the cluster runs."""
+    if path is None:
+        yield ""
+        return
+    added = kubeconfig_file.add(path, json.loads(cluster.kubeconfig.read_text()))
+    try:
+        yield added.context
+    finally:
+        try:
+            kubeconfig_file.remove(added)
+        except KubeconfigFileError as error:
+            output.error(f"context {added.context} stays in {path}: {error}")
+
+
+async def _schedule(
+    config: Config, cluster: EmbeddedCluster, clock: SystemClock, stop: asyncio.Event
+) -> None:
+    """Run quorate as its ServiceAccount, with the rights that its manifests give and no others."""
+    namespace = config.leader_election.namespace
+    token = cluster.service_account_token(namespace, "quorate")
+    path = cluster.folder / "kubeconfig-quorate"
+    write_private(path, kubeconfig(cluster.inner_server, cluster.ca, token, user="quorate"))
+    await app.run(config, await load_credentials(path, clock=clock), stop)
+
+
+def _default_config() -> Config:
+    """Return the defaults, but with health pages on loopback: two clusters may run at once."""
+    return Config(health_host="127.0.0.1", health_port=0)
+
+
+def _agents(run_time: str | None) -> AgentSettings:
+    if run_time is None:
+        return AgentSettings()
+    try:
+        return AgentSettings(run_time=parse_run_time(run_time))
+    except ValueError as error:
+        raise UpError(f"--run-time {run_time}: {error}") from None
+
+
+def _nodes(wishes: Wishes, cluster: EmbeddedCluster) -> Iterator[Object]:
+    """Give the wished nodes; none when the folder has some and nothing else was asked for."""
+    if wishes.nodes == 0 or (wishes.nodes is None and cluster.node_count):
+        return iter(())
+    return iter(nodes_of(load(wishes.shape), wishes.nodes))
+
+
+def _manifests(namespace: str) -> Iterator[Object]:
+    text = render(namespace=namespace, parts=("crds", "rbac", "flowschema"))
+    return (obj for obj in yaml.load_all(text, Loader=_LOADER) if obj)
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: float) -> None:
+    what = "quorate schedules" if wishes.scheduler else "no scheduler runs"
+    say(
+        f"Kubernetes {cluster.version} (embedded) with {cluster.node_count} nodes at "
+        f"{cluster.server}, ready in {took_s:.1f} s; {what}."
+    )
+    if context:
+        say(f"Context {context} is the current one of {wishes.write_kubeconfig} meanwhile.")
+    say("")
+    say(f"  export KUBECONFIG={wishes.write_kubeconfig if context else cluster.kubeconfig}")
+    say("  kubectl get nodes")
+    if wishes.scheduler:
+        say("  kubectl apply -f examples/coreweave-podgroup.yaml")
+        say("  quorate gangs -A")
+        say("  quorate why pg1")
+    kept = f"kept in {wishes.data}" if wishes.data else "gone with it; keep it with --data DIR"
+    say("")
+    say(f"Ctrl-C stops the cluster. What it holds is {kept}.")

@@ -1,0 +1,47 @@
+"""Progress on standard error, for whatever takes longer than two seconds: on a terminal only."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from quorate.cli.show.output import shown
+from quorate.shell.process.clock import Clock
+
+PATIENCE_S = 2.0
+
+
+class Progress:
+    """One line that comes after ``PATIENCE_S`` and goes when the work is done."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since_s = clock.monotonic_s()
+        self._console = Console(stderr=True, highlight=False)
+        self._status: Status | None = None
+
+    def say(self, text: str) -> None:
+        """Show the text, unless it is too early or nobody looks."""
+        if not self._console.is_terminal:
+            return
+        if self._status is not None:
+            self._status.update(Text(shown(text)))
+        elif self._clock.monotonic_s() - self._since_s >= PATIENCE_S:
+            self._status = self._console.status(Text(shown(text)))
+            self._status.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()

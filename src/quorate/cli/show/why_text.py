@@ -1,0 +1,91 @@
+"""The text of ``quorate why``: the sentence, then the facts, each on a line with its name first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from quorate.cli.show.seen import Seen, age
+from quorate.core.model import GangKey
+from quorate.core.model.reasons import Explanation, GangState, Reason
+from quorate.shell.apis import api_words
+
+_PODS_MAX = 20
+"""So many pods are listed by ``wide``: -o json has all facts, kubectl has all pods."""
+_STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAITING: "yellow"}
+
+
+def lines_of(explanation: Explanation, seen: Seen, *, wide: bool) -> list[Text]:
+    """Return what a person reads; ``wide`` adds what is known of the gang and its pods."""
+    reason = "" if explanation.reason is Reason.NONE else f", {explanation.reason}"
+    title = Text(f"{_title(explanation.key)}: ", style="")
+    title.append(f"{explanation.state}{reason}", style=_STYLES[explanation.state])
+    lines = [f"  {explanation.sentence}", "", *_facts(explanation)]
+    if wide:
+        lines += _more_facts(explanation, seen)
+    if seen.leader.holder == "" and explanation.state is not GangState.STARTED:
+        lines.append("  note      no quorate scheduler holds its lease: is one running?")
+    return [title, *map(Text, lines)]
+
+
+def _facts(explanation: Explanation) -> Iterator[str]:
+    members = explanation.members
+    counts = [
+        f"{members.needed} needed",
+        f"{members.exist} exist",
+        f"{members.bound} bound",
+        f"{members.running} running",
+        *(f"{n} {what}" for n, what in _odd_members(explanation) if n),
+    ]
+    yield f"  members   {', '.join(counts)}"
+    for blocker in explanation.blockers:
+        yield f"  pods like {blocker.pod}: {blocker.fit} of {blocker.pods} fit now"
+        for rule in blocker.ruled_out:
+            yield f"    {rule.nodes:>6} nodes: {rule.message}"
+        if blocker.own_rule:
+            yield f"    {blocker.own_rule}"
+        if blocker.nearest_miss:
+            yield f"    nearest miss: {blocker.nearest_miss}"
+        if blocker.to_mend:
+            yield f"    to mend: {blocker.to_mend}"
+    if explanation.held:
+        yield f"  held      {explanation.held}"
+    for warning in explanation.warnings:
+        yield f"  warning   {warning}"
+    if explanation.remedy:
+        yield f"  remedy    {explanation.remedy}"
+
+
+def _more_facts(explanation: Explanation, seen: Seen) -> Iterator[str]:
+    gang = seen.gang(explanation.key)
+    yield f"  age       {age(seen.now_s - gang.created_s)}"
+    yield f"  priority  {gang.priority}"
+    yield f"  nodes     {explanation.nodes} in the cluster"
+    entries = sorted(gang.members.values(), key=lambda entry: entry.pod.name)
+    for entry in entries[:_PODS_MAX]:
+        pod = entry.pod
+        state = pod.phase if entry.node else entry.where.name.lower()
+        where = f" on {entry.node}" if entry.node else ""
+        owner = f", of {pod.owner.kind} {pod.owner.name}" if pod.owner else ""
+        yield f"  pod       {pod.name}: {state}{where} ({pod.scheduler}{owner})"
+    if len(entries) > _PODS_MAX:
+        yield f"  pods      {len(entries) - _PODS_MAX} more"
+
+
+def _odd_members(explanation: Explanation) -> tuple[tuple[int, str], ...]:
+    members = explanation.members
+    return (
+        (members.gated, "scheduling-gated"),
+        (members.terminating, "terminating"),
+        (members.invalid, "not placeable"),
+        (members.succeeded, "succeeded"),
+        (members.failed, "failed"),
+    )
+
+
+def _title(key: GangKey) -> str:
+    if key.is_single:
+        return f"Pod {key}"
+    words = api_words().get(key.dialect)
+    return f"Gang {key} ({words.kind}, {words.api_version})" if words else f"Gang {key} (labels)"

@@ -1,0 +1,1 @@
+"""The configuration file: read, checked line by line, and made a value."""

@@ -1,0 +1,298 @@
+"""The configuration file of ``quorate run``: YAML in, a frozen ``Config`` out.
+
+Called by the command line. A bad file stops the start: ``ConfigError`` names every mistake at
+once, each with its line, its field, and what to write instead. Keys are camelCase as in
+Kubernetes' own configuration files; durations are plain seconds. How a field is read is a row of
+the tables at the end; ``config_yaml`` does the walking.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES, Policy
+from quorate.dialects.hold_time import HOLD_S_MAX
+from quorate.shell.configuration.profiles import profiles
+from quorate.shell.configuration.yaml_fields import (
+    BadValueError,
+    ConfigError,
+    Field,
+    Problem,
+    Reader,
+    boolean,
+    choice,
+    constant,
+    number,
+    section,
+    text,
+    texts,
+    whole_number,
+)
+
+API_VERSION = "quorate.dev/v1alpha1"
+KIND = "SchedulerConfiguration"
+FILE_BYTES_MAX = 1 << 20
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "GuardConfig",
+    "LeaderElection",
+    "RecorderConfig",
+    "load",
+    "parse",
+]
+
+
+class LeaderElection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which Lease decides who binds. Times are in seconds, the defaults are kube-scheduler's."""
+
+    enabled: bool = True
+    namespace: str = "quorate-system"
+    name: str = "quorate"
+    lease_duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    retry_period_s: float = 2.0
+
+
+class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What is recorded for ``quorate replay``; an empty ``path`` is one in the temporary folder."""
+
+    enabled: bool = True
+    bytes_max: int = 64 << 20
+    path: str = ""
+
+
+class GuardConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The admission guard's port. With ``client_ca_file`` only clients that it signed may ask."""
+
+    enabled: bool = False
+    host: str = "0.0.0.0"
+    port: int = 10272
+    cert_file: str = ""
+    key_file: str = ""
+    client_ca_file: str = ""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an operator can choose. ``policy`` is the core's part."""
+
+    policy: Policy = Policy()
+    leader_election: LeaderElection = LeaderElection()
+    recorder: RecorderConfig = RecorderConfig()
+    guard: GuardConfig = GuardConfig()
+    health_host: str = "0.0.0.0"
+    health_port: int = 10271
+    bind_concurrency: int = 64
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "text"] = "json"
+
+    @classmethod
+    def default(cls) -> Config:
+        """Return what holds without a configuration file."""
+        return cls()
+
+
+def load(path: Path) -> Config:
+    """Read the file. Raises ConfigError, also when it cannot be read."""
+    source = str(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        what = f"the configuration file cannot be read: {reason}"
+        raise _whole_file(source, what, "Check --config and the file's mode.") from error
+    if len(data) > FILE_BYTES_MAX:
+        what = f"the file is larger than {FILE_BYTES_MAX >> 20} MiB"
+        raise _whole_file(source, what, "This is hardly a configuration: check --config.")
+    try:
+        return parse(data.decode("utf-8-sig"), source)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        problem = Problem(line, "", "this is not UTF-8 text", "Save the file as UTF-8.")
+        raise ConfigError(source, (problem,)) from error
+
+
+def parse(document: str, source: str) -> Config:
+    """Read the text of a configuration file; ``source`` names it in errors.
+
+    Raises ConfigError with every problem of the text.
+    """
+    reader = Reader(source)
+    root = reader.compose(document, remedy=_HEAD_REMEDY)
+    values = reader.read(root, _TOP)
+    config = _build(values)
+    _check_together(config, reader)
+    reader.raise_problems()
+    return config
+
+
+def _build(values: dict[str, Any]) -> Config:
+    values.pop("api_version", None)
+    values.pop("kind", None)
+    policy = {name: values.pop(name) for name in Policy.__struct_fields__ if name in values}
+    # A profile's scheduler name is ours without being named twice.
+    named = policy.get("scheduler_names", DEFAULT_SCHEDULER_NAMES)
+    profiled = [scheduler for scheduler, _ in policy.get("profiles", ())]
+    policy["scheduler_names"] = tuple(dict.fromkeys((*named, *profiled)))
+    if "health_address" in values:
+        values["health_host"], values["health_port"] = values.pop("health_address")
+    election = LeaderElection(**values.pop("leader_election", {}))
+    recorder = RecorderConfig(**values.pop("recorder", {}))
+    guard = values.pop("guard", {})
+    if "address" in guard:
+        guard["host"], guard["port"] = guard.pop("address")
+    return Config(
+        policy=Policy(**policy),
+        leader_election=election,
+        recorder=recorder,
+        guard=GuardConfig(**guard),
+        **values,
+    )
+
+
+def _check_together(config: Config, reader: Reader) -> None:
+    """Check what holds between fields; a field that was not read stands with its default."""
+    policy, election = config.policy, config.leader_election
+    reader.expect(
+        policy.backoff_s_max >= policy.backoff_s,
+        ("backoffMaxSeconds", "backoffSeconds"),
+        f"the longest back-off, {policy.backoff_s_max:g} s, is below the first,"
+        f" {policy.backoff_s:g} s",
+        "Raise backoffMaxSeconds or lower backoffSeconds.",
+    )
+    reader.expect(
+        policy.hold_s <= policy.hold_s_max,
+        ("holdSlotSeconds", "holdSlotMaxSeconds"),
+        f"slots would be held for {policy.hold_s:g} s where nobody asks for a length, and"
+        f" {policy.hold_s_max:g} s are the most that may be asked for",
+        "Lower holdSlotSeconds or raise holdSlotMaxSeconds.",
+    )
+    reader.expect(
+        not config.guard.enabled or bool(config.guard.cert_file and config.guard.key_file),
+        ("guard.enabled", "guard.certFile", "guard.keyFile"),
+        "the guard serves HTTPS and has no certificate with a key",
+        "Set guard.certFile and guard.keyFile; docs/guard.md says how to make them.",
+    )
+    if not election.enabled:
+        return
+    prefix = "leaderElection."
+    reader.expect(
+        election.renew_deadline_s < election.lease_duration_s,
+        (prefix + "renewDeadlineSeconds", prefix + "leaseDurationSeconds"),
+        f"the leader would give up after {election.renew_deadline_s:g} s, when its lease of"
+        f" {election.lease_duration_s:g} s has run out and another may bind",
+        "Make renewDeadlineSeconds smaller than leaseDurationSeconds.",
+    )
+    reader.expect(
+        election.retry_period_s < election.renew_deadline_s,
+        (prefix + "retryPeriodSeconds", prefix + "renewDeadlineSeconds"),
+        f"with a renewal every {election.retry_period_s:g} s none is tried within the deadline of"
+        f" {election.renew_deadline_s:g} s",
+        "Make retryPeriodSeconds smaller than renewDeadlineSeconds, best a quarter of it.",
+    )
+
+
+def _whole_file(source: str, what: str, remedy: str) -> ConfigError:
+    return ConfigError(source, (Problem(0, "", what, remedy),))
+
+
+def _dns_name(value: str) -> str:
+    if len(value) > 253 or not _DNS_NAME.fullmatch(value):
+        raise BadValueError(
+            "is no Kubernetes name", "Use lower-case letters, digits, '-' and '.', at most 253."
+        )
+    return value
+
+
+def _address(value: str) -> tuple[str, int]:
+    """Split ``host:port``; port 0 lets the system choose one."""
+    host, colon, port = value.rpartition(":")
+    plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    bracketed = plain != host
+    if not (colon and _PORT.fullmatch(port) and int(port) <= 65535 and _is_host(plain, bracketed)):
+        raise BadValueError(
+            "is no address with a port",
+            "Write host:port, such as 0.0.0.0:10271, 127.0.0.1:10271 or [::]:10271.",
+        )
+    return plain or "0.0.0.0", int(port)
+
+
+def _absolute_path(value: str) -> str:
+    if not value.startswith("/") or "\0" in value or value.endswith("/"):
+        raise BadValueError("is no absolute path of a file", "Write one that begins with a slash.")
+    return value
+
+
+def _is_host(host: str, bracketed: bool) -> bool:
+    if not host:
+        return not bracketed
+    try:
+        version = ipaddress.ip_address(host).version
+    except ValueError:
+        return not bracketed and _DNS_NAME.fullmatch(host) is not None
+    return bracketed == (version == 6)
+
+
+_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_PORT = re.compile(r"[0-9]{1,5}")
+_HEAD_REMEDY = f"Start it with:\napiVersion: {API_VERSION}\nkind: {KIND}"
+_DAY_S = 86_400.0
+_ATTEMPT_TIMEOUT_S_MAX = Policy().attempt_timeout_s_max
+_BIND_CONCURRENCY_MAX = 1024
+_HELD_SLOTS_MAX = 100_000
+
+_ELECTION = {
+    "enabled": Field("enabled", boolean),
+    "namespace": Field("namespace", text(_dns_name)),
+    "name": Field("name", text(_dns_name)),
+    "leaseDurationSeconds": Field("lease_duration_s", whole_number(1, 3600)),
+    "renewDeadlineSeconds": Field("renew_deadline_s", number(0.1, 3600)),
+    "retryPeriodSeconds": Field("retry_period_s", number(0.1, 3600)),
+}
+
+_RECORDER = {
+    "enabled": Field("enabled", boolean),
+    "maxBytes": Field("bytes_max", whole_number(1 << 20, 1 << 30)),
+    "path": Field("path", text(_absolute_path)),
+}
+
+_GUARD = {
+    "enabled": Field("enabled", boolean),
+    "address": Field("address", text(_address)),
+    "certFile": Field("cert_file", text(_absolute_path)),
+    "keyFile": Field("key_file", text(_absolute_path)),
+    "clientCAFile": Field("client_ca_file", text(_absolute_path)),
+}
+
+_PACKING = {"mostAllocated": "most-allocated", "leastAllocated": "least-allocated"}
+
+_TOP = {
+    "apiVersion": Field("api_version", constant(API_VERSION), required=API_VERSION),
+    "kind": Field("kind", constant(KIND), required=KIND),
+    "schedulerNames": Field("scheduler_names", texts(_dns_name)),
+    "packing": Field("packing", choice(_PACKING)),
+    "profiles": Field("profiles", profiles(_dns_name)),
+    "attemptTimeoutSeconds": Field("attempt_timeout_s", number(1, _ATTEMPT_TIMEOUT_S_MAX)),
+    "holdSlotSeconds": Field("hold_s", number(0, HOLD_S_MAX)),
+    "holdSlotMaxSeconds": Field("hold_s_max", number(0, HOLD_S_MAX)),
+    "heldSlotsMaxPerGang": Field("held_slots_per_gang_max", whole_number(0, _HELD_SLOTS_MAX)),
+    "heldSlotsMaxPerNamespace": Field(
+        "held_slots_per_namespace_max", whole_number(0, _HELD_SLOTS_MAX)
+    ),
+    "backoffSeconds": Field("backoff_s", number(0.01, _DAY_S)),
+    "backoffMaxSeconds": Field("backoff_s_max", number(0.01, _DAY_S)),
+    "leaderElection": Field("leader_election", section(_ELECTION)),
+    "recorder": Field("recorder", section(_RECORDER)),
+    "guard": Field("guard", section(_GUARD)),
+    "healthAddress": Field("health_address", text(_address)),
+    "bindConcurrency": Field("bind_concurrency", whole_number(1, _BIND_CONCURRENCY_MAX)),
+    "logLevel": Field("log_level", choice({n: n for n in ("debug", "info", "warning", "error")})),
+    "logFormat": Field("log_format", choice({"json": "json", "text": "text"})),
+}

@@ -1,0 +1,1 @@
+"""How bytes travel: pooled connections, sessions, TLS, proxies, and whether anybody answers."""

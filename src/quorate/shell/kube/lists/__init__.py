@@ -1,0 +1,1 @@
+"""Lists and watches of one resource, resumed for ever."""

@@ -1,0 +1,1 @@
+"""Who leads: the Lease, its thread, and the journal that one leader leaves to the next."""

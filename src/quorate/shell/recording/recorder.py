@@ -1,0 +1,216 @@
+"""A ring of what entered the core: every bug report can be a file, and every file a test.
+
+In: each call of the core's, told by ``shell.app`` before and after it. Out: frames of a recording
+(``recording``), of which the oldest are dropped when there are too many. A ring loses its
+beginning, so each segment begins with the scheduler's exact state (``checkpoint``), which is taken
+in slices while the core waits (``turning_over``).
+
+Recording may fail, scheduling may not: whatever goes wrong ends this recording, in one line of the
+log and a metric. The next one begins ``_ANEW_S`` later, and ever later if it fails as well.
+
+What never enters the core is never recorded: environments, volumes, tokens, annotations but the
+gang's own. Names, labels, selectors, requests and the API server's answers to binds are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from quorate import __version__
+from quorate.core.model.changes import AnyChange
+from quorate.core.model.plan import Plan
+from quorate.core.scheduler import Scheduler
+from quorate.core.words.explain import ApiWords
+from quorate.core.words.plain_text import plain
+from quorate.shell.recording import file_format as recording
+from quorate.shell.recording.checkpoint import Capture
+from quorate.shell.recording.file_format import (
+    Begin,
+    Checkpoint,
+    Deciding,
+    Observed,
+    Record,
+    Stopped,
+)
+
+log = structlog.get_logger(__name__)
+
+_SEGMENTS = 8
+_LATE_SEGMENTS = 4
+"""A segment ends with an eighth of the ring at a quiet moment, with a quarter at any."""
+_ANEW_S = 600.0
+_ANEW_S_MAX = 86_400.0
+_WHY_CHARS_MAX = 500
+PODS_MAX = 5_000
+"""Taking the state of more would make the core wait for longer than a quarter of a second: such a
+recording ends when it is full, and has its beginning."""
+
+
+class _TooLargeError(Exception):
+    """There is too much to be recorded; the text says what."""
+
+
+class _Segment:
+    """Frames from one checkpoint to the next; ``news`` are its bytes without the checkpoint."""
+
+    __slots__ = ("bytes", "frames", "news")
+
+    def __init__(self, first: bytes = b"") -> None:
+        self.frames: list[bytes] = [first] if first else []
+        self.bytes = len(first)
+        self.news = 0
+
+
+class Recorder:
+    """Records one scheduler, within ``bytes_max``; 0 records nothing."""
+
+    def __init__(
+        self, scheduler: Scheduler, apis: dict[str, ApiWords], identity: str, bytes_max: int
+    ) -> None:
+        self._scheduler = scheduler
+        self._bytes_max = bytes_max
+        self._segments: deque[_Segment] = deque([_Segment()])
+        self._changes = 0
+        self._decisions = 0
+        self._deciding = False
+        self._quiet = False
+        self._is_on = bytes_max > 0
+        self._now_s = 0.0
+        self._has_ended = False
+        self._wait_s = _ANEW_S
+        self._anew_s: float | None = None
+        """When the next recording begins, if this one has ended; told by the next decision."""
+        self.on_failure: Callable[[], None] = lambda: None
+        """Called when a recording ends by a failure, to count it."""
+        self.checkpoints = 0
+        self._begin = recording.frame(
+            Begin(quorate=__version__, policy=scheduler.policy, apis=apis, identity=identity)
+        )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is recorded now."""
+        return self._is_on
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the ring holds."""
+        return sum(segment.bytes for segment in self._segments)
+
+    def frames(self) -> list[bytes]:
+        """Return all that is held, for ``recording.write``; later records are not in it."""
+        return [self._begin, *(one for segment in self._segments for one in segment.frames)]
+
+    def observed(self, changes: Sequence[AnyChange]) -> None:
+        """Record what ``observe`` is about to be given."""
+        if self._is_on and changes:
+            self._changes += len(changes)
+            with self._contained():
+                self._put(Observed(list(changes)))
+
+    def deciding(self, now_s: float) -> None:
+        """Record that ``decide`` is about to be called."""
+        self._now_s = now_s
+        if self._has_ended and self._anew_s is None:
+            self._anew_s = now_s + self._wait_s
+            self._wait_s = min(2 * self._wait_s, _ANEW_S_MAX)
+        if self._is_on:
+            self._deciding = True
+            self._decisions += 1
+            with self._contained():
+                self._put(Deciding(now_s))
+
+    def planned(self, plan: Plan) -> None:
+        """Record what ``decide`` returned."""
+        if self._is_on:
+            with self._contained():
+                self._quiet = not plan.gangs and not self._scheduler.cluster.waiting
+                self._put(recording.planned(plan))
+
+    def verified(self, plan: Plan, problems: Sequence[str]) -> None:
+        """Record what ``verified`` returned."""
+        if self._is_on:
+            self._deciding = False
+            with self._contained():
+                self._put(recording.verified(plan, problems))
+
+    def turning_over(self) -> Iterator[None]:
+        """Begin a new segment, or a new recording, where it is time.
+
+        In slices, between two calls of the core's, which is not called before the last slice.
+        """
+        with self._contained():
+            if self._is_due():
+                yield from self._begin_segment()
+
+    def _is_due(self) -> bool:
+        if self._deciding:
+            return False
+        pods = len(self._scheduler.cluster.pods)
+        if not self._is_on:
+            is_time = self._anew_s is not None and self._now_s >= self._anew_s
+            return is_time and pods <= PODS_MAX
+        news = self._segments[-1].news
+        if news * (_SEGMENTS if self._quiet else _LATE_SEGMENTS) < self._bytes_max:
+            return False
+        if pods <= PODS_MAX:
+            return True
+        if self.size_bytes >= self._bytes_max:
+            raise _TooLargeError(
+                f"the recording is full, and the state of a cluster of {pods:,} pods, of which a "
+                f"next part would begin, is not taken above {PODS_MAX:,}"
+            )
+        return False
+
+    def _begin_segment(self) -> Iterator[None]:
+        capture = Capture(self._scheduler)
+        yield from capture.slices()
+        self._scheduler.forget_answers()  # so that whoever goes on from here goes on alike
+        first = recording.frame(
+            Checkpoint(state=capture.state, changes=self._changes, decisions=self._decisions)
+        )
+        if 2 * len(first) > self._bytes_max:
+            raise _TooLargeError(
+                f"the state of the cluster takes {len(first):,} bytes, which leaves too little of "
+                f"the {self._bytes_max:,} of recorder.maxBytes"
+            )
+        self.checkpoints += 1
+        if not self._is_on:
+            self._is_on, self._has_ended, self._anew_s = True, False, None
+            self._segments.clear()
+        self._segments.append(_Segment(first))
+        self._drop_oldest()
+
+    @contextmanager
+    def _contained(self) -> Iterator[None]:
+        """Let a failure end the recording and nothing else."""
+        try:
+            yield
+        except Exception as error:
+            name = type(error).__name__
+            self._stop(str(error) if isinstance(error, _TooLargeError) else f"{name}: {error}")
+
+    def _put(self, record: Record) -> None:
+        data = recording.frame(record)
+        segment = self._segments[-1]
+        segment.frames.append(data)
+        segment.bytes += len(data)
+        segment.news += len(data)
+        self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        while len(self._segments) > 1 and self.size_bytes > self._bytes_max:
+            self._segments.popleft()
+
+    def _stop(self, why: str) -> None:
+        """End this recording; what it has stays readable until the next one begins."""
+        if self._is_on:
+            self._segments[-1].frames.append(recording.frame(Stopped(plain(why, _WHY_CHARS_MAX))))
+        self._is_on = self._deciding = False
+        self._has_ended, self._anew_s = True, None
+        log.warning("recording ended", problem=plain(why, _WHY_CHARS_MAX))
+        self.on_failure()

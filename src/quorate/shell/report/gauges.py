@@ -1,0 +1,81 @@
+"""Numbers that others keep, copied into metrics once a second. Run by ``app``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from quorate.core.scheduler import Scheduler
+from quorate.shell.process.clock import SteadyClock
+from quorate.shell.recording.recorder import Recorder
+from quorate.shell.report.metrics import Metrics
+from quorate.shell.report.self_check import SelfCheck
+from quorate.shell.watch.feed import Feed
+from quorate.shell.watch.outage import Outage
+
+_EVERY_S = 1.0
+
+
+class Numbers:
+    """Shows how watches, recordings and holds stand, and says when a watch is in trouble."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        feed: Feed,
+        scheduler: Scheduler,
+        recorder: Recorder,
+        self_check: SelfCheck,
+        clock: SteadyClock,
+        *,
+        may_write: Callable[[], bool],
+    ) -> None:
+        self._metrics = metrics
+        self._feed = feed
+        self._scheduler = scheduler
+        self._recorder = recorder
+        self._self_check = self_check
+        self._clock = clock
+        self._may_write = may_write
+        self._outage = Outage()
+
+    async def run(self) -> None:
+        """Show them until cancelled."""
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            self._show_watches()
+            self._show_core()
+            self._metrics.recorder_bytes.set(self._recorder.size_bytes)
+            since_s: list[float] = []
+            if self._may_write():
+                self._self_check.look()
+                since_s = [hold.since_s for hold in self._scheduler.cluster.holds if hold.since_s]
+            self._metrics.show_holds(since_s, self._clock.now_s())
+
+    def _show_watches(self) -> None:
+        feed, metrics = self._feed, self._metrics
+        troubles: dict[str, str] = {}
+        for path, reflector in feed.reflectors.items():
+            metrics.relists.labels(path).set(reflector.relists)
+            metrics.reconnects.labels(path).set(reflector.reconnects)
+            age_s = self._clock.monotonic_s() - reflector.heard_at_s
+            metrics.watch_age_s.labels(path).set(age_s)
+            metrics.unreadable_events.labels(path).set(reflector.garbled)
+            metrics.lost_kinds.labels(path).set(path in feed.lost and not reflector.is_absent)
+            if reflector.last_error is not None and not reflector.is_absent:
+                troubles[path] = str(reflector.last_error)
+        self._outage.look(troubles, len(feed.reflectors), self._clock.monotonic_s())
+        kinds = [kind for kind, _ in feed.quarantined]
+        for kind in {"Pod", "Node", "PodGroup", *kinds}:
+            metrics.quarantined.labels(kind).set(kinds.count(kind))
+
+    def _show_core(self) -> None:
+        cluster, size = self._scheduler.cluster, self._metrics.core_size
+        size.labels("nodes").set(len(cluster.nodes.rows))
+        size.labels("pods").set(len(cluster.pods))
+        size.labels("gangs").set(len(cluster.gangs))
+        size.labels("pod_classes").set(len(cluster.classes.by_id))
+        size.labels("resource_columns").set(len(cluster.resources.names))
+        size.labels("label_columns").set(len(cluster.nodes.labels))
+        size.labels("label_sets").set(len(cluster.neighbours.label_sets))
+        size.labels("selectors").set(cluster.neighbours.selectors_in_use)

@@ -1,0 +1,342 @@
+"""The admission guard: a validating webhook on bindings. In: AdmissionReviews. Out: yes or no.
+
+Started by ``shell.app`` where the configuration asks for it; asked by kube-apiserver before any
+Binding is stored. It fails open: the API server goes on without an answer, and whoever does not
+lead, or has not listed everything yet, lets everything through. It is a port of its own: HTTPS,
+one path, POST only, small bodies, bounded in connections and time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ssl
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+from aiohttp import web
+
+from quorate.core.check.guard import Answer, Binding, Guard, Verdict
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.model.changes import BindingAdmitted, Change
+from quorate.core.words.plain_text import plain
+from quorate.shell.configuration.config import GuardConfig
+from quorate.shell.kube.objects import Metadata
+from quorate.shell.process.clock import Clock
+from quorate.shell.report.metrics import Metrics
+from quorate.shell.serve.bounded_http import (
+    BoundedServer,
+    ServeError,
+    listening_everywhere,
+    text_answer,
+)
+
+log = structlog.get_logger(__name__)
+
+PATH: Final = "/bindings"
+BODY_BYTES_MAX: Final = 1 << 20  # annotations and a user's groups; both are small
+CONNECTIONS_MAX: Final = 256  # HTTP/1.1: one request at a time on each
+CONNECTION_S_MAX: Final = 120.0  # idle; kube-apiserver closes its own after 90 s
+REQUEST_S_MAX: Final = 1.0
+HANDSHAKE_S_MAX: Final = 5.0
+_LOOK_EVERY_S: Final = 1.0  # at files, and at bindings that have not come true
+_LOOK_AGAIN_S: Final = 0.05
+_API_VERSION: Final = "admission.k8s.io/v1"
+_KIND: Final = "AdmissionReview"
+
+
+class GuardError(ServeError):
+    """The guard cannot be served; the one line says why and what to do."""
+
+
+class _Resource(msgspec.Struct):
+    group: str = ""
+    resource: str = ""
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+
+
+class _Request(msgspec.Struct, rename={"sub_resource": "subResource", "dry_run": "dryRun"}):
+    uid: str
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+    sub_resource: str | None = None
+    namespace: str = ""
+    name: str = ""
+    operation: str = ""
+    dry_run: bool | None = None
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    user: _User = msgspec.field(default_factory=_User, name="userInfo")
+
+
+class _Review(msgspec.Struct, rename={"api_version": "apiVersion"}):
+    api_version: str
+    kind: str
+    request: _Request
+
+
+class _Target(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+
+
+class _WireBinding(msgspec.Struct):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    target: _Target = msgspec.field(default_factory=_Target)
+
+
+_REVIEW = msgspec.json.Decoder(_Review)
+_BINDING = msgspec.json.Decoder(_WireBinding)
+_BINDINGS = {("pods", "binding"), ("bindings", "")}
+
+
+class GuardServer:
+    """Answers the API server. Off, it does nothing. ``start`` it, ``observe``, and ``close`` it."""
+
+    def __init__(
+        self,
+        config: GuardConfig,
+        cluster: Cluster,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self._config = config
+        self._guard = Guard(cluster)
+        self._may_judge: Callable[[], bool] = lambda: False
+        self._clock = clock
+        self._metrics = metrics
+        self._certificate = _Certificate(config)
+        self._on_change: Callable[[BindingAdmitted], None] = lambda _: None
+        self._http: BoundedServer | None = None
+        self._listening: asyncio.Server | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self.port = 0  # the real one, after ``start``
+
+    def observe(self, changes: Iterable[Change]) -> None:
+        """Learn of changes. Call it before the cluster gets them."""
+        if self._config.enabled:
+            self._guard.observe(changes)
+
+    async def start(
+        self, may_judge: Callable[[], bool], on_change: Callable[[BindingAdmitted], None]
+    ) -> None:
+        """Listen, if the guard is on.
+
+        ``may_judge`` tells whether the cluster is complete, fresh, and ours to decide about;
+        ``on_change`` takes what the cluster has to be told.
+
+        Raises GuardError: the address or the certificate cannot be used.
+        """
+        if not self._config.enabled:
+            return
+        host, port = self._config.host, self._config.port
+        context = self._certificate.context()
+        self._may_judge, self._on_change = may_judge, on_change
+        self._http = BoundedServer(
+            self._answer, connections_max=CONNECTIONS_MAX, connection_s_max=CONNECTION_S_MAX
+        )
+        try:
+            self._listening = await self._listen(self._http, context)
+        except OSError as error:
+            taken = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
+            raise GuardError(
+                f"cannot serve the guard on {host}:{port}: {taken or error}; "
+                "configure another guard.address"
+            ) from error
+        self.port = self._listening.sockets[0].getsockname()[1]
+        self._looking = asyncio.create_task(self._look())
+        log.info("guarding bindings", port=self.port)
+
+    async def _listen(self, http: BoundedServer, context: ssl.SSLContext) -> asyncio.Server:
+        host, port = self._config.host, self._config.port
+        everywhere = listening_everywhere(host, port)
+        make = partial(
+            asyncio.get_running_loop().create_server,
+            http,
+            ssl=context,
+            ssl_handshake_timeout=HANDSHAKE_S_MAX,
+        )
+        return await (make(host, port) if everywhere is None else make(sock=everywhere))
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._looking is not None:
+            self._looking.cancel()
+        if self._listening is not None:
+            self._listening.close()
+        if self._http is not None:
+            await self._http.shutdown(REQUEST_S_MAX)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            self._certificate.renew()
+            self._guard.expire(self._clock.monotonic_s())
+            self._tell()
+
+    def _tell(self) -> None:
+        for change in self._guard.take_changes():
+            self._on_change(change)
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        try:
+            async with asyncio.timeout(REQUEST_S_MAX):
+                answer = await self._review(request)
+        except TimeoutError:
+            answer = text_answer(408, "the request took too long\n")
+        except web.HTTPRequestEntityTooLarge:
+            answer = text_answer(413, f"at most {BODY_BYTES_MAX} bytes\n")
+        except Exception:
+            log.exception("the guard failed")
+            answer = text_answer(500, "the guard failed; the log says why\n")
+        answer.headers["Server"] = "quorate"
+        if answer.status != 200:
+            answer.force_close()
+        elif self._http is not None:
+            self._http.prolong(request.protocol)
+        return answer
+
+    async def _review(self, request: web.BaseRequest) -> web.Response:
+        if request.path != PATH:
+            return text_answer(404, f"not found: only {PATH} is here\n")
+        if request.method != "POST":
+            answer = text_answer(405, "only POST is allowed\n")
+            answer.headers["Allow"] = "POST"
+            return answer
+        if (request.content_length or 0) > BODY_BYTES_MAX:
+            return text_answer(413, f"at most {BODY_BYTES_MAX} bytes\n")
+        body = await request.read()  # bounded by aiohttp's client_max_size, which is 1 MiB
+        try:
+            review = _REVIEW.decode(body)
+            asked = review.request
+            wanted = _binding(asked)
+        except (msgspec.DecodeError, RecursionError) as error:
+            return text_answer(400, f"not an AdmissionReview of a Binding: {error}\n"[:300])
+        if (review.api_version, review.kind) != (_API_VERSION, _KIND) or not asked.uid:
+            return text_answer(400, f"not an {_KIND} of {_API_VERSION} with a request\n")
+        verdict = await self._verdict(wanted, dry_run=bool(asked.dry_run))
+        self._metrics.guard_reviews.labels(str(verdict.answer)).inc()
+        if not verdict.allowed:
+            log.warning("binding denied", by=asked.user.username[:200], reason=verdict.message)
+        answer = web.Response(
+            body=_encoded(asked.uid, verdict), headers={"Content-Type": "application/json"}
+        )
+        if not self._may_judge():
+            answer.force_close()  # so that the API server's next connection may find the leader
+        return answer
+
+    async def _verdict(self, wanted: Binding | None, *, dry_run: bool) -> Verdict:
+        if wanted is None or not self._may_judge():
+            return Verdict(Answer.UNJUDGED)
+        verdict = self._judged(wanted, dry_run=dry_run)
+        if verdict.allowed:
+            return verdict
+        # Its scheduler may have seen a pod end that our own watch is about to tell us of.
+        await asyncio.sleep(_LOOK_AGAIN_S)
+        if not self._may_judge():
+            return Verdict(Answer.UNJUDGED)
+        return self._judged(wanted, dry_run=dry_run)
+
+    def _judged(self, wanted: Binding, *, dry_run: bool) -> Verdict:
+        verdict = self._guard.judge(wanted, self._clock.monotonic_s(), dry_run=dry_run)
+        self._tell()  # before the next decision, so that no plan takes what was given away
+        return verdict
+
+
+def _binding(asked: _Request) -> Binding | None:
+    """Return the Binding that is to be created; None for anything else.
+
+    Raises msgspec.DecodeError.
+    """
+    kind = asked.resource.resource, asked.sub_resource or ""
+    if asked.resource.group or kind not in _BINDINGS or asked.operation != "CREATE":
+        return None
+    wire = _BINDING.decode(asked.object)
+    if wire.target.kind not in ("", "Node"):
+        return None
+    return Binding(
+        asked.namespace or wire.metadata.namespace,
+        asked.name or wire.metadata.name,
+        wire.metadata.uid or "",
+        wire.target.name,
+    )
+
+
+def _encoded(uid: str, verdict: Verdict) -> bytes:
+    response: dict[str, object] = {"uid": uid, "allowed": verdict.allowed}
+    if not verdict.allowed:
+        response["status"] = {
+            "status": "Failure",
+            "code": 403,
+            "reason": "Forbidden",
+            "message": plain(verdict.message),
+        }
+    return msgspec.json.encode({"apiVersion": _API_VERSION, "kind": _KIND, "response": response})
+
+
+class _Certificate:
+    """Our certificate and key, read again when their files change."""
+
+    def __init__(self, config: GuardConfig) -> None:
+        self._config = config
+        self._context: ssl.SSLContext | None = None
+        self._seen: object = None
+        self._said = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return the server's TLS settings. Raises GuardError: a file cannot be used."""
+        try:
+            self._seen = self._stamp()
+            self._context = self._load()
+        except (OSError, ssl.SSLError) as error:
+            raise GuardError(
+                f"cannot use guard.certFile {self._config.cert_file} with guard.keyFile "
+                f"{self._config.key_file}"
+                + (f" and guard.clientCAFile {self._config.client_ca_file}" * self._mutual)
+                + f": {error.strerror or error}; see docs/guard.md for how to make them"
+            ) from error
+        return self._context
+
+    def renew(self) -> None:
+        """Use new files for new connections; files that are wrong leave the old ones in use."""
+        try:
+            stamp = self._stamp()
+            if stamp == self._seen or self._context is None:
+                return
+            self._load()  # on its own, as a failure halfway would leave a mixture behind
+            self._fill(self._context)
+        except (OSError, ssl.SSLError) as error:
+            if str(error) != self._said:
+                self._said = str(error)
+                log.warning("the guard's new certificate cannot be used", problem=self._said)
+            return
+        self._seen, self._said = stamp, ""
+        log.info("the guard's certificate was read again")
+
+    @property
+    def _mutual(self) -> bool:
+        return bool(self._config.client_ca_file)
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._fill(context)
+        return context
+
+    def _fill(self, context: ssl.SSLContext) -> None:
+        config = self._config
+        # A password, though none is needed: without one OpenSSL would ask the terminal.
+        context.load_cert_chain(config.cert_file, config.key_file, password="")
+        if self._mutual:
+            context.load_verify_locations(config.client_ca_file)
+            context.verify_mode = ssl.CERT_REQUIRED
+
+    def _stamp(self) -> object:
+        files = [self._config.cert_file, self._config.key_file, self._config.client_ca_file]
+        found = [Path(file).stat() for file in files if file]
+        return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]

@@ -1,0 +1,1 @@
+"""A pod's JSON to a value of the core."""

@@ -1,0 +1,174 @@
+"""What filters and scores read of a pod, as a ``PodShape``.
+
+In: the parts of a pod that ``pod_wire`` left raw. Out: values of the core. Called by ``pods``, once
+for each new combination of bytes, so clarity comes before speed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from quorate.core.model import (
+    Disk,
+    HostPort,
+    PodShape,
+    PreferredTerm,
+    SelectorTerm,
+    Toleration,
+)
+from quorate.shell.watch.pod.neighbours import (
+    preferred_terms,
+    required_terms,
+    requirements,
+    spread_constraints,
+)
+from quorate.shell.watch.pod.requests import extended_requests, pod_requests, scored_requests
+from quorate.shell.watch.pod.wire import (
+    Affinity,
+    Container,
+    NodeTerm,
+    Port,
+    Spec,
+    Status,
+    WireToleration,
+    decode_part,
+    is_set,
+)
+
+_AFFINITY = msgspec.json.Decoder(Affinity | None)
+_SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
+_TOLERATIONS = msgspec.json.Decoder(list[WireToleration] | None)
+_PORTS = msgspec.json.Decoder(list[Port] | None)
+
+
+def pod_shape(
+    spec: Spec,
+    status: Status | None,
+    disks: tuple[Disk, ...],
+    namespace: str,
+    labels: Mapping[str, str],
+) -> PodShape:
+    """Return the shape; ``disks`` are those of ``pod_volumes``. Raises ``ShapeError``.
+
+    ``namespace`` and ``labels`` are the pod's own: its terms mean pods of its namespace, and
+    matchLabelKeys its own values.
+    """
+    affinity = _affinity(spec.affinity)
+    scored = scored_requests(spec, status, pod_level=True)
+    pending = scored_requests(spec, status, pod_level=False)
+    node = affinity.node_affinity
+    required = preferred = None
+    if node:
+        preferred = node.preferred
+        if node.required:
+            required = tuple(_term(term) for term in node.required.node_selector_terms or ())
+    selector = (
+        decode_part(_SELECTOR, spec.node_selector, "spec.nodeSelector")
+        if is_set(spec.node_selector)
+        else None
+    )
+    return PodShape(
+        requests=pod_requests(spec, status),
+        node_selector=tuple(sorted((selector or {}).items())),
+        required_terms=required,
+        preferred_terms=tuple(
+            PreferredTerm(one.weight, _term(one.preference)) for one in preferred or ()
+        ),
+        tolerations=tolerations(spec.tolerations),
+        host_ports=_host_ports(spec),
+        affinity=required_terms(affinity.pod_affinity, "podAffinity", namespace),
+        anti_affinity=required_terms(affinity.pod_anti_affinity, "podAntiAffinity", namespace),
+        preferred_affinity=preferred_terms(affinity, namespace),
+        spread=spread_constraints(spec.topology_spread_constraints, namespace, labels),
+        disks=disks,
+        node_features=_node_features(spec),
+        scored=scored,
+        scored_pending=pending if pending != scored else None,
+        images=images(spec),
+        containers=len(spec.containers) + len(spec.init_containers or ()),
+        extended=extended_requests(spec),
+    )
+
+
+def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace: str) -> PodShape:
+    """Return the shape of a pod that is already placed: what it takes, and whom it keeps away.
+
+    Raises ``ShapeError``.
+    """
+    affinity = _affinity(spec.affinity)
+    return PodShape(
+        requests=pod_requests(spec, status),
+        host_ports=_host_ports(spec),
+        affinity=required_terms(affinity.pod_affinity, "podAffinity", namespace),
+        anti_affinity=required_terms(affinity.pod_anti_affinity, "podAntiAffinity", namespace),
+        preferred_affinity=preferred_terms(affinity, namespace),
+        disks=disks,
+        scored=scored_requests(spec, status, pod_level=True),
+    )
+
+
+def images(spec: Spec) -> tuple[str, ...]:
+    """Return the images of all containers and image volumes, with their tags."""
+    named = [one.image for one in (*spec.containers, *(spec.init_containers or ())) if one.image]
+    volumes = [one.image for one in spec.volumes or () if one.image is not None]
+    named += [one.reference for one in volumes if one.reference]
+    return tuple(sorted(_with_tag(name) for name in named))
+
+
+def _with_tag(image: str) -> str:
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+def restarts_all_containers(container: Container) -> bool:
+    """Whether a rule of the container restarts its whole pod, which needs a node's feature."""
+    return b'"RestartAllContainers"' in bytes(container.restart_policy_rules)
+
+
+def tolerations(raw: Raw) -> tuple[Toleration, ...]:
+    """Return tolerations of a pod, or of a request for devices. Raises ``ShapeError``."""
+    if not is_set(raw):
+        return ()
+    written = decode_part(_TOLERATIONS, raw, "spec.tolerations") or ()
+    return tuple(
+        Toleration(one.key or "", one.operator or "Equal", one.value or "", one.effect or "")
+        for one in written
+    )
+
+
+def _affinity(raw: Raw) -> Affinity:
+    found = decode_part(_AFFINITY, raw, "spec.affinity") if is_set(raw) else None
+    return found or Affinity()
+
+
+def _term(term: NodeTerm) -> SelectorTerm:
+    return SelectorTerm(
+        expressions=requirements(term.match_expressions), fields=requirements(term.match_fields)
+    )
+
+
+def _host_ports(spec: Spec) -> tuple[HostPort, ...]:
+    taken: set[HostPort] = set()
+    sidecars = [one for one in spec.init_containers or () if one.restart_policy == "Always"]
+    for container in (*spec.containers, *sidecars):
+        if b'"hostPort"' not in bytes(container.ports):
+            continue
+        for port in decode_part(_PORTS, container.ports, "spec.containers.ports") or ():
+            if port.host_port:
+                ip, protocol = port.host_ip or "0.0.0.0", port.protocol or "TCP"
+                taken.add(HostPort(protocol, ip, port.host_port))
+    return tuple(sorted(taken))
+
+
+def _node_features(spec: Spec) -> tuple[str, ...]:
+    """Return which features the node must declare, by kube-scheduler 1.36's inference."""
+    restarts = any(
+        restarts_all_containers(one) for one in (*spec.containers, *(spec.init_containers or ()))
+    )
+    needs = {
+        "RestartAllContainersOnContainerExits": restarts,
+        "UserNamespacesHostNetworkSupport": bool(spec.host_network and spec.host_users is False),
+    }
+    return tuple(rule for rule, needed in needs.items() if needed)

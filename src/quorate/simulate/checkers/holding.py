@@ -1,0 +1,51 @@
+"""The checker of held slots: nothing is held for a gang that is finished.
+
+In: the leading replica and what was true at the revision that it has been told of. Out: checks and
+violations. It looks at holds only to ask whose they are; whether that gang goes on it finds by
+itself. That held room is free again after a while, ``rest`` shows.
+"""
+
+from __future__ import annotations
+
+from quorate.simulate.checkers.history import GangTruth, History, PodTruth
+from quorate.simulate.checkers.requests import Checks
+from quorate.simulate.fleet import Replica
+
+_PROMISE = "nothing is held for a finished gang"
+_LATE_S_MAX = 1.0
+"""It may take the next decision to see it."""
+
+
+class Holding:
+    """Remembers for how long something was held for each gang that was finished."""
+
+    def __init__(self, history: History, checks: Checks) -> None:
+        self._history = history
+        self._checks = checks
+        self._late_s: dict[tuple[str, str], float] = {}
+
+    def on_tick(self, passed_s: float, leader: Replica | None) -> None:
+        """Some time has passed; ``leader`` was able to act all the while, if there is one."""
+        late_before, self._late_s = self._late_s, {}
+        if leader is None:
+            return
+        told = leader.link.told.get("/api/v1/pods", 0)
+        for name in {hold.key.name for hold in leader.scheduler.cluster.holds}:
+            gang = self._history.gangs.get(name)
+            place = leader.link.name, name
+            if gang is not None and not _goes_on(gang, told):
+                self._late_s[place] = late_before.get(place, 0.0) + passed_s
+            self._checks.check(
+                _PROMISE,
+                self._late_s.get(place, 0.0) <= _LATE_S_MAX,
+                lambda n=name, r=leader.link.name: f"{r} holds room for {n}",  # type: ignore[misc]
+            )
+
+
+def _goes_on(gang: GangTruth, told: int) -> bool:
+    """Whether a member runs or waits, by what was told up to a revision."""
+    return any(_lives(pod, told) for pod in gang.pods.values())
+
+
+def _lives(pod: PodTruth, told: int) -> bool:
+    return pod.created <= told < min(pod.finished, pod.terminating, pod.gone)

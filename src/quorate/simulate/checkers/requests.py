@@ -1,0 +1,393 @@
+"""The checkers that look at every plan, every request and every write of a replica.
+
+In: plans, requests, and what ``history`` says was true. Out: violations. A plan is judged by what
+its replica had been told when it was made; a write by what is true when it lands, except for what
+nobody could have told the replica in time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from quorate.core.model.plan import Bind, GangBinds, Plan
+from quorate.core.model.policy import Policy
+from quorate.shell.kube.errors import ApiError, ServerError, Unreachable
+from quorate.simulate.checkers.history import (
+    NEVER,
+    POD_GROUP_PATHS,
+    PODS_PATH,
+    Amounts,
+    GangTruth,
+    History,
+    PodTruth,
+)
+from quorate.simulate.cluster.network import Link
+from quorate.simulate.cluster.server import Request
+
+_NODES = "/api/v1/nodes"
+_RECOVERY_S = Policy().recovery_s
+_PARTIAL_S_MAX = 5.0
+"""Beyond an attempt's own time."""
+_PARTIAL_S_MAX_UNCLEAR = 20.0
+"""The same while an answer or an eviction is awaited, for requests may fail many times."""
+
+
+class Violation(NamedTuple):
+    """A promise that was broken."""
+
+    at_s: float
+    promise: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.at_s:.3f} s: {self.promise}: {self.text}"
+
+
+class Decision(NamedTuple):
+    """A bind that a replica decided on; what it had been told by then; min as it knew it."""
+
+    uid: str
+    node: str
+    told: int
+    told_nodes: int
+    minimum: int | None
+    may_go_on: bool
+    """Whether it knew a member of the gang's life that was alive, or was being bound."""
+
+
+class Checks:
+    """All checkers of one run."""
+
+    def __init__(self, history: History, now_s: Callable[[], float]) -> None:
+        self._history = history
+        self._now_s = now_s
+        self.violations: list[Violation] = []
+        self.made: Counter[str] = Counter()
+        self.on_violation: Callable[[], None] = lambda: None
+        self._decisions: dict[tuple[str, str], Decision] = {}
+        self._newest_min: dict[tuple[str, str], int | None] = {}
+        """Min as a replica knew it at its newest plan of a gang."""
+        self._doubtful: dict[tuple[str, str], tuple[str, str]] = {}
+        """Uid and node of a bind that was sent without a clear answer, by replica and pod name."""
+        self._confirmed: set[tuple[str, str]] = set()
+        self._evicted: set[str] = set()
+        self._knew: dict[str, dict[str, int]] = {}
+        """Up to which revisions a replica had been told, by path, when it last decided."""
+        self._sent_by: dict[tuple[str, str], int] = {}
+        """Up to which revision of pods the sender of a bind had decided, by replica and uid."""
+        self._sent_min: dict[tuple[str, str], int | None] = {}
+        """Min as the sender of a bind knew it then, by replica and uid: it asks once more."""
+        self._late: dict[tuple[str, str], int] = {}
+        """The same of tries that were answered with an error before they arrived."""
+        self._renewing: dict[str, dict[str, int]] = {}
+        """The same, when it sent the renewal of its Lease that is under way."""
+        history.on_bound.append(self._on_bound)
+        history.goes_on = self._goes_on
+
+    def check(self, promise: str, holds: bool, text: Callable[[], str]) -> None:
+        """Count a check, and note a violation when the promise does not hold."""
+        self.made[promise] += 1
+        if not holds:
+            self.violate(promise, text())
+
+    def violate(self, promise: str, text: str) -> None:
+        """Note a violation."""
+        self.violations.append(Violation(self._now_s(), promise, text))
+        self.on_violation()
+
+    # Plans
+
+    def on_plan(self, link: Link, plan: Plan) -> None:
+        """A replica is about to carry out a plan."""
+        told = link.told.get(PODS_PATH, 0)
+        self._knew[link.name] = dict(link.told)
+        for gang in plan.gangs:
+            may_go_on = self._may_go_on(link, gang.binds[0].uid, told)
+            for bind in gang.binds:
+                self._check_pod(link, bind, told)
+                self._check_node(link, bind)
+                self._decisions[link.name, bind.uid] = Decision(
+                    bind.uid,
+                    bind.node,
+                    told,
+                    link.told.get(_NODES, 0),
+                    self._min_told(link, bind.uid),
+                    may_go_on,
+                )
+            first = self._history.pods.get(gang.binds[0].uid)
+            if first is not None:
+                self._newest_min[link.name, first.gang] = self._min_told(link, first.uid)
+            self._check_quorum(link, gang, told)
+        for eviction in plan.evictions:
+            pod = self._history.pods.get(eviction.uid)
+            truth = self._history.gangs.get(pod.gang) if pod is not None else None
+            if truth is not None:
+                self._evicted.add(truth.name)
+            if truth is None or truth.is_unclear(told):
+                continue
+            if truth.can_be_known_by(link.name, told):
+                self.check(
+                    "a started gang is never torn down",
+                    not truth.has_started_by(told),
+                    lambda t=truth, e=eviction: (
+                        f"{link.name} evicts {e.name} of {t.name}, {_state(t)}"
+                    ),  # type: ignore[misc]
+                )
+
+    def _min_told(self, link: Link, uid: str) -> int | None:
+        """Return the min of a pod's gang as a replica knows it."""
+        pod = self._history.pods.get(uid)
+        gang = self._history.gangs.get(pod.gang) if pod is not None else None
+        if gang is None:
+            return None
+        path = POD_GROUP_PATHS.get(gang.dialect, PODS_PATH)
+        return gang.min_at(link.told.get(path, 0))
+
+    def _may_go_on(self, link: Link, uid: str, told: int) -> bool:
+        """Whether a replica may know a member of a pod's gang that is alive, or is being bound."""
+        pod = self._history.pods.get(uid)
+        gang = self._history.gangs.get(pod.gang) if pod is not None else None
+        members = gang.pods.values() if gang is not None else ()
+        return any(
+            told < min(one.terminating, one.finished, one.gone)
+            and (one.bound <= told or (link.name, one.uid) in self._decisions)
+            for one in members
+        )
+
+    def _goes_on(self, pod: PodTruth, others: list[PodTruth]) -> bool:
+        """Whether a pod was placed beside others that were alive as far as its scheduler knew."""
+        decision = self._decisions.get((pod.bound_by, pod.uid))
+        if decision is None:
+            return False
+        return decision.may_go_on or any(one.bound > decision.told for one in others)
+
+    def _check_pod(self, link: Link, bind: Bind, told: int) -> None:
+        pod = self._history.pods.get(bind.uid)
+        known = pod is not None and pod.created <= told
+        wrong = ""
+        if pod is None or not known:
+            wrong = "which it was never told of"
+        elif pod.terminating <= told or pod.gone <= told:
+            wrong = "which it knew to be going"
+        elif pod.ungated > told:
+            wrong = "which has scheduling gates"
+        elif pod.bound <= told or (link.name, bind.uid) in self._confirmed:
+            wrong = f"which it knew to be on {pod.node}"
+        self.check(
+            "only pods that wait are placed",
+            not wrong,
+            lambda: f"{link.name} places {bind.name} on {bind.node}, {wrong}",
+        )
+
+    def _check_node(self, link: Link, bind: Bind) -> None:
+        truth = self._history.nodes.get(bind.node)
+        amounts, cordoned = truth.at(link.told.get(_NODES, 0)) if truth else (None, False)
+        self.check(
+            "only nodes that take pods are used",
+            amounts is not None and not cordoned,
+            lambda: f"{link.name} places {bind.name} on {bind.node}, which is gone or cordoned",
+        )
+
+    def _check_quorum(self, link: Link, gang: GangBinds, told: int) -> None:
+        first = self._history.pods.get(gang.binds[0].uid)
+        truth = self._history.gangs.get(first.gang) if first is not None else None
+        if truth is None or truth.is_unclear(told):
+            return
+        if truth.quorate_since != NEVER or truth.has_started_by(told):
+            return
+        minimum = self._min_told(link, gang.binds[0].uid)
+        placed = {bind.uid for bind in gang.binds}
+        counted = [pod for pod in truth.pods.values() if self._counts(link, pod, told, placed)]
+        self.check(
+            "no gang starts below its min",
+            minimum is not None and len(counted) >= minimum,
+            lambda: f"{link.name} starts {truth.name} with {len(counted)} of {minimum} members",
+        )
+
+    def _counts(self, link: Link, pod: PodTruth, told: int, placed: set[str]) -> bool:
+        """Whether a replica may count a pod: placed, under way by itself, or bound."""
+        if pod.gone <= told or pod.created > told:
+            return False
+        under_way = self._decisions.get((link.name, pod.uid)) is not None
+        return pod.uid in placed or under_way or pod.bound <= told
+
+    # Requests
+
+    def on_sent(self, link: Link, request: Request, blow: str) -> None:
+        """A replica sends a request now."""
+        if request.is_lease and request.method == "PUT":
+            self._renewing[link.name] = self._knew.get(link.name, {})
+        if not (request.is_bind or request.is_eviction):
+            return
+        holder = self._history.lease_holder
+        self.check(
+            "only the holder of the lease binds and evicts",
+            holder == link.name,
+            lambda: f"{link.name} sends {request.path}, and {holder or 'nobody'} leads",
+        )
+        if request.is_bind:
+            self._check_binding(link, request, blow)
+
+    def _check_binding(self, link: Link, request: Request, blow: str) -> None:
+        body: dict[str, Any] = msgspec.json.decode(request.body)
+        uid, node = str(body["metadata"].get("uid", "")), str(body["target"]["name"])
+        name = str(body["metadata"]["name"])
+        decision = self._decisions.get((link.name, uid))
+        self.check(
+            "each bind was decided on and names its pod's uid",
+            decision is not None and decision.node == node,
+            lambda: f"{link.name} binds {name} ({uid or 'no uid'}) to {node} without a plan",
+        )
+        self._note_try(link, uid, blow)
+        doubtful = self._doubtful.get((link.name, name), (uid, node))
+        self.check(
+            "a lost answer is looked up before the pod goes elsewhere",
+            doubtful[0] != uid or doubtful[1] == node,
+            lambda: f"{link.name} binds {name} to {node}; that to {doubtful[1]} may have happened",
+        )
+
+    def _note_try(self, link: Link, uid: str, blow: str) -> None:
+        """Remember what the sender of a bind knew; of a try that arrives late, for good."""
+        if blow.startswith(("refused", "dropped")):
+            return
+        knew, place = self._knew.get(link.name, {}).get(PODS_PATH, 0), (link.name, uid)
+        self._sent_by[place] = min(knew, self._late.get(place, knew))
+        self._sent_min[place] = self._min_told(link, uid)
+        if blow.startswith("late"):
+            self._late[place] = self._sent_by[place]
+
+    def on_answered(self, link: Link, request: Request, error: ApiError | None) -> None:
+        """A replica has its answer."""
+        if request.is_lease and request.method == "PUT" and error is None:
+            told = self._renewing[link.name]
+            for gang in self._history.gangs.values():
+                if gang.is_started_by(told) and gang.can_be_known_by(link.name, told[PODS_PATH]):
+                    gang.is_on_record = True
+            return
+        name = request.path.split("/")[6] if request.path.count("/") >= 6 else ""
+        if request.is_bind:
+            body = msgspec.json.decode(request.body)
+            node, uid = body["target"]["name"], body["metadata"].get("uid", "")
+            if isinstance(error, Unreachable | ServerError):
+                self._doubtful[link.name, name] = uid, node
+            elif error is None:
+                self._confirmed.add((link.name, uid))
+                self._doubtful.pop((link.name, name), None)
+        elif request.method == "GET" and name and (error is None or error.status == 404):
+            self._doubtful.pop((link.name, name), None)
+
+    # Writes
+
+    def _on_bound(self, pod: PodTruth) -> None:
+        """A pod has its node now."""
+        decision = self._decisions.get((pod.bound_by, pod.uid))
+        if not pod.bound_by.startswith("replica"):
+            return
+        self.check(
+            "only pods that were decided on are bound",
+            decision is not None,
+            lambda: f"{pod.bound_by} bound {pod.name}, of which it knew nothing",
+        )
+        if decision is None:
+            return
+        self._check_room(pod, decision)
+        gang = self._history.gangs.get(pod.gang)
+        if gang is None:
+            return
+        # It has started if it has all that is needed, or all that its scheduler could know to be.
+        members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
+        # What bears no mark makes it started only by min as it is: a newer plan may know another.
+        newest = self._newest_min.get((pod.bound_by, pod.gang), decision.minimum)
+        sent = self._sent_min.get((pod.bound_by, pod.uid))
+        minima = (decision.minimum, sent) if pod.marked else (newest,)
+        has_quorum = any(one is not None and members >= one for one in minima)
+        had_started = gang.quorate_since <= pod.bound or gang.has_started_by(decision.told)
+        self.check(
+            "only a quorate gang is marked as started",
+            has_quorum or had_started or not pod.marked or gang.is_unclear(decision.told),
+            lambda: f"{pod.bound_by} marks {pod.name} of {gang.name}, {_state(gang)}",
+        )
+        if pod.marked and not (has_quorum or had_started):
+            gang.tampered = True  # a successor believes the mark of one who could not know
+        if has_quorum or (decision.may_go_on and gang.has_started_by(decision.told)):
+            gang.go_on(pod.bound, pod.bound_by)
+
+    def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:
+        """Return how many members were lost of which nobody had heard when the bind was sent."""
+        told = self._sent_by.get((pod.bound_by, pod.uid), 0)
+        return sum(
+            one.bound < pod.bound and told < one.gone != NEVER and not (one.refused and one.attempt)
+            for one in gang.pods.values()
+        )
+
+    def _check_room(self, pod: PodTruth, decision: Decision) -> None:
+        """Add up what is on the node, without what the replica could not know in time."""
+        known = [
+            other
+            for other in self._history.on_node.get(pod.node, {}).values()
+            if other.holds_room
+            and not other.bound_late
+            and (other.bound <= decision.told or other.bound_by == pod.bound_by)
+        ]
+        met = [other.name for other in known if other.gang == pod.gang and other is not pod]
+        self.check(
+            "members that stay apart do not meet",
+            pod.bound_late or not pod.apart or not met,
+            lambda: f"{pod.bound_by} bound {pod.name} to {pod.node}, beside {met}",
+        )
+        used: Amounts = {}
+        for other in known:
+            for name, amount in other.wants.items():
+                used[name] = used.get(name, 0) + amount
+        truth = self._history.nodes.get(pod.node)
+        versions = truth.versions if truth else []
+        most: Amounts = {}  # since the decision: a node may have been made anew, and smaller
+        for index, (_, amounts, _) in enumerate(versions):
+            until = versions[index + 1][0] if index + 1 < len(versions) else NEVER
+            if amounts is not None and until > decision.told_nodes:
+                for name, amount in amounts.items():
+                    most[name] = max(most.get(name, 0), amount)
+        over = [n for n, amount in used.items() if n in pod.wants and amount > most.get(n, 0)]
+        self.check(
+            "no node is filled over its allocatable",
+            pod.bound_late or not over,
+            lambda: f"{pod.bound_by} bound {pod.name} to {pod.node}: {used} of {most}",
+        )
+
+    # Time
+
+    def on_tick(self, passed_s: float, leader: str) -> None:
+        """Some time has passed; ``leader`` was able to act all the while, if there is one."""
+        for gang in self._history.gangs.values():
+            if not gang.is_partial or gang.tampered:
+                gang.partial_s, gang.partial_under, gang.was_left_so = 0.0, leader, False
+                continue
+            if not leader:
+                continue
+            if gang.partial_under != leader:
+                gang.was_left_so = bool(gang.partial_under)
+                gang.partial_s, gang.partial_under = 0.0, leader
+            if not gang.is_going:
+                gang.partial_s += passed_s
+            unclear = gang.name in self._evicted or any(
+                (leader, pod.name) in self._doubtful for pod in gang.members()
+            )
+            more_s = _PARTIAL_S_MAX_UNCLEAR if unclear else _PARTIAL_S_MAX
+            own_s = _RECOVERY_S if gang.was_left_so else gang.timeout_s
+            limit_s = own_s + more_s
+            self.check(
+                "no gang stays bound in part",
+                gang.partial_s <= limit_s,
+                lambda g=gang, s=limit_s: f"{g.name} for more than {s:g} s: {_state(g)}",  # type: ignore[misc]
+            )
+        if not any(gang.is_partial for gang in self._history.gangs.values()):
+            self._evicted.clear()
+
+
+def _state(gang: GangTruth) -> str:
+    since = "" if gang.quorate_since == NEVER else f", quorate since revision {gang.quorate_since}"
+    return f"{gang.bound} of {gang.min_now} bound{since}"

@@ -1,0 +1,176 @@
+"""What has to hold when faults have stopped and nothing moves any more.
+
+In: a world at rest and the leading replica. Out: what is wrong, by promise. The question whether a
+gang fits is answered by trying all placements, which small worlds allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+import msgspec
+
+from quorate.core.model import GangKey
+from quorate.core.model.changes import DialectServed, GangChanged, JournalFound
+from quorate.core.scheduler import Scheduler
+from quorate.dialects import by_name
+from quorate.embedded.errors import ApiError
+from quorate.shell.apis import api_words
+from quorate.shell.watch.objects import watched_kinds
+from quorate.simulate.checkers.history import NEVER, GangTruth, History, PodTruth
+from quorate.simulate.checkers.requests import Checks
+from quorate.simulate.cluster.world import EPOCH_S, World
+from quorate.simulate.fleet import CONFIG, Replica
+
+Problem = tuple[str, str]
+Room = tuple[tuple[int, int], ...]
+"""Free cpu and pods of each node."""
+_WORDS = ("message", "lastTransitionTime")
+
+
+def unrest(world: World, leader: Replica | None, checks: Checks) -> list[Problem]:
+    """Return what is not as it has to be at rest."""
+    checks.made["at rest"] += 1
+    if leader is None:
+        return [("somebody leads", "no replica leads")]
+    history = world.history
+    problems = _gang_problems(history)
+    problems += _telling_problems(history)
+    problems += _truth_problems(history, leader)
+    return problems or _status_problems(world, leader)
+
+
+def _gang_problems(history: History) -> list[Problem]:
+    """No gang is bound in part, and none waits that has room."""
+    problems = []
+    free = _free(history)
+    for gang in history.gangs.values():
+        if gang.is_partial and not gang.tampered:
+            text = f"{gang.name}: {gang.bound} of {gang.min_now} bound"
+            problems.append(("no gang stays bound in part", text))
+        waiting = [pod for pod in gang.members() if _waits(pod)]
+        bound = [pod for pod in gang.members() if pod.node and not pod.refused]
+        if not gang.is_alive:
+            bound = []  # that life of the gang is over
+        minimum = gang.min_at(NEVER)
+        if minimum is None or not waiting:
+            continue
+        started = gang.quorate_since != NEVER and bool(bound)
+        need = 1 if started else max(1, minimum - len(bound))
+        wants = tuple(sorted(pod.wants.get("cpu", 0) for pod in waiting))
+        room = _apart(history, gang) if waiting[0].apart else free
+        if len(waiting) >= need and fits(wants, need, room):
+            text = f"{gang.name}: {need} of {wants} fit on {room}, {len(bound)} are bound"
+            problems.append(("a gang that fits is placed", text))
+    return problems
+
+
+def _waits(pod: PodTruth) -> bool:
+    return not pod.node and pod.terminating == NEVER and pod.ungated != NEVER
+
+
+def _apart(history: History, gang: GangTruth) -> Room:
+    """Return what is free for members that must not meet: one place a node that has none."""
+    taken = {pod.node for pod in gang.members() if pod.holds_room}
+    return tuple((cpu, min(pods, 1)) for cpu, pods in _free(history, taken))
+
+
+def _free(history: History, without: Collection[str] = ()) -> Room:
+    """Return free cpu and pods of each node that takes pods, ``without`` some."""
+    found = []
+    for name, truth in history.nodes.items():
+        amounts, cordoned = truth.at(NEVER)
+        if amounts is None or cordoned or name in without:
+            continue
+        pods = [pod for pod in history.on_node.get(name, {}).values() if pod.holds_room]
+        cpu = amounts.get("cpu", 0) - sum(pod.wants.get("cpu", 0) for pod in pods)
+        found.append((cpu, amounts.get("pods", 0) - len(pods)))
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=100_000)
+def fits(wants: tuple[int, ...], need: int, free: Room) -> bool:
+    """Tell whether ``need`` of the pods, each with what it wants, have room together."""
+    if need <= 0:
+        return True
+    if len(wants) < need:
+        return False
+    first, rest = wants[0], wants[1:]
+    if fits(rest, need, free):
+        return True
+    for index, (cpu, pods) in enumerate(free):
+        if cpu >= first and pods >= 1:
+            left = tuple(sorted((*free[:index], (cpu - first, pods - 1), *free[index + 1 :])))
+            if fits(rest, need - 1, left):
+                return True
+    return False
+
+
+def _telling_problems(history: History) -> list[Problem]:
+    """Nothing is lost: every pod of ours has a node, or a reason."""
+    return [
+        ("every pod is bound or has a reason", f"{pod.name} has neither")
+        for pod in history.by_name.values()
+        if pod.ours and _waits(pod) and not pod.told
+    ]
+
+
+def _truth_problems(history: History, leader: Replica) -> list[Problem]:
+    """The leader knows what is true: which pods there are, and where they are bound."""
+    cluster = leader.scheduler.cluster
+    true = {pod.uid: pod.node for pod in history.by_name.values()}
+    known = {uid: entry.pod.node for uid, entry in cluster.pods.items()}
+    wrong = {history.pods[uid].name for uid, _ in true.items() ^ known.items()}
+    nodes = {name for name, truth in history.nodes.items() if truth.at(NEVER)[0] is not None}
+    wrong |= nodes ^ set(cluster.nodes.rows)
+    return [("the leader knows what is true", f"it is wrong about {sorted(wrong)}")] * bool(wrong)
+
+
+def _status_problems(world: World, leader: Replica) -> list[Problem]:
+    """The status of each gang's object is what a scheduler that has just begun would write."""
+    fresh = Scheduler(CONFIG.policy, api_words())
+    fresh.observe([JournalFound(leader.scheduler.journal())])
+    raws: dict[GangKey, bytes] = {}
+    for kind in watched_kinds(frozenset(CONFIG.policy.scheduler_names)).values():
+        resource = kind.resource
+        try:
+            served = world.registry.resource(resource.group, resource.version, resource.plural)
+        except ApiError:
+            fresh.observe([DialectServed(kind.dialect, served=False)])
+            continue
+        for entry in world.store.entries(served.bucket):
+            change = kind.changed(entry.raw)
+            if isinstance(change, GangChanged):
+                raws[change.spec.key] = entry.raw
+            fresh.observe([change])
+    now_s = EPOCH_S + world.loop.now_s
+    fresh.decide(now_s)  # it takes up what it finds; nothing is placed at rest
+    explainer = fresh.explainer(now_s)
+    problems = []
+    for key, raw in raws.items():
+        explanation, dialect = explainer.explain(key), by_name(key.dialect)
+        gang = fresh.cluster.gangs.get(key)
+        if explanation is None or dialect is None or gang is None or not gang.ours:
+            continue
+        view = explainer.view(key, explanation)
+        patch = dialect.status(view, raw, now_s) if view is not None else None
+        if patch is not None and _differs(patch.body, raw):
+            text = f"{key}: a new scheduler would write {patch.body.decode()}"
+            problems.append(("status follows from live objects", text))
+    return problems
+
+
+def _differs(patch: bytes, raw: bytes) -> bool:
+    """Whether a patch would change more than words: they speak of the moment they were written."""
+    wanted = msgspec.json.decode(patch)["status"]
+    there = msgspec.json.decode(raw).get("status") or {}
+    return any(_plain(value) != _plain(there.get(name)) for name, value in wanted.items())
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {k: _plain(one) for k, one in value.items() if k not in _WORDS}
+    return value

@@ -1,0 +1,119 @@
+"""A cluster for one run: an API with its resources, node agents, and the network around it.
+
+In: a seed. Out: a ``World`` whose clock is the loop's. Everything that does not depend on the seed,
+such as the resources that are served, is made once in a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import random
+from importlib import resources as package_files
+
+import yaml
+
+from quorate.embedded.agents.agents import Agents
+from quorate.embedded.agents.settings import Settings
+from quorate.embedded.api.api import Api
+from quorate.embedded.objects import Object
+from quorate.embedded.registry.custom import resources_of
+from quorate.embedded.registry.resources import Registry
+from quorate.embedded.schema.document import Document
+from quorate.embedded.schema.resource import Resource
+from quorate.embedded.store.store import Event, Store
+from quorate.simulate.checkers.history import History
+from quorate.simulate.cluster.network import Network
+from quorate.simulate.cluster.server import Server
+from quorate.simulate.faults import Faults, profile_of
+from quorate.simulate.virtual_loop import VirtualLoop
+
+EPOCH_S = 1_767_225_600.0  # 2026-01-01T00:00:00Z
+NAMESPACE = "default"
+SYSTEM = "quorate-system"
+_KUBELETS = Settings(start_s=0.1, removal_s=0.4)
+_KUBELET_LAG_S = 0.3
+
+
+class World:
+    """All that replicas of the scheduler meet."""
+
+    def __init__(self, seed: int, loop: VirtualLoop) -> None:
+        self.seed = seed
+        self.loop = loop
+        self.store = Store()
+        self.registry = Registry(served_resources())
+        self.api = Api(
+            self.store,
+            self.registry,
+            now_s=lambda: EPOCH_S + loop.now_s,
+            chance=self.chance("names"),
+        )
+        self.history = History(self.store)
+        profile = profile_of(self.chance("profile"))
+        self.faults = Faults(profile, self.chance("faults"))
+        self.network = Network(loop, Server(self.api), self.faults, self.history)
+        self._digest = hashlib.sha256()
+        self.writes = 0
+        self.last_write_s = 0.0
+        self.store.watch_all(self._on_write)
+        for name in (NAMESPACE, SYSTEM):
+            self.create("v1", "namespaces", {"metadata": {"name": name}})
+        self._agents = Agents(self.api, loop.time, _KUBELETS, self.chance("run times"))
+        self._kubelets_wake = asyncio.Event()
+        self._kubelet_chance = self.chance("kubelets")
+        for bucket in ("pods", "nodes"):
+            self.store.watch(bucket, lambda _: self._kubelets_wake.set())
+
+    def chance(self, what: str) -> random.Random:
+        """Return a source of numbers for one purpose, so that others do not shift it."""
+        return random.Random(f"{self.seed} {what}")
+
+    @property
+    def digest(self) -> str:
+        """Return a hash of everything that was ever written, in order."""
+        return self._digest.hexdigest()
+
+    def resource(self, api_version: str, plural: str) -> Resource:
+        """Return a resource that is served."""
+        return self.registry.named(api_version, plural)
+
+    def create(self, api_version: str, plural: str, obj: Object) -> Object:
+        """Create an object in its namespace. Raises the embedded ApiError."""
+        resource = self.resource(api_version, plural)
+        obj = {"apiVersion": api_version, "kind": resource.kind, **obj}
+        return self.api.create(resource, NAMESPACE if resource.namespaced else "", obj)
+
+    async def run_kubelets(self) -> None:
+        """Let all kubelets act, each time a moment after something happened."""
+        while True:
+            self._kubelets_wake.clear()
+            wait_s = self._agents.step()
+            if wait_s is not None and wait_s > 0:
+                with_timeout = asyncio.timeout(wait_s)
+                try:
+                    async with with_timeout:
+                        await self._kubelets_wake.wait()
+                except TimeoutError:
+                    continue
+            elif wait_s is None:
+                await self._kubelets_wake.wait()
+            await asyncio.sleep(self._kubelet_chance.uniform(0.0, _KUBELET_LAG_S))
+
+    def _on_write(self, event: Event) -> None:
+        self.writes += 1
+        if event.bucket not in ("leases.coordination.k8s.io", "events"):
+            self.last_write_s = self.loop.now_s
+        self._digest.update(f"{self.loop.now_s:.9f} {event.type} {event.bucket} ".encode())
+        self._digest.update(event.entry.raw)
+
+
+@functools.lru_cache(maxsize=1)
+def served_resources() -> tuple[Resource, ...]:
+    """Return what the API serves: the recorded resources, and those of the CRDs that we ship."""
+    text = (package_files.files("quorate") / "deploy" / "crds.yaml").read_text()
+    found = Document.load().resources()
+    for crd in yaml.safe_load_all(text):
+        found += resources_of(crd)
+    return tuple(found)

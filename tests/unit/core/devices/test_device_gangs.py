@@ -1,0 +1,374 @@
+"""Gangs with claims: whole or not at all, and devices are neither given twice nor kept."""
+
+import numpy as np
+from msgspec.structs import replace
+
+from quorate.core.check.verify import verify_gang
+from quorate.core.model import Allocation, DeviceId
+from quorate.core.model.changes import (
+    BindFailed,
+    BindFailure,
+    GangChanged,
+    ObjectChanged,
+    ObjectGone,
+    PodChanged,
+)
+from quorate.core.model.devices import Capacity, GivenDevice, PodClaim
+from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.room import Room
+from quorate.core.scheduler import Scheduler
+from quorate.shell.recording.checkpoint import capture, restore
+from tests.unit.core.device_world import (
+    choice,
+    claim,
+    device,
+    first_of,
+    gpu_class,
+    on,
+    request,
+    spec,
+    zone,
+)
+from tests.unit.core.world import World, binds_of, key
+
+
+def gpu_world(*counts: int) -> World:
+    """One node for each count, with so many devices."""
+    w = World()
+    w.observe(ObjectChanged(gpu_class('device.driver == "gpu.example.com"')))
+    for index, count in enumerate(counts):
+        w.node(f"n{index}")
+        w.observe(ObjectChanged(on(f"n{index}", *(device(f"d{i}") for i in range(count)))))
+    return w
+
+
+def gang(w: World, name: str, count: int, what=None):
+    key = w.object(name, count)
+    for index in range(count):
+        pod = f"{name}-{index}"
+        w.observe(ObjectChanged(claim(f"{pod}-gpu", what, owner=f"uid-{pod}")))
+        w.pod(pod, key, device_claims=(PodClaim("gpu", f"{pod}-gpu", own=True),))
+    return key
+
+
+def given(plan) -> list[str]:
+    return sorted(
+        str(one.device)
+        for bind in binds_of(plan)
+        for give in bind.gives
+        for one in (give.allocation.devices if give.allocation else ())
+    )
+
+
+def written(w: World, plan) -> None:
+    """The API server has what the plan writes into claims, and the watch says so."""
+    for bind in binds_of(plan):
+        for give in bind.gives:
+            before = w.cluster.devices.claims["team", give.claim]
+            users = (*before.reserved_for, bind.uid)
+            now = replace(before, version="2", reserved_for=users)
+            if give.allocation is not None:
+                now = replace(now, allocation=give.allocation)
+            w.observe(ObjectChanged(now))
+
+
+def test_each_member_gets_devices_of_its_own():
+    w = gpu_world(2, 2)
+    gang(w, "g", 4)
+    plan = w.decide()
+    devices = "gpu.example.com"
+    assert given(plan) == [f"{devices}/n{n}/d{d}" for n in (0, 1) for d in (0, 1)]
+    assert len(plan.gangs[0].binds) == 4
+
+
+def test_with_too_few_devices_nothing_is_given_and_a_new_slice_wakes_the_gang():
+    w = gpu_world(2, 1)
+    key = gang(w, "g", 4)
+    assert w.cycle() == {}
+    assert "2 cannot allocate all claims" in w.why(key).sentence
+    w.node("n2")
+    assert w.cycle() == {}
+    w.observe(ObjectChanged(on("n2", device("d0"))))
+    assert len(w.cycle()) == 4
+
+
+def test_what_one_gang_was_given_is_not_given_to_the_next_one_of_the_cycle_or_later():
+    w = gpu_world(3)
+    gang(w, "a", 2)
+    gang(w, "b", 2)
+    plan = w.decide()
+    assert [bind.name for bind in binds_of(plan)] == ["a-0", "a-1"]
+    written(w, plan)
+    w.settle(plan)
+    assert w.cycle() == {}
+    w.observe(ObjectGone("ResourceClaim", "team", "a-0-gpu"))
+    assert sorted(w.cycle()) == ["b-0", "b-1"]
+
+
+def test_gangs_of_one_cycle_on_one_node_get_different_devices():
+    w = gpu_world(4)
+    gang(w, "a", 2)
+    gang(w, "b", 2)
+    plan = w.decide()
+    assert len(plan.gangs) == 2
+    assert len(set(given(plan))) == 4
+
+
+def test_a_pod_of_no_gang_gets_its_device_under_a_profile_of_kube_schedulers():
+    w = gpu_world(0, 1)
+    w.scheduler = Scheduler(Policy(profiles=(("quorate", KUBE_SCHEDULER),)))
+    w.node("n0")
+    w.node("n1")
+    w.observe(ObjectChanged(gpu_class()), ObjectChanged(on("n1", device("d0"))))
+    w.observe(ObjectChanged(claim("c", owner="uid-p")))
+    w.pod("p", device_claims=(PodClaim("gpu", "c", own=True),))
+    assert given(w.decide()) == ["gpu.example.com/n1/d0"]
+
+
+def test_members_with_one_kind_of_claim_are_one_class_whatever_their_claims_are_called():
+    w = gpu_world(8)
+    gang(w, "g", 4, spec(request(count=2)))
+    plan = w.decide()
+    assert len(given(plan)) == 8
+    assert len(w.cluster.classes._matching) == 1
+
+
+def test_a_claim_that_several_pods_share_takes_them_all_to_its_node():
+    w = gpu_world(1, 1)
+    w.node("n1", cpu=3)
+    w.observe(ObjectChanged(claim("shared")))
+    key = w.object("g", 5)
+    for index in range(5):
+        w.pod(f"g-{index}", key, device_claims=(PodClaim("gpu", "shared", own=False),))
+    plan = w.decide()
+    assert {bind.node for bind in binds_of(plan)} == {"n0"}
+    assert len(set(given(plan))) == 1
+    assert all(bind.gives for bind in binds_of(plan))
+
+
+def test_a_failed_bind_frees_devices_that_were_not_written():
+    w = gpu_world(2)
+    gang(w, "g", 2)
+    plan = w.decide()
+    refused = BindFailure.REFUSED
+    w.observe(*(BindFailed(b.uid, b.node, refused, "no") for b in binds_of(plan)))
+    again = w.decide(after_s=2.0)
+    assert given(again) == given(plan)
+
+
+def test_a_gang_that_waits_gives_back_what_a_plan_of_it_has_written():
+    w = gpu_world(2)
+    key = gang(w, "g", 2)
+    plan = w.decide()
+    written(w, plan)
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    assert w.decide().take_backs == (), "it starts again on what it has"
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    w.delete("g-1")
+    later = w.decide(after_s=5.0)
+    assert [one.claim for one in later.take_backs] == ["g-0-gpu"]
+    assert later.take_backs[0].version == "2"
+    assert w.why(key).members.bound == 0
+
+
+def test_a_claim_that_others_use_is_never_taken_back():
+    w = gpu_world(1)
+    key = gang(w, "g", 2)
+    plan = w.decide()
+    assert not plan.gangs
+    first = w.cluster.devices.claims["team", "g-0-gpu"]
+    w2 = gpu_world(1)
+    gang(w2, "one", 1)
+    allocation = binds_of(w2.decide())[0].gives[0].allocation
+    shared = replace(first, version="2", allocation=allocation, reserved_for=("uid-g-0", "other"))
+    w.observe(ObjectChanged(shared))
+    assert w.decide().take_backs == ()
+    assert w.why(key).members.waiting == 2
+
+
+def test_problems_of_claims_are_said_in_kube_schedulers_words():
+    w = gpu_world(1)
+    w.pod("a", device_claims=(PodClaim("gpu", None, own=True),))
+    w.pod("b", device_claims=(PodClaim("gpu", "nowhere", own=False),))
+    w.observe(ObjectChanged(claim("odd", spec(request(cls="absent")))))
+    w.pod("c", device_claims=(PodClaim("gpu", "odd", own=False),))
+    assert w.cycle() == {}
+    said = {}
+    for which in w.cluster.gangs:
+        said[str(which)] = w.why(which).sentence
+    assert 'pod "team/a": ResourceClaim not created yet' in said["team/a"]
+    assert 'could not find ResourceClaim "team/nowhere"' in said["team/b"]
+    assert "request r: device class absent does not exist" in said["team/c"]
+    w.observe(ObjectChanged(gpu_class(name="absent")))
+    assert list(w.cycle()) == ["c"]
+
+
+def test_a_thousand_members_that_wait_for_their_claims_are_one_class():
+    w = gpu_world(1)
+    key = w.object("g", 1000)
+    for index in range(1000):
+        w.pod(f"g-{index}", key, device_claims=(PodClaim("gpu", None, own=True),))
+    assert w.cycle() == {}
+    assert len(w.cluster.classes._matching) == 1
+
+
+def test_verification_finds_a_device_that_two_claims_have_and_a_claim_out_of_reach():
+    w = gpu_world(2)
+    gang(w, "g", 2)
+    plan = w.scheduler.decide(w.now_s)
+    first = binds_of(plan)[0].gives[0].allocation
+    assert verify_gang(plan.gangs[0], w.cluster) == []
+    w.observe(ObjectChanged(claim("thief", allocation=first)))
+    [twice] = verify_gang(plan.gangs[0], w.cluster)
+    assert twice == f"device {first.devices[0].device} would have several claims"
+    w.observe(ObjectGone("ResourceClaim", "team", "thief"))
+    elsewhere = replace(first, nodes=zone("nowhere").terms)
+    moved = replace(w.cluster.devices.claims["team", "g-0-gpu"], version="3", allocation=elsewhere)
+    w.observe(ObjectChanged(moved))
+    assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu is not available on node n0"]
+    w.observe(ObjectGone("ResourceClaim", "team", "g-0-gpu"))
+    assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu of pod g-0 has no devices"]
+
+
+def test_a_checkpoint_holds_what_devices_are_and_who_has_them():
+    w = gpu_world(2, 2)
+    gang(w, "a", 2)
+    plan = w.decide()
+    written(w, plan)
+    gang(w, "b", 1)
+    w.decide()
+    gang(w, "c", 3)
+    state = capture(w.scheduler)
+    again = Scheduler(w.scheduler.policy)
+    restore(again, state)
+    gang(w, "d", 1)
+    news = [ObjectChanged(w.cluster.devices.claims["team", "d-0-gpu"])]
+    news += [GangChanged(w.specs[key("d")]), PodChanged(w.pods["d-0"])]
+    again.observe(news)
+    expected, found = w.decide(), again.decide(w.now_s)
+    assert [b.name for b in binds_of(expected)] == ["d-0"]
+    assert found.gangs == expected.gangs
+
+
+def test_a_checkpoint_holds_shares_of_devices_and_when_they_are_due():
+    w = World()
+    w.node("n0")
+    part = Capacity("memory", "40Gi", default="15Gi")
+    w.observe(ObjectChanged(gpu_class()))
+    w.observe(ObjectChanged(on("n0", device("d0", shareable=True, memory=part))))
+    gang(w, "a", 2)
+    written(w, w.decide())
+    late = claim("late", binding_pending=True, binding_due_s=w.now_s + 5)
+    w.observe(ObjectChanged(late))
+    again = Scheduler(w.scheduler.policy)
+    restore(again, capture(w.scheduler))
+    known, found = w.cluster.devices, again.cluster.devices
+    shared = DeviceId("gpu.example.com", "n0", "d0")
+    assert found.consumed(shared) == known.consumed(shared) == (("memory", 30 * 2**30),)
+    assert sorted(found.share_ids(shared)) == sorted(known.share_ids(shared))
+    assert found.due_s() == known.due_s() == w.now_s + 5
+    assert found.spec_number(("team", "late")) == known.spec_number(("team", "late"))
+    found.remove_claim(("team", "a-0-gpu"))
+    assert found.consumed(shared) == (("memory", 15 * 2**30),)
+    found.remove_claim(("team", "a-1-gpu"))
+    assert found.consumed(shared) is None
+
+
+def held_by_one(w: World, **binding):
+    """A claim whose device needs a condition, as an earlier leader left it."""
+    w.object("g", 1)
+    given = Allocation(
+        (GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0"), binding_conditions=("Ready",)),)
+    )
+    made = claim("g-0-gpu", owner="uid-g-0")
+    held = replace(made, allocation=given, reserved_for=("uid-g-0",), version="3", **binding)
+    w.observe(ObjectChanged(held))
+    return w.pod("g-0", key("g"), device_claims=(PodClaim("gpu", "g-0-gpu", own=True),))
+
+
+def test_a_device_that_is_not_ready_yet_is_waited_for_by_whoever_binds_its_pod():
+    w = gpu_world(1)
+    held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
+    ((give,),) = [bind.gives for bind in binds_of(w.decide())]
+    assert (give.allocation, [one.device.name for one in give.awaited]) == (None, ["d0"])
+
+
+def test_a_device_that_is_not_ready_in_time_is_taken_back_for_another():
+    w = gpu_world(1)
+    held_by_one(w, binding_pending=True, binding_due_s=w.now_s - 1)
+    plan = w.decide()
+    assert not plan.gangs
+    assert [(one.claim, one.version) for one in plan.take_backs] == [("g-0-gpu", "3")]
+
+
+def test_the_core_asks_to_be_woken_when_a_device_has_to_be_ready():
+    w = gpu_world(1)
+    held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
+    assert w.decide().wake_at_s <= w.now_s + 600
+
+
+def class_with(w: World, *claims: str, own: str = ""):
+    """The class of a pod that uses these claims, of which ``own`` is its alone."""
+    name = "-".join(claims)
+    w.pod(name, device_claims=tuple(PodClaim(c, c, own=c == own) for c in claims))
+    pod = w.cluster.pods[f"uid-{name}"].pod
+    base = w.cluster.classes.of(pod.shape)
+    return w.cluster.classes.matching(base, frozenset(), ask=w.cluster.asks.of(pod))
+
+
+def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_is_assumed():
+    """Nothing is told to the cluster here: what the first one got shows in the room alone."""
+    w = gpu_world(2, 2)
+    lists = spec(first_of(choice(name="nine", count=9), choice(name="one")))
+    w.observe(ObjectChanged(claim("shared", lists)))
+    w.observe(ObjectChanged(claim("mine", owner="uid-shared-mine")))
+    first, second = class_with(w, "shared"), class_with(w, "shared", "mine", own="mine")
+    room = Room(w.cluster.snapshot(), AttributeMasks())
+    key = "team", "shared"
+    assert room.taking.allocation(key) is None
+    trial = room.copy()
+    trial.take(first, np.array([1, 0]))
+    assert (room.taking.allocation(key), room.taking.is_settled(first.ask)) == (None, False)
+    room.take(first, np.array([0, 1]))
+    taking = room.taking
+    given = taking.allocation(key)
+    [(_, handed)] = taking.hand_out(first.id, 1)
+    assert handed == given
+    assert str(given.devices[0].device) == "gpu.example.com/n1/d0"
+    assert taking.is_settled(first.ask)
+    assert not taking.is_settled(second.ask)
+    assert [(one.nodes, one.score) for one in taking.held(second.ask)] == [(given.nodes, 7)]
+    assert room.slots(second).tolist() == [0, 1], "it goes where the claim is, and one is left"
+    assert not taking.couples(second.ask)
+    room.take(second, np.array([0, 1]))
+    [(place, own)] = room.taking.hand_out(second.id, 1)
+    assert (place, str(own.devices[0].device)) == (1, "gpu.example.com/n1/d1")
+    assert room.taking.allocation(key) == given, "it is given once"
+    assert room.copy().taking.allocation(key) == given
+    assert w.cluster.devices.allocation(key) is None
+
+
+def test_what_a_claim_has_in_the_cluster_is_its_allocation_in_the_room_too():
+    w = gpu_world(1)
+    allocation = Allocation((GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0")),))
+    w.observe(ObjectChanged(claim("theirs", allocation=allocation)))
+    room = Room(w.cluster.snapshot(), AttributeMasks())
+    assert room.taking.allocation(("team", "theirs")) == allocation
+    assert room.taking.allocation(("team", "nobody's")) is None
+
+
+def test_two_gangs_that_share_a_claim_are_placed_in_one_cycle_on_its_node():
+    w = gpu_world(1, 1)
+    w.node("n1", cpu=8)
+    w.observe(ObjectChanged(claim("shared")))
+    for name in ("a", "b"):
+        which = w.object(name, 2)
+        for index in range(2):
+            pod = f"{name}-{index}"
+            w.pod(pod, which, device_claims=(PodClaim("gpu", "shared", own=False),))
+    plan = w.decide()
+    assert len(plan.gangs) == 2
+    assert len({bind.node for bind in binds_of(plan)}) == 1
+    assert len(set(given(plan))) == 1

@@ -1,0 +1,227 @@
+"""What one pod, claim or node may make the planner do: each bound below, at and above its value."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from quorate.core.model import Pod, PodShape, policy
+from quorate.core.model.changes import ObjectChanged
+from quorate.core.model.devices import ContainerDevices, PodClaim
+from quorate.core.model.reasons import Reason
+from quorate.core.plan.filters import dynamic_resources
+from quorate.core.room.devices.allocator import Search
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.taking import Taking
+from tests.unit.core.device_world import (
+    choice,
+    claim,
+    device,
+    first_of,
+    gpu_class,
+    on,
+    request,
+    spec,
+)
+from tests.unit.core.devices.test_device_allocator import Nodes2
+from tests.unit.core.world import TEAM, World
+
+
+def many(count: int, **more):
+    """A pool of the node's in slices of a hundred devices."""
+    each = [range(first, min(first + 100, count)) for first in range(0, count, 100)]
+    return [
+        on("n0", *(device(f"d{i}", **more) for i in some), name=f"s{n}", slices=len(each))
+        for n, some in enumerate(each)
+    ]
+
+
+def below_at_above(bound: int) -> list[tuple[int, bool]]:
+    return [(bound - 1, True), (bound, True), (bound + 1, False)]
+
+
+def problem_of(*specs, classes=()) -> str:
+    pod_class, _ = Nodes2(*classes).ask(*specs)
+    return pod_class.ask.problem
+
+
+class AtDepth:
+    """Leaves the interpreter so many more frames than there are, and no more."""
+
+    def __init__(self, frames: int):
+        self.frames = frames
+
+    def __enter__(self):
+        depth, frame = 0, sys._getframe()
+        while frame is not None:
+            depth, frame = depth + 1, frame.f_back
+        self.before = sys.getrecursionlimit()
+        sys.setrecursionlimit(depth + self.frames)
+
+    def __exit__(self, *_):
+        sys.setrecursionlimit(self.before)
+
+
+def test_as_many_devices_as_a_pod_can_ask_for_need_no_recursion():
+    claims, devices = policy.DEVICE_CLAIMS_PER_POD_MAX, policy.DEVICES_PER_CLAIM_MAX
+    world = Nodes2(*many(claims * devices + 10))
+    pod_class, room = world.ask(*[spec(request(count=devices))] * claims)
+    with AtDepth(40):
+        pods = room.taking.pods(pod_class.ask, np.array([0]))
+    assert pods.tolist() == [1], "and to find that a second pod does not fit needs none either"
+
+
+@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICES_PER_CLAIM_MAX))
+def test_a_claim_gets_as_many_devices_as_the_api_allows(count, fits):
+    found = Nodes2(*many(50)).given(spec(request(count=count)))
+    if fits:
+        assert [len(one) for one in found] == [count]
+    else:
+        assert found == f"number of requested devices {count} exceeds the claim limit of 32"
+
+
+@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_CLAIMS_PER_POD_MAX))
+def test_a_pod_has_so_many_claims(count, fits):
+    said = f"spec.resourceClaims has {count} entries, and at most 32 are looked at"
+    assert problem_of(*[spec()] * count) == ("" if fits else said)
+
+
+@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_CHOICES_PER_POD_MAX))
+def test_a_pods_claims_have_so_many_choices(count, fits):
+    choices = [choice(name=f"c{i}") for i in range(8)]
+    lists = [first_of(*choices, name=f"r{i}") for i in range(count // 8 - 1)]
+    rest = [request(name=f"x{i}") for i in range(8 + count % 8)]
+    requests = [*lists, *rest]
+    specs = [spec(*requests[i : i + 32]) for i in range(0, len(requests), 32)]
+    said = "spec.devices.requests of all claims have 257 choices, and at most 256 are looked at"
+    assert problem_of(*specs) == ("" if fits else said)
+
+
+@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_SELECTORS_PER_POD_MAX))
+def test_a_pods_claims_have_so_many_selectors(count, fits):
+    picky = gpu_class(*["true"] * 31, name="picky")
+    specs = [spec(request("true", cls="picky"))] * (count // 32)
+    specs.append(spec(request(*["true"] * (count % 32))))
+    said = (
+        "spec.devices.requests of all claims have 257 selectors, with those of their device"
+        " classes, and at most 256 are looked at"
+    )
+    assert problem_of(*specs, classes=[picky]) == ("" if fits else said)
+
+
+def extended_problem(resources: int, containers: int) -> str:
+    world = Nodes2(*(gpu_class(name=f"c{i}", extended=f"x.com/{i:02}") for i in range(resources)))
+    names = [f"x.com/{i:02}" for i in range(resources)]
+    requests = tuple((name, 1, place) for place, name in enumerate(names))
+    shape = PodShape(
+        requests=tuple((name, containers) for name in names),
+        extended=tuple(ContainerDevices(f"c{i}", False, requests) for i in range(containers)),
+    )
+    return world.cluster.asks.of(Pod("uid", TEAM, "p", "quorate", shape)).problem
+
+
+@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_RESOURCES_PER_POD_MAX))
+def test_a_pod_has_so_many_extended_resources_that_classes_back(count, fits):
+    said = (
+        f"spec.containers ask for {count} extended resources that device classes back, and at"
+        " most 32 are looked at"
+    )
+    assert extended_problem(count, 1) == ("" if fits else said)
+
+
+@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_CONTAINERS_PER_POD_MAX))
+def test_so_many_containers_of_a_pod_ask_for_such_resources(count, fits):
+    said = (
+        f"{count} of spec.containers ask for extended resources that device classes back, and at"
+        " most 64 are looked at"
+    )
+    assert extended_problem(1, count) == ("" if fits else said)
+
+
+def test_a_pod_above_a_limit_is_not_placed_and_the_reason_names_the_field():
+    w = World()
+    w.node("n0")
+    w.observe(ObjectChanged(gpu_class()), ObjectChanged(on("n0", device("d0"))))
+    nobody = spec(request(count=0))
+    w.observe(*(ObjectChanged(claim(f"c{i}", nobody if i else None)) for i in range(33)))
+    entries = tuple(PodClaim(f"c{i}", f"c{i}", own=False) for i in range(33))
+    w.pod("p", device_claims=entries)
+    assert w.cycle() == {}
+    [which] = w.cluster.gangs
+    said = "spec.resourceClaims has 33 entries, and at most 32 are looked at"
+    assert said in w.why(which).sentence
+    assert w.why(which).reason is Reason.CLAIM_NOT_USABLE
+    w.pod("q", device_claims=entries[:32])
+    assert w.cycle() == {"q": "n0"}
+
+
+def looks_of(monkeypatch, limit: int):
+    """Search where three devices of two kinds cannot meet a constraint; return looks, answer."""
+    monkeypatch.setattr(policy, "DEVICE_LOOKS_MAX", limit)
+    world = Nodes2(on("n0", *(device(f"d{i}", attributes={"model": f"m{i}"}) for i in range(9))))
+    same = "gpu.example.com/model"
+    pod_class, room = world.ask(spec(request(count=2), match=[same]))
+    asked = room.taking.asked(pod_class.ask)
+    [code] = room.taking.codes(np.array([0])).tolist()
+    search = Search(pod_class.ask.open, asked.seen(code), asked._looks.choices)
+    return search.run(), search._tally.looks
+
+
+def test_a_search_looks_at_so_many_devices(monkeypatch):
+    answer, looks = looks_of(monkeypatch, 1_000)
+    assert answer is None
+    assert looks_of(monkeypatch, looks + 1)[0] is None
+    assert looks_of(monkeypatch, looks)[0] is None
+    cut, _ = looks_of(monkeypatch, looks - 1)
+    assert cut == Broken("the search for devices was cut short: it took too many steps")
+
+
+@pytest.mark.parametrize(("devices", "counted"), [(4, 4), (5, 5), (6, 5), (20, 5)])
+def test_so_many_pods_are_tried_on_one_kind_of_node(monkeypatch, devices, counted):
+    monkeypatch.setattr(policy, "DEVICE_PODS_PER_NODE_MAX", 5)
+    world = Nodes2(*many(devices))
+    pod_class, room = world.ask(spec())
+    assert room.slots(pod_class)[0] == counted
+    for left in range(devices - 1, -1, -1):
+        assert room.taking.take(pod_class.id, pod_class.ask, [0], ["n0"])
+        assert room.taking.pods(pod_class.ask, np.array([0])).tolist() == [min(left, 5)]
+
+
+@pytest.mark.parametrize(("late", "first"), [(2, 2), (3, 3), (4, 3)])
+def test_so_many_claims_are_given_up_in_one_turn_for_being_late(monkeypatch, late, first):
+    monkeypatch.setattr(policy, "DEVICE_LATE_CLAIMS_PER_TURN_MAX", 3)
+    devices = Nodes2().cluster.devices
+    for index in range(late):
+        due = {"binding_pending": True, "binding_due_s": 100.0 + index}
+        devices.put_claim(claim(f"c{index}", **due))
+    devices.pass_time(200.0)
+    failed = [one.name for one in devices.claims.values() if one.binding_failed]
+    assert failed == [f"c{index}" for index in range(first)]
+    assert devices.due_s() == (None if late <= 3 else 103.0)
+    devices.pass_time(200.0)
+    assert devices.due_s() is None
+
+
+def test_when_claims_are_due_follows_what_is_said_of_them():
+    devices = Nodes2().cluster.devices
+    for turn in range(100):
+        due = {"binding_pending": True, "binding_due_s": 100.0 + turn % 7}
+        devices.put_claim(claim("c", version=str(turn), **due))
+        devices.put_claim(claim(f"d{turn}", binding_pending=True, binding_due_s=90.0))
+        devices.remove_claim((TEAM, f"d{turn}"))
+        assert devices.due_s() == 100.0 + turn % 7
+    assert len(devices._due._heap) < 100, "what was cancelled is swept out"
+    devices.pass_time(100.0 + 99 % 7)
+    assert not devices.claims[TEAM, "c"].binding_failed, "it is in time until its time is over"
+
+
+@pytest.mark.parametrize(("bound", "told_apart"), [(5, 1), (6, 2), (7, 2)])
+def test_so_many_reasons_why_nodes_get_no_devices_are_told_apart(bound, told_apart, monkeypatch):
+    monkeypatch.setattr(policy, "DEVICE_REFUSALS_MAX", bound)
+    w = Nodes2(on("n0", device("d0")), on("n1", device("d1")))
+    pod_class, room = w.ask(spec(request()))
+    broken = [Broken("no such key: a"), Broken("no such key: b")]
+    monkeypatch.setattr(Taking, "found", lambda *_: (np.array([0, 1]), broken))
+    verdict = dynamic_resources.judge(pod_class, room)
+    texts = [verdict.refusals[code - 1].message for code in verdict.codes.tolist()]
+    assert texts == [broken[0], broken[told_apart - 1]]

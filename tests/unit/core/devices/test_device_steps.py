@@ -1,0 +1,157 @@
+"""Devices when the steps of a turn are over: nothing is lost, and who asks again goes on."""
+
+import numpy as np
+import pytest
+
+from quorate.core.model import policy
+from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.room import Room
+from tests.unit.core.device_world import DRIVER, device, on, reached_by, request, spec, zone
+from tests.unit.core.devices.test_device_allocator import Nodes2
+from tests.unit.core.devices.test_device_limits import many
+
+UUID = f'device.attributes["{DRIVER}"].uuid'
+
+
+def uuids(node: str, count: int):
+    return on(node, *(device(f"d{i}", attributes={"uuid": f"{node}-{i}"}) for i in range(count)))
+
+
+class Turns:
+    """Asks in one turn after the other, each with a room of its own, as decisions do."""
+
+    def __init__(self, world: Nodes2, steps: int):
+        self.world, self.steps, self.masks = world, steps, AttributeMasks()
+        self.taken, self.turns = [], 0
+
+    def taking(self):
+        room = Room(self.world.cluster.snapshot(), self.masks)
+        room.taking.steps = Steps(self.steps)
+        return room.taking
+
+    def until_said(self, ask_for, turns_max=10_000):
+        for self.turns in range(1, turns_max):
+            taking = self.taking()
+            try:
+                return ask_for(taking)
+            except OutOfStepsError:
+                assert taking.steps.are_over
+            finally:
+                self.taken.append(taking.steps.taken)
+        raise AssertionError("it makes no progress")
+
+
+ROWS = np.arange(2)
+
+
+def hard():
+    """Claims that a node cannot meet, which takes long to find out."""
+    world = Nodes2(*many(300))
+    pod_class, room = world.ask(*[spec(request(count=30))] * 7)
+    return world, pod_class.ask, room
+
+
+def test_a_search_goes_on_where_it_stopped_though_planning_begins_anew():
+    world, ask, room = hard()
+    expected = room.taking.pods(ask, ROWS).tolist()
+    assert expected == [1, 0]
+    turns = Turns(world, 40)
+    assert turns.until_said(lambda taking: taking.pods(ask, ROWS).tolist()) == expected
+    assert turns.turns > 5
+    whole = Turns(world, 10**9)
+    whole.until_said(lambda taking: taking.pods(ask, ROWS))
+    [in_one_go] = whole.taken
+    assert sum(turns.taken) < 2 * in_one_go, "hardly anything is done twice"
+
+
+def test_what_a_turn_takes_is_little_more_than_its_steps():
+    world, ask, _ = hard()
+    turns = Turns(world, 40)
+    turns.until_said(lambda taking: taking.pods(ask, ROWS))
+    assert max(turns.taken) < 40 + 60
+
+
+def test_selectors_go_on_device_by_device():
+    world = Nodes2(uuids("n0", 60), uuids("n1", 60))
+    pod_class, room = world.ask(spec(request(f'{UUID} == "n1-59"')))
+    expected = room.taking.pods(pod_class.ask, ROWS).tolist()
+    assert expected == [0, 1]
+    turns = Turns(world, 50)
+    assert turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist()) == expected
+    assert turns.turns > 5
+    assert max(turns.taken) < 50 + 50
+
+
+def test_many_unlike_devices_of_one_node_are_looked_at_over_several_turns():
+    world = Nodes2(uuids("n0", 100))
+    pod_class, _ = world.ask(spec(request(f'{UUID} == "n0-99"')))
+    turns = Turns(world, 1)
+    taken = turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist())
+    assert taken == [1, 0]
+    assert turns.turns > 100, "the least that a turn does is progress"
+
+
+def test_selectors_go_on_though_no_program_is_kept(monkeypatch):
+    monkeypatch.setattr(policy, "CEL_PROGRAMS_TEXT_MAX", 1)
+    monkeypatch.setattr(policy, "CEL_ANSWERS_MAX", 1)
+    world = Nodes2(uuids("n0", 20))
+    pod_class, _ = world.ask(spec(request(f'{UUID} != "a"', f'{UUID} != "b"')))
+    turns = Turns(world, 30)
+    assert turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist()) == [20, 0]
+    assert turns.turns > 10
+
+
+def test_what_is_known_takes_no_steps():
+    world, ask, _ = hard()
+    turns = Turns(world, 10**9)
+    turns.until_said(lambda taking: taking.pods(ask, ROWS))
+    turns.until_said(lambda taking: taking.found(ask, ROWS))
+    assert turns.taken[-1] == 0
+    turns.steps = 0
+    turns.until_said(lambda taking: taking.pods(ask, ROWS))
+
+
+def test_a_chain_of_pods_counts_too():
+    world = Nodes2(*many(250))
+    pod_class, _room = world.ask(spec())
+    turns = Turns(world, 100)
+    assert turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist()) == [250, 0]
+    assert turns.turns > 10
+
+
+@pytest.mark.parametrize("kept", [1, 2, 8])
+def test_searches_that_wait_are_kept_up_to_a_bound(monkeypatch, kept):
+    monkeypatch.setattr(policy, "DEVICE_SEARCHES_MAX", kept)
+    world = Nodes2(*many(200), on("n1", *(device(f"d{i}", attributes={"b": i}) for i in range(90))))
+    pod_class, room = world.ask(*[spec(request(count=30))] * 7)
+    taking = room.taking
+    asked = taking.asked(pod_class.ask)
+    for row in (0, 1):
+        [code] = taking.codes(np.array([row])).tolist()
+        asked.seen(code)
+        for _ in range(3):
+            with pytest.raises(OutOfStepsError):
+                asked.found(code, Steps(10))
+    assert len(asked._under_way) == min(kept, 2)
+
+
+def test_whether_pods_are_coupled_takes_steps_too():
+    several = (device(f"z{i}", attributes={"uuid": f"u{i}"}) for i in range(60))
+    world = Nodes2(reached_by(zone("a"), *several))
+    pod_class, room = world.ask(spec(request(f'{UUID} == "u59"')))
+    assert room.taking.couples(pod_class.ask)
+    turns = Turns(world, 40)
+    assert turns.until_said(lambda taking: taking.couples(pod_class.ask))
+    assert turns.turns > 2
+
+
+def test_giving_devices_counts_what_other_nodes_see():
+    world = Nodes2(reached_by(zone("a"), *(device(f"z{i}") for i in range(100))))
+    pod_class, _ = world.ask(spec())
+    turns = Turns(world, 10**9)
+    turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS))
+    taking = turns.taking()
+    assert taking.take(pod_class.id, pod_class.ask, [0], ["n0"])
+    assert taking.steps.taken > 5
+    assert taking.copy().steps is taking.steps

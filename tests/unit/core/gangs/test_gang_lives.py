@@ -1,0 +1,95 @@
+"""A gang's life: it ends when no member is alive, and the next one needs a new quorum (ADR 14)."""
+
+import pytest
+
+from quorate.core.model.changes import BindFailure
+from tests.unit.core.gangs.test_gang_meaning import world
+from tests.unit.core.gangs.test_held_slots import full_world, lose
+from tests.unit.core.world import World, fail, key
+
+
+@pytest.mark.parametrize(
+    "ends", [{"phase": "Succeeded"}, {"phase": "Failed"}, {"terminating": True}]
+)
+def test_who_comes_when_no_member_is_alive_is_a_new_gang_with_a_new_quorum(ends):
+    w = world(cpu=8)
+    gang = w.gang("job", 2)
+    w.cycle()
+    for name in ("job-0", "job-1"):
+        w.edit(name, **ends)
+    w.pod("again-0", gang)
+    assert w.cycle() == {}
+    assert w.why(gang).sentence.startswith("1 of 2 members exist")
+    w.pod("again-1", gang)
+    assert set(w.cycle()) == {"again-0", "again-1"}
+
+
+def test_a_member_that_is_evicted_and_ends_keeps_no_life_going():
+    w = world(cpu=8)
+    gang = w.gang("job", 2)
+    w.cycle(job_1=fail(BindFailure.REFUSED))
+    w.edit("job-1", gates=("held",))
+    (evicted,) = w.decide(after_s=61.0).evictions
+    assert evicted.name == "job-0"
+    w.edit("job-0", terminating=True)  # a finalizer holds it
+    for name in ("a", "b"):
+        w.pod(name, gang)
+    assert set(w.cycle(after_s=61.0)) == {"a", "b"}
+    for name in ("a", "b"):
+        w.edit(name, node=w.where(name), phase="Failed")
+    w.pod("again", gang)
+    assert w.cycle() == {}
+    assert w.why(gang).sentence.startswith("1 of 2 members exist")
+
+
+def test_two_jobs_that_restart_as_a_whole_on_room_for_one_do_not_halve_it():
+    w = World(hold_s=0.0)
+    for index in range(8):
+        w.node(f"n{index}", cpu=1)
+    gangs = [w.gang(name, 4, cpu=1) for name in "ab"]
+    assert len(w.cycle()) == 8
+    for index in range(4):
+        w.lose_node(f"n{index}")
+    for name in list(w.pods):
+        w.edit(name, phase="Failed")
+    for index in range(4):
+        for which in gangs:
+            w.pod(f"{which.name}-again-{index}", which)
+            w.cycle(after_s=1.0)
+    running = {name.split("-")[0] for name, pod in w.pods.items() if "again" in name and pod.node}
+    assert len(running) == 1
+    assert sum(1 for name, pod in w.pods.items() if "again" in name and pod.node) == 4
+
+
+def test_finished_members_of_an_earlier_life_do_not_count_for_a_successor_either():
+    w = world(cpu=8)
+    gang = w.object("job", 2)
+    for index in range(2):
+        w.pod(f"old-{index}", gang, node="n0", phase="Failed", attempt="a-1", started=True)
+    w.pod("new-0", gang)
+    assert w.cycle() == {}
+    w.pod("new-1", gang)
+    assert set(w.cycle()) == {"new-0", "new-1"}
+
+
+def test_a_gang_that_lost_all_its_members_needs_a_new_quorum():
+    w = world()
+    gang = w.gang("job", 2)
+    w.cycle()
+    w.delete("job-0", "job-1")
+    w.pod("again", gang)
+    assert w.cycle() == {}
+    w.pod("more", gang)
+    assert set(w.cycle()) == {"again", "more"}
+
+
+def test_nothing_is_held_for_a_gang_whose_members_have_all_finished():
+    w = full_world()
+    lose(w, "a-1")
+    w.decide()
+    assert len(w.cluster.holds) == 1
+    for name in ("a-0", "a-2", "a-3"):
+        w.edit(name, node=w.where(name), phase="Succeeded")
+    w.decide()
+    assert len(w.cluster.holds) == 0
+    assert w.cluster.holds.missing(key("a")) == 0

@@ -1,0 +1,283 @@
+"""Claims before binds: all of a gang's are written before one of its pods is bound."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.core.model import Allocation, DeviceId, GangKey
+from quorate.core.model.changes import BindFailed, BindFailure
+from quorate.core.model.devices import GivenDevice, RequestMapping
+from quorate.core.model.plan import Bind, GangBinds, Give, SpecialClaim, TakeBack
+from quorate.shell.commit.claims import Claims
+from quorate.shell.kube.client import KubeClient
+from tests.unit.shell.scripted_server import (
+    ManualClock,
+    ScriptedServer,
+    answer,
+    credentials_for,
+    refusal,
+    serving,
+    writer_of,
+)
+
+GIVEN = Allocation((GivenDevice("r", DeviceId("d", "p", "gpu-0")),))
+GIVE = Give("team", "c0", "claim-uid", GIVEN)
+BIND = Bind("uid-0", "team", "g-0", "n0", gives=(GIVE,))
+PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c0"
+
+
+def gang(*binds: Bind) -> GangBinds:
+    key = GangKey("team", "x-k8s", "g")
+    return GangBinds(key=key, attempt="a", size=len(binds), deadline_s=2000.0, binds=binds)
+
+
+def claim(status: dict | None = None, **meta):
+    return answer(
+        200,
+        {"metadata": {"uid": "claim-uid", "resourceVersion": "5", **meta}, "status": status or {}},
+    )
+
+
+@asynccontextmanager
+async def writing(*steps, may_write=lambda: True, told=None):
+    bound: list = []
+    outcomes: list = []
+    async with (
+        serving(ScriptedServer(*steps)) as server,
+        KubeClient(credentials_for(server.url), write_connections_max=4) as client,
+    ):
+        claims = Claims(
+            writer_of(client, may_write),
+            bound.append,
+            outcomes.append,
+            on_written=told.append if told is not None else bytes,
+            clock=ManualClock(),
+        )
+        yield claims, bound, outcomes, server
+
+
+async def after(claims: Claims) -> None:
+    """Wait until nothing is under way."""
+    async with asyncio.timeout(10):
+        while claims._writes:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_gang_without_claims_passes_through():
+    async with writing() as (claims, bound, _, server):
+        plain = gang(replace(BIND, gives=()))
+        claims.submit(plain)
+        assert bound == [plain]
+        assert not server.requests
+
+
+async def test_finalizer_then_allocation_and_reservation_then_the_binds():
+    async with writing(claim(), claim()) as (claims, bound, _, server):
+        claims.submit(gang(BIND))
+        assert not bound
+        await after(claims)
+        assert [one.path for one in server.requests] == [PATH, f"{PATH}/status"]
+        first, second = (json.loads(body) for body in server.bodies)
+        assert first["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+        assert second["metadata"] == {"uid": "claim-uid", "resourceVersion": "5"}
+        [result] = second["status"]["allocation"]["devices"]["results"]
+        assert result == {"request": "r", "driver": "d", "pool": "p", "device": "gpu-0"}
+        assert second["status"]["allocation"]["allocationTimestamp"].endswith("Z")
+        assert second["status"]["reservedFor"] == [
+            {"resource": "pods", "name": "g-0", "uid": "uid-0"}
+        ]
+        assert len(bound) == 1
+
+
+async def test_what_was_written_is_told_at_once_the_watch_may_be_late():
+    told: list[bytes] = []
+    async with writing(claim(), claim(resourceVersion="7"), told=told) as (claims, *_):
+        claims.submit(gang(BIND))
+        await after(claims)
+    assert [json.loads(raw)["metadata"]["resourceVersion"] for raw in told] == ["7"]
+
+
+async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods():
+    held = Give("team", "c0", "claim-uid")
+    binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(held,)) for i in range(3)]
+    async with writing(claim()) as (claims, bound, _, server):
+        claims.submit(gang(*binds))
+        await after(claims)
+        [body] = (json.loads(one) for one in server.bodies)
+        assert [one["uid"] for one in body["status"]["reservedFor"]] == ["uid-0", "uid-1", "uid-2"]
+        assert "allocation" not in body["status"]
+        assert len(bound) == 1
+
+
+async def test_a_write_that_was_ours_already_is_not_written_again():
+    ours = {
+        "allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-0"}]}}
+    }
+    async with writing(claim(ours), claim()) as (claims, bound, _, server):
+        claims.submit(gang(BIND))
+        await after(claims)
+        assert "allocation" not in json.loads(server.bodies[1])["status"]
+        assert len(bound) == 1
+
+
+OTHER = {"allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-9"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([claim(OTHER)], "it got other devices meanwhile"),
+        ([claim(deletionTimestamp="2026-01-01T00:00:00Z")], "it is being deleted"),
+        ([refusal(404, "NotFound")], "it does not exist any more"),
+        ([claim(), refusal(403, "Forbidden")], "403"),
+    ],
+)
+async def test_what_cannot_be_written_binds_nobody(steps, said):
+    other = Bind("uid-1", "team", "g-1", "n0")
+    async with writing(*steps) as (claims, bound, outcomes, _):
+        claims.submit(gang(BIND, other))
+        await after(claims)
+        assert not bound
+        first, second = outcomes
+        assert isinstance(first, BindFailed)
+        assert first.failure is BindFailure.REFUSED
+        assert first.message.startswith("claim team/c0: ")
+        assert said in first.message or said == "403"
+        assert second.failure is BindFailure.NOT_SENT
+
+
+async def test_a_conflict_starts_from_the_claim_as_it_is_by_then():
+    steps = (claim(), refusal(409, "Conflict"), claim(), claim())
+    async with writing(*steps) as (claims, bound, outcomes, server):
+        claims.submit(gang(BIND))
+        await after(claims)
+        assert len(bound) == 1
+        assert not outcomes
+        assert len(server.requests) == 4
+
+
+async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobody():
+    slow = replace(GIVEN.devices[0], binding_conditions=("Ready",), binding_failures=("Failed",))
+    bind = replace(BIND, gives=(replace(GIVE, allocation=Allocation((slow,))),))
+
+    def device(condition):
+        conditions = [{"type": condition, "status": "True"}]
+        found = {"driver": "d", "pool": "p", "device": "gpu-0", "conditions": conditions}
+        return claim({"devices": [found]})
+
+    async with writing(claim(), claim(), device("Ready")) as (claims, bound, _, _):
+        claims.submit(gang(bind))
+        await after(claims)
+        assert len(bound) == 1
+    async with writing(claim(), claim(), device("Failed")) as (claims, bound, outcomes, _):
+        claims.submit(gang(bind))
+        await after(claims)
+        assert not bound
+        assert "Failed of device d/p/gpu-0" in outcomes[0].message
+    held = Give("team", "c0", "claim-uid", awaited=(slow,))
+    async with writing(claim(), device("Ready")) as (claims, bound, _, server):
+        claims.submit(gang(replace(BIND, gives=(held,))))
+        await after(claims)
+        assert [one.method for one in server.requests] == ["PATCH", "GET"]
+        assert len(bound) == 1
+
+
+async def test_who_may_not_write_any_more_leaves_the_gang_to_the_successor():
+    async with writing(may_write=lambda: False) as (claims, bound, outcomes, server):
+        claims.submit(gang(BIND))
+        await after(claims)
+        assert (bound, outcomes, server.requests) == ([], [], [])
+
+
+async def test_devices_are_taken_back_once_from_the_version_that_was_seen():
+    back = TakeBack("team", "c0", "claim-uid", "5", "uid-0")
+    async with writing(claim()) as (claims, _, _, server):
+        claims.take_back([back])
+        claims.take_back([back])
+        await after(claims)
+        [body] = (json.loads(one) for one in server.bodies)
+        assert body["metadata"] == {"uid": "claim-uid", "resourceVersion": "5"}
+        assert body["status"] == {"allocation": None, "reservedFor": None, "devices": None}
+
+
+SPECIAL = Give(
+    "team",
+    "c0",
+    "",
+    GIVEN,
+    special=SpecialClaim(
+        (("container-0-request-0", "gpus", 1),), (RequestMapping("main", "x/gpu", "r"),)
+    ),
+)
+COLLECTION = PATH.removesuffix("/c0")
+POD_STATUS = "/api/v1/namespaces/team/pods/g-0/status"
+
+
+async def test_a_claim_for_extended_resources_is_made_first_and_the_pod_told_of_it():
+    bind = replace(BIND, gives=(SPECIAL,))
+    async with writing(claim(), claim(), claim(), answer(200, {})) as (claims, bound, _, server):
+        claims.submit(gang(bind))
+        await after(claims)
+        assert [one.path for one in server.requests] == [
+            COLLECTION,
+            PATH,
+            f"{PATH}/status",
+            POD_STATUS,
+        ]
+        made, _, written, told = (json.loads(body) for body in server.bodies)
+        assert made["metadata"]["annotations"] == {
+            "resource.kubernetes.io/extended-resource-claim": "true"
+        }
+        [owner] = made["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == ("uid-0", True)
+        [request] = made["spec"]["devices"]["requests"]
+        assert request["exactly"]["deviceClassName"] == "gpus"
+        assert written["metadata"]["uid"] == "claim-uid"
+        assert told["metadata"]["uid"] == "uid-0"
+        assert told["status"]["extendedResourceClaimStatus"] == {
+            "resourceClaimName": "c0",
+            "requestMappings": [
+                {"containerName": "main", "resourceName": "x/gpu", "requestName": "r"}
+            ],
+        }
+        assert len(bound) == 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "names", "said"),
+    [
+        ("uid-0", ["container-0-request-0"], ""),
+        ("uid-9", ["container-0-request-0"], "there is another claim of that name"),
+        ("uid-0", ["container-1-request-0"], "it was made for another node"),
+    ],
+)
+async def test_a_claim_whose_creation_was_not_heard_of_is_used_if_it_is_the_pod_s(
+    owner, names, said
+):
+    there = {
+        "metadata": {"uid": "claim-uid", "ownerReferences": [{"uid": owner}]},
+        "spec": {"devices": {"requests": [{"name": name} for name in names]}},
+    }
+    steps = [refusal(409, "AlreadyExists"), answer(200, there)]
+    steps += [] if said else [claim(), claim(), answer(200, {})]
+    async with writing(*steps) as (claims, bound, outcomes, _):
+        claims.submit(gang(replace(BIND, gives=(SPECIAL,))))
+        await after(claims)
+        assert len(bound) == (not said)
+        assert [one.message for one in outcomes] == ([f"claim team/c0: {said}"] if said else [])
+
+
+async def test_a_claim_that_was_made_in_vain_is_deleted_with_its_finalizer():
+    back = TakeBack("team", "c0", "claim-uid", "5", "uid-0", special=True)
+    async with writing(claim(), answer(200, {})) as (claims, _, _, server):
+        claims.take_back([back])
+        await after(claims)
+        freed, deleted = (json.loads(one) for one in server.bodies)
+        assert freed["metadata"]["resourceVersion"] == "5"
+        assert freed["metadata"]["$deleteFromPrimitiveList/finalizers"] == [
+            "resource.kubernetes.io/delete-protection"
+        ]
+        assert deleted == {"preconditions": {"uid": "claim-uid"}}

@@ -1,0 +1,362 @@
+"""The guard's port: AdmissionReviews of bindings over TLS, and nothing else."""
+
+import asyncio
+import io
+import ssl
+from contextlib import asynccontextmanager
+
+import aiohttp
+import msgspec
+import pytest
+
+from quorate.core.check import guard as core_guard
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.model import Node, Pod, PodShape
+from quorate.core.model.changes import BindingAdmitted, NodeChanged, PodChanged
+from quorate.shell.configuration.config import GuardConfig
+from quorate.shell.process.clock import SystemClock
+from quorate.shell.report.metrics import Metrics
+from quorate.shell.serve import guard as guard_module
+from quorate.shell.serve.guard import BODY_BYTES_MAX, GuardError, GuardServer
+from tests.certificates import write_pair
+
+HEADERS = {"Content-Type": "application/json"}
+
+
+class Served:
+    """A guard that listens, of a cluster with one node of 4 cpu."""
+
+    def __init__(self, folder, **config):
+        self.cert_file, self.key_file = write_pair(folder)
+        files = {"cert_file": str(self.cert_file), "key_file": str(self.key_file)}
+        own = {"enabled": True, "host": "127.0.0.1", "port": 0, **files, **config}
+        self.config = GuardConfig(**own)
+        self.cluster = Cluster(["quorate"])
+        self.metrics = Metrics()
+        self.judges = True
+        self.server = GuardServer(self.config, self.cluster, SystemClock(), self.metrics)
+        self.told = []
+        self.tell(NodeChanged(Node(name="n1", allocatable=(("cpu", 4000), ("pods", 9)))))
+
+    def tell(self, *changes):
+        self.server.observe(changes)
+        for change in changes:
+            self.cluster.apply(change)
+
+    def pod(self, name, cpu, **fields):
+        shape = PodShape(requests=(("cpu", 1000 * cpu),))
+        made = Pod(uid=f"u-{name}", namespace="t", name=name, scheduler="x", shape=shape, **fields)
+        self.tell(PodChanged(made))
+
+    def tls(self):
+        return ssl.create_default_context(cafile=str(self.cert_file))
+
+    async def ask(self, body, *, method="POST", path="/bindings", tls=None):
+        connector = aiohttp.TCPConnector(ssl=tls or self.tls())
+        url = f"https://127.0.0.1:{self.server.port}{path}"
+        async with (
+            aiohttp.ClientSession(connector=connector) as session,
+            session.request(method, url, data=body, headers=HEADERS) as answer,
+        ):
+            return answer.status, await answer.read(), answer.headers
+
+    async def review(self, body):
+        status, said, _ = await self.ask(body)
+        assert status == 200, said
+        return msgspec.json.decode(said)["response"]
+
+
+@asynccontextmanager
+async def served(folder, **config):
+    made = Served(folder, **config)
+    await made.server.start(lambda: made.judges, made.told.append)
+    try:
+        yield made
+    finally:
+        await made.server.close()
+
+
+def review(pod, node="n1", **request):
+    asked = {
+        "uid": "r1",
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "subResource": "binding",
+        "namespace": "t",
+        "name": pod,
+        "operation": "CREATE",
+        "userInfo": {"username": "system:kube-scheduler", "groups": ["g"]},
+        "object": {
+            "kind": "Binding",
+            "apiVersion": "v1",
+            "metadata": {"name": pod, "uid": f"u-{pod}"},
+            "target": {"kind": "Node", "name": node},
+        },
+        **request,
+    }
+    kind = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+    return msgspec.json.encode({**kind, "request": asked})
+
+
+async def test_a_binding_that_fits_is_allowed_and_one_that_does_not_is_forbidden(tmp_path):
+    async with served(tmp_path) as guard:
+        guard.pod("small", 4)
+        guard.pod("large", 5)
+        assert await guard.review(review("small")) == {"uid": "r1", "allowed": True}
+        said = await guard.review(review("large"))
+        assert said["allowed"] is False
+        assert (said["status"]["code"], said["status"]["reason"]) == (403, "Forbidden")
+        assert "node n1 has no room for pod t/large" in said["status"]["message"]
+        value = guard.metrics.registry.get_sample_value
+        assert value("quorate_guard_reviews_total", {"answer": "allowed"}) == 1.0
+        assert value("quorate_guard_reviews_total", {"answer": "denied"}) == 1.0
+
+
+async def test_the_legacy_resource_names_its_pod_in_the_object(tmp_path):
+    async with served(tmp_path) as guard:
+        guard.pod("large", 5)
+        legacy = {"resource": {"group": "", "resource": "bindings"}, "subResource": ""}
+        said = await guard.review(review("large", name="", **legacy))
+        assert said["allowed"] is False
+
+
+@pytest.mark.parametrize(
+    "request_fields",
+    [
+        {"resource": {"group": "", "resource": "pods"}, "subResource": "eviction"},
+        {"resource": {"group": "x", "resource": "pods"}},
+        {"operation": "DELETE"},
+        {"object": {"metadata": {"name": "large"}, "target": {"kind": "Rack", "name": "n1"}}},
+        {"object": {"metadata": {}, "target": {}}},
+    ],
+    ids=["subresource", "group", "operation", "target", "no node"],
+)
+async def test_what_is_no_binding_to_a_node_is_let_through(tmp_path, request_fields):
+    async with served(tmp_path) as guard:
+        guard.pod("large", 5)
+        assert (await guard.review(review("large", **request_fields)))["allowed"] is True
+
+
+async def test_a_dry_run_takes_no_room(tmp_path):
+    async with served(tmp_path) as guard:
+        guard.pod("a", 3)
+        guard.pod("b", 3)
+        assert (await guard.review(review("a", dryRun=True)))["allowed"] is True
+        assert (await guard.review(review("b")))["allowed"] is True
+
+
+async def test_what_it_lets_through_is_told_at_once_and_taken_back_when_it_does_not_come_true(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(guard_module, "_LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(core_guard, "ADMITTED_S", 0.1)
+    async with served(tmp_path) as guard:
+        guard.pod("a", 3)
+        assert (await guard.review(review("a")))["allowed"] is True
+        assert guard.told[0] == BindingAdmitted("u-a", "n1")
+        async with asyncio.timeout(10):
+            while len(guard.told) < 2:
+                await asyncio.sleep(0.01)
+        assert guard.told[1:] == [BindingAdmitted("u-a", "")]
+
+
+async def test_whoever_may_not_judge_lets_everything_through_and_ends_the_connection(tmp_path):
+    async with served(tmp_path) as guard:
+        guard.pod("large", 5)
+        guard.judges = False
+        status, said, headers = await guard.ask(review("large"))
+        assert status == 200
+        assert msgspec.json.decode(said)["response"]["allowed"] is True
+        assert headers["Connection"] == "close", "the next one may find the leader"
+
+
+async def test_the_leader_keeps_connections(tmp_path):
+    async with served(tmp_path) as guard:
+        guard.pod("small", 1)
+        _, _, headers = await guard.ask(review("small"))
+        assert "Connection" not in headers
+
+
+async def test_before_it_denies_it_waits_a_moment_for_news(tmp_path, monkeypatch):
+    monkeypatch.setattr(guard_module, "_LOOK_AGAIN_S", 0.3)
+    async with served(tmp_path) as guard:
+        guard.pod("old", 4, node="n1", phase="Running")
+        guard.pod("new", 4)
+        asking = asyncio.create_task(guard.review(review("new")))
+        await asyncio.sleep(0.05)
+        guard.pod("old", 4, node="n1", phase="Succeeded")
+        assert (await asking)["allowed"] is True
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/", 404),
+        ("POST", "/bindings/", 404),
+        ("GET", "/metrics", 404),
+        ("GET", "/bindings", 405),
+        ("PUT", "/bindings", 405),
+        ("OPTIONS", "/bindings", 405),
+    ],
+)
+async def test_one_path_and_one_method_are_served(tmp_path, method, path, status):
+    async with served(tmp_path) as guard:
+        got, said, headers = await guard.ask(b"", method=method, path=path)
+        assert got == status
+        assert b"t/" not in said
+        assert headers["Server"] == "quorate"
+        if status == 405:
+            assert headers["Allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}',
+        review("p").replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1"),
+        review("p").replace(b"AdmissionReview", b"TokenReview"),
+        review("p", uid=""),
+        review("p", object=[1]),
+        review("p", object={"metadata": 7}),
+    ],
+    ids=[str(number) for number in range(11)],
+)
+async def test_what_is_no_review_of_a_binding_is_a_bad_request(tmp_path, body):
+    async with served(tmp_path) as guard:
+        assert (await guard.ask(body))[0] == 400
+        guard.pod("p", 1)
+        assert (await guard.review(review("p")))["allowed"] is True
+
+
+async def test_a_body_too_large_is_refused_with_and_without_its_length(tmp_path):
+    async with served(tmp_path) as guard:
+        large = io.BytesIO(b"x" * (BODY_BYTES_MAX + 1))
+        assert (await guard.ask(large))[0] == 413
+
+        async def chunks():
+            for _ in range(20):
+                yield b"x" * 65536
+
+        assert (await guard.ask(chunks()))[0] == 413
+
+
+async def test_a_body_that_never_comes_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(guard_module, "REQUEST_S_MAX", 0.2)
+    async with served(tmp_path) as guard:
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", guard.server.port, ssl=guard.tls()
+        )
+        writer.write(b"POST /bindings HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), 10)
+        assert b" 408 " in answer.split(b"\r\n")[0]
+        writer.close()
+
+
+async def test_of_too_many_connections_the_oldest_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(guard_module, "CONNECTIONS_MAX", 3)
+    async with served(tmp_path) as guard:
+        guard.pod("p", 1)
+        held = [
+            await asyncio.open_connection("127.0.0.1", guard.server.port, ssl=guard.tls())
+            for _ in range(3)
+        ]
+        assert (await guard.review(review("p")))["allowed"] is True
+        assert await asyncio.wait_for(held[0][0].read(), 10) == b""
+        for _, writer in held:
+            writer.close()
+
+
+async def test_plain_http_is_not_spoken(tmp_path):
+    async with served(tmp_path) as guard:
+        reader, writer = await asyncio.open_connection("127.0.0.1", guard.server.port)
+        writer.write(b"POST /bindings HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"HTTP" not in await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+
+
+async def test_new_files_are_used_for_new_connections_and_broken_ones_are_not(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(guard_module, "_LOOK_EVERY_S", 0.02)
+    async with served(tmp_path) as guard:
+        guard.pod("p", 1)
+        before = guard.tls()
+        good = guard.key_file.read_bytes()
+        guard.key_file.write_bytes(b"half writ")
+        await asyncio.sleep(0.2)
+        assert (await guard.ask(review("p"), tls=before))[0] == 200
+        guard.key_file.write_bytes(good)
+        write_pair(tmp_path)
+
+        async def is_new():
+            try:
+                return (await guard.ask(review("p")))[0] == 200
+            except aiohttp.ClientError:
+                return False
+
+        async with asyncio.timeout(10):
+            while not await is_new():
+                await asyncio.sleep(0.02)
+        with pytest.raises(aiohttp.ClientError):
+            await guard.ask(review("p"), tls=before)
+
+
+async def test_with_an_authority_of_clients_nobody_else_is_heard(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    mine, key = write_pair(other, "client")
+    async with served(tmp_path, client_ca_file=str(mine)) as guard:
+        guard.pod("p", 1)
+        with pytest.raises((aiohttp.ClientError, ConnectionError, ssl.SSLError)):
+            await guard.ask(review("p"))
+        known = guard.tls()
+        known.load_cert_chain(mine, key)
+        assert (await guard.ask(review("p"), tls=known))[0] == 200
+
+
+@pytest.mark.parametrize("broken", ["missing", "garbage", "other key", "password"])
+async def test_a_certificate_that_cannot_be_used_stops_the_start_in_one_line(tmp_path, broken):
+    guard = Served(tmp_path)
+    if broken == "missing":
+        guard.cert_file.unlink()
+    elif broken == "garbage":
+        guard.cert_file.write_text("no certificate")
+    elif broken == "other key":
+        _, key = write_pair(tmp_path, "other")
+        guard.key_file.write_bytes(key.read_bytes())
+    else:
+        guard.key_file.write_bytes(locked(guard.key_file.read_bytes()))
+    with pytest.raises(GuardError) as caught:
+        await guard.server.start(lambda: True, print)
+    assert str(guard.cert_file) in str(caught.value)
+    assert "docs/guard.md" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def locked(pem):
+    from cryptography.hazmat.primitives import serialization
+
+    key = serialization.load_pem_private_key(pem, None)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+
+
+async def test_a_port_in_use_stops_the_start_in_one_line(tmp_path):
+    async with served(tmp_path) as guard:
+        second = Served(tmp_path, port=guard.server.port)
+        with pytest.raises(GuardError, match="the port is in use"):
+            await second.server.start(lambda: True, print)
+
+
+async def test_off_it_needs_no_certificate_and_listens_nowhere():
+    server = GuardServer(GuardConfig(), Cluster(["quorate"]), SystemClock(), Metrics())
+    await server.start(lambda: True, print)
+    assert server.port == 0
+    await server.close()

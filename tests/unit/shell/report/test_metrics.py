@@ -1,0 +1,91 @@
+"""Metrics: their labels are words of ours, and each is documented."""
+
+import asyncio
+import re
+
+import pytest
+
+from quorate.core.model import GangKey
+from quorate.core.model.plan import Bind, GangBinds, Plan
+from quorate.shell.kube.client import KubeClient
+from quorate.shell.kube.errors import STATUSES, ApiError, status_class
+from quorate.shell.process.clock import SteadyClock
+from quorate.shell.report.bind_times import BindTimes
+from quorate.shell.report.metrics import Metrics
+from tests.paths import ROOT
+from tests.unit.shell.scripted_server import (
+    ManualClock,
+    ScriptedServer,
+    answer,
+    credentials_for,
+    refusal,
+    serving,
+)
+
+DOC = ROOT / "docs" / "metrics.md"
+
+
+def plan(*uids):
+    key = GangKey("n", "labels", "g")
+    binds = tuple(Bind(uid, "n", uid, "node") for uid in uids)
+    return Plan(
+        gangs=(GangBinds(key=key, attempt="a", binds=binds, size=len(uids), deadline_s=60.0),)
+    )
+
+
+def test_the_time_of_a_bind_runs_from_the_plan_to_its_outcome():
+    clock, metrics = ManualClock(), Metrics()
+    times = BindTimes(metrics, SteadyClock(clock))
+    value = metrics.registry.get_sample_value
+    times.planned(plan("a", "b", "c"))
+    assert value("quorate_binds_under_way") == 3
+    clock.time_s += 0.2
+    times.bound("a")
+    times.over("b")
+    times.bound("of-a-predecessor")
+    assert value("quorate_binds_under_way") == 1
+    assert value("quorate_bind_seconds_count") == 1
+    assert value("quorate_bind_seconds_sum") == pytest.approx(0.2)
+    times.over("c")
+    assert value("quorate_binds_under_way") == 0
+
+
+def test_a_status_that_a_server_made_up_makes_no_label():
+    assert {status_class(status) for status in range(-10, 100_000, 7)} <= set(STATUSES)
+    assert [status_class(n) for n in (0, 403, 418, 500, 503, 999)] == [
+        "unreachable",
+        "403",
+        "4xx",
+        "5xx",
+        "5xx",
+        "other",
+    ]
+
+
+async def test_requests_that_fail_are_counted_by_status_reads_and_writes_alike():
+    steps = [refusal(403, "Forbidden"), refusal(503, "Busy"), refusal(409, "Conflict"), answer(200)]
+    server = ScriptedServer(*steps)
+    counted = []
+    async with serving(server), KubeClient(credentials_for(server.url)) as client:
+        client.on_error = counted.append
+        for ask in (client.get("/a"), client.get("/a"), client.post("/a", {}), client.get("/a")):
+            try:
+                await ask
+            except ApiError:
+                continue
+    assert counted == ["403", "5xx", "409"]
+    async with KubeClient(credentials_for("http://127.0.0.1:9")) as client:
+        client.on_error = counted.append
+        for ask in (client.get("/a"), client.post("/a", {})):
+            with pytest.raises(ApiError):
+                await asyncio.wait_for(ask, 10)
+    assert counted[3:] == ["unreachable", "unreachable"]
+
+
+def test_every_metric_is_documented_and_no_other():
+    families = {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in Metrics().registry.collect()
+    }
+    documented = set(re.findall(r"^\| `(quorate_[a-z_]+)", DOC.read_text(), re.MULTILINE))
+    assert documented == families

@@ -1,0 +1,175 @@
+"""Requests of the reporter: how many, and what becomes of Events that go on. No server: a client
+that answers by itself, and time that is moved by hand.
+"""
+
+import asyncio
+
+import pytest
+
+from quorate.shell.kube.errors import NotFound
+from quorate.shell.process.clock import SteadyClock
+from quorate.shell.report import reporter
+from quorate.shell.report.metrics import Metrics
+from tests.unit.core.world import World, key
+from tests.unit.shell.scripted_server import ManualClock
+
+
+class Lookup:
+    def ask(self, namespace, owner):
+        return False
+
+
+class Server:
+    """Answers at once, counts, and has the Events that were created."""
+
+    def __init__(self):
+        self.conditions = {}
+        self.events = {}
+        self.requests = 0
+
+    async def patch(self, path, body, kind):
+        self.requests += 1
+        if "/events/" in path:
+            name = path.rpartition("/")[2]
+            if name not in self.events:
+                raise NotFound(404, "NotFound", "no such Event")
+            self.events[name] = {**self.events[name], **body}
+        elif path.endswith("/status"):
+            pod = path.split("/")[-2]
+            self.conditions[pod] = body["status"]["conditions"][0]["message"]
+
+    async def post(self, path, body):
+        self.requests += 1
+        self.events[body["metadata"]["name"]] = body
+
+
+class Running:
+    def __init__(self):
+        self.world = World()
+        self.server = Server()
+        self.clock = ManualClock()
+        idle = asyncio.Event()
+        idle.set()
+        self.reporter = reporter.Reporter(
+            self.server,
+            self.world.scheduler,
+            {},
+            lookup=Lookup(),
+            idle=[idle],
+            metrics=Metrics(),
+            instance="x",
+            clock=SteadyClock(self.clock),
+        )
+
+    def touch(self):
+        self.world.decide()
+        self.reporter.touch(list(self.world.cluster.gangs))
+
+    async def passes(self, seconds):
+        """Let time pass in steps of 0.5 s, and everything that is due be sent."""
+        for _ in range(round(seconds * 2)):
+            self.clock.time_s += 0.5
+            turn_s = self.clock.monotonic_s()
+            due = self.reporter._telling.rest.due(self.world.cluster.gangs, turn_s, 500)
+            while due:
+                self.reporter._report(due)
+                due = self.reporter._telling.rest.due(self.world.cluster.gangs, turn_s, 500)
+            self.reporter._send(turn_s)
+            for _ in range(1000):
+                if not len(self.reporter.writes):
+                    break
+                await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def running():
+    one = Running()
+    sends = asyncio.create_task(one.reporter.writes.run())
+    yield one
+    sends.cancel()
+
+
+async def test_300_pods_that_wait_while_nodes_join_cost_requests_by_time(running):
+    """Was: two requests for each pod and node, 24,000 here."""
+    w = running.world
+    w.node("small", cpu=1)
+    for number in range(300):
+        w.pod(f"p{number}", cpu=9)
+    running.touch()
+    await running.passes(2)
+    first = running.server.requests
+    assert first == 600  # a condition and an Event for each
+    for number in range(40):
+        w.node(f"small-{number}", cpu=1)
+        running.touch()
+        await running.passes(1)
+    await running.passes(31)
+    assert running.server.requests - first <= 2 * 600
+    assert len(running.server.events) == 300
+    assert len(running.server.conditions) == 300
+    assert {words.split()[0] for words in running.server.conditions.values()} == {"0/41"}
+    assert {event["series"]["count"] for event in running.server.events.values()} <= {2, 3}
+
+
+async def test_an_event_of_a_gang_regards_its_object_and_goes_on_as_a_series(running):
+    w = running.world
+    w.node("small", cpu=1)
+    w.gang("g", 3, cpu=9, spec={"uid": "uid-of-g"})
+    running.touch()
+    await running.passes(2)
+    regarded = [
+        (e["regarding"]["kind"], e["regarding"]["name"]) for e in running.server.events.values()
+    ]
+    assert sorted(regarded) == [("Pod", f"g-{n}") for n in range(3)] + [("PodGroup", "g")]
+    before = set(running.server.events)
+    w.node("small-2", cpu=1)
+    running.touch()
+    await running.passes(31)
+    assert set(running.server.events) == before
+    series = [e["series"] for e in running.server.events.values() if "series" in e]
+    assert [one["count"] for one in series] == [2]
+    assert series[0]["lastObservedTime"].endswith("Z")
+
+
+async def test_an_event_that_is_gone_is_made_again(running):
+    w = running.world
+    w.node("small", cpu=1)
+    w.pod("p", cpu=9)
+    running.touch()
+    await running.passes(2)
+    (name,) = running.server.events
+    running.server.events.clear()
+    w.node("small-2", cpu=1)
+    running.touch()
+    await running.passes(31)
+    assert list(running.server.events) == [name]
+    assert "series" not in running.server.events[name]
+
+
+async def test_words_that_cannot_be_made_cost_one_gang_its_words(running, monkeypatch):
+    w = running.world
+    w.node("small", cpu=1)
+    w.pod("bad", cpu=9)
+    w.pod("good", cpu=9)
+    running.touch()
+    real = reporter.pod_path
+
+    def planted(namespace, name, *more):
+        if name == "bad":
+            raise ValueError("planted")
+        return real(namespace, name, *more)
+
+    monkeypatch.setattr(reporter, "pod_path", planted)
+    await running.passes(2)
+    assert list(running.server.conditions) == ["good"]
+    assert len(w.scheduler.incidents()) == 1
+
+
+async def test_a_gang_that_is_known_by_its_name_only_has_its_event_at_a_pod(running):
+    w = running.world
+    w.node("small", cpu=1)
+    w.pod("g-0", key("g"), cpu=9)
+    w.pod("g-1", key("g"), cpu=9)
+    running.touch()
+    await running.passes(2)
+    assert sorted(e["regarding"]["name"] for e in running.server.events.values()) == ["g-0", "g-1"]

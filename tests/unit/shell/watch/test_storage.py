@@ -1,0 +1,208 @@
+"""Storage objects and pods' volumes, from JSON: what is read, and what is said of bad ones."""
+
+import json
+
+import pytest
+
+from quorate.core.model import ClaimUse, Disk, LabelSelector, Requirement, SelectorTerm
+from quorate.core.model.storage import (
+    Claim,
+    ClaimRef,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
+from quorate.dialects.base import Malformed
+from quorate.shell.watch import storage
+from quorate.shell.watch.pod.decoding import PodDecoder
+
+GI = 2**30
+
+
+def raw(spec=None, *, name="x", status=None, **more):
+    meta = {"name": name, "namespace": "team", "uid": "u", "resourceVersion": "7"}
+    meta |= more.pop("meta", {})
+    return json.dumps({"metadata": meta, "spec": spec or {}, "status": status, **more}).encode()
+
+
+def test_a_claim():
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "volumeName": "pv",
+        "resources": {"requests": {"storage": "1500M"}},
+        "selector": {"matchLabels": {"a": "b"}},
+    }
+    notes = {
+        "pv.kubernetes.io/bind-completed": "yes",
+        "volume.kubernetes.io/selected-node": "n1",
+    }
+    owners = [{"uid": "other"}, {"uid": "pod", "controller": True}]
+    meta = {"annotations": notes, "ownerReferences": owners}
+    assert storage.decode_claim(raw(spec, meta=meta, status={"phase": "Lost"})) == Claim(
+        "team",
+        "x",
+        uid="u",
+        storage_class="fast",
+        size=1_500_000_000,
+        access_modes=("ReadWriteOnce",),
+        selector=LabelSelector((Requirement("a", "In", ("b",)),)),
+        volume="pv",
+        bound=True,
+        selected_node="n1",
+        lost=True,
+        controller="pod",
+    )
+
+
+def test_an_old_claim_names_its_class_in_an_annotation():
+    meta = {"annotations": {"volume.beta.kubernetes.io/storage-class": "old"}}
+    claim = storage.decode_claim(raw({"storageClassName": "new"}, meta=meta))
+    assert (claim.storage_class, claim.size, claim.selected_node) == ("old", None, None)
+
+
+def test_a_volume():
+    expression = {"key": "zone", "operator": "In", "values": ["a"]}
+    spec = {
+        "capacity": {"storage": "2Gi"},
+        "csi": {"driver": "d", "volumeHandle": "h"},
+        "claimRef": {"namespace": "team", "name": "c", "uid": "1"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
+    }
+    assert storage.decode_volume(raw(spec, status={"phase": "Bound"})) == Volume(
+        "x",
+        version="7",
+        capacity=2 * GI,
+        phase="Bound",
+        claim=ClaimRef("team", "c", "1"),
+        affinity=(SelectorTerm(expressions=(Requirement("zone", "In", ("a",)),)),),
+        driver="d",
+        handle="h",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "labels", "driver", "handle"),
+    [
+        (
+            {"awsElasticBlockStore": {"volumeID": "aws://us-east-1a/vol-1"}},
+            {},
+            "ebs.csi.aws.com",
+            "vol-1",
+        ),
+        (
+            {"gcePersistentDisk": {"pdName": "d"}},
+            {"topology.kubernetes.io/zone": "us-central1-a__us-central1-b"},
+            "pd.csi.storage.gke.io",
+            "projects/UNSPECIFIED/regions/us-central1/disks/d",
+        ),
+        (
+            {"gcePersistentDisk": {"pdName": "d"}},
+            {"topology.kubernetes.io/zone": "a__b"},
+            "pd.csi.storage.gke.io",
+            "",
+        ),
+        ({"azureDisk": {"diskURI": "/x"}}, {}, "disk.csi.azure.com", "/x"),
+        ({"hostPath": {"path": "/x"}}, {}, "", ""),
+    ],
+)
+def test_in_tree_volumes_count_as_the_driver_that_serves_them(source, labels, driver, handle):
+    volume = storage.decode_volume(raw(source, meta={"labels": labels}))
+    assert (volume.driver, volume.handle) == (driver, handle)
+
+
+def test_the_smaller_objects():
+    zones = {"key": "zone", "values": ["a", "b"]}
+    assert storage.decode_storage_class(
+        raw(
+            provisioner="p",
+            volumeBindingMode="WaitForFirstConsumer",
+            allowedTopologies=[{"matchLabelExpressions": [zones]}, {}],
+        )
+    ) == StorageClass("x", "p", "WaitForFirstConsumer", ((("zone", ("a", "b")),), ()))
+    drivers = [{"name": "b", "allocatable": {"count": 3}}, {"name": "a", "allocatable": {}}]
+    assert storage.decode_csi_node(raw({"drivers": drivers})) == CSINode("x", (("b", 3),))
+    assert storage.decode_csi_driver(raw({"storageCapacity": True})) == CSIDriver("x", True)
+    source = {"persistentVolumeName": "pv"}
+    spec = {"attacher": "d", "nodeName": "n", "source": source}
+    assert storage.decode_attachment(raw(spec)) == VolumeAttachment("x", "d", "n", "pv")
+    capacity = storage.decode_storage_capacity(
+        raw(storageClassName="c", capacity="5Gi", maximumVolumeSize="1Gi", nodeTopology={})
+    )
+    assert capacity == CSIStorageCapacity("team", "x", "c", GI, LabelSelector())
+
+
+@pytest.mark.parametrize(
+    ("decode", "body", "words"),
+    [
+        (
+            storage.decode_claim,
+            {"spec": {"resources": {"requests": {"storage": "much"}}}},
+            "spec.resources.requests.storage: 'much' is not a quantity",
+        ),
+        (
+            storage.decode_claim,
+            {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}},
+            "spec.selector: 'Near' is not an operator",
+        ),
+        (storage.decode_claim, {"spec": {"volumeName": 7}}, "spec.volumeName: Expected str"),
+        (storage.decode_volume, {"spec": {"capacity": 7}}, "spec.capacity: Expected object"),
+        (storage.decode_storage_capacity, {"capacity": "-1"}, "capacity: '-1' is negative"),
+    ],
+)
+def test_a_bad_field_is_named_with_its_object(decode, body, words):
+    with pytest.raises(Malformed) as caught:
+        decode(json.dumps({"metadata": {"name": "x", "namespace": "team"}, **body}).encode())
+    assert words in caught.value.message
+    assert (caught.value.namespace, caught.value.name) == ("team", "x")
+
+
+# Pods
+
+
+def pod(*volumes, **more):
+    spec = {"containers": [], "schedulerName": "quorate", "volumes": list(volumes), **more}
+    meta = {"name": "p", "namespace": "team", "uid": "u"}
+    body = json.dumps({"metadata": meta, "spec": spec}).encode()
+    return PodDecoder(frozenset({"quorate"})).decode(body).pod
+
+
+def test_claims_are_in_the_pods_own_order_and_ephemeral_ones_have_its_name():
+    found = pod(
+        {"name": "b", "persistentVolumeClaim": {"claimName": "z"}},
+        {"name": "t", "emptyDir": {}},
+        {"name": "a", "ephemeral": {"volumeClaimTemplate": {}}},
+    )
+    assert found.claims == (ClaimUse("z"), ClaimUse("p-a", ephemeral=True))
+    assert found.shape.disks == ()
+
+
+@pytest.mark.parametrize("node", ["", "n1"])
+def test_disks_are_known_of_waiting_pods_and_of_those_on_nodes(node):
+    rbd = {"monitors": ["b", "a"], "pool": "q", "image": "i", "readOnly": True}
+    found = pod(
+        {"name": "r", "rbd": rbd},
+        {"name": "i", "iscsi": {"iqn": "x"}},
+        **({"nodeName": node} if node else {}),
+    )
+    assert found.shape.disks == (
+        Disk("kubernetes.io/iscsi", "x"),
+        Disk("kubernetes.io/rbd", "q/i", True, ("a", "b")),
+    )
+
+
+def test_pods_with_claims_of_their_own_share_a_shape():
+    one, other = (
+        pod({"name": "d", "persistentVolumeClaim": {"claimName": name}}) for name in ("x", "y")
+    )
+    assert one.claims != other.claims
+    assert one.shape == other.shape
+
+
+def test_a_claim_without_a_name_is_a_defect_of_the_pod():
+    assert pod({"name": "d", "persistentVolumeClaim": {}}).defect == (
+        "spec.volumes[0].persistentVolumeClaim.claimName: must not be empty"
+    )
