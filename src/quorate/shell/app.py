@@ -27,6 +27,7 @@ from quorate.shell.commit.preemptor import Preemptor
 from quorate.shell.commit.preparer import Preparer
 from quorate.shell.committer import Committer
 from quorate.shell.configuration.config import Config
+from quorate.shell.gauges import Numbers
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.identity.credentials import Credentials
 from quorate.shell.kube.writer import WRITES_AT_ONCE, Writer
@@ -40,7 +41,6 @@ from quorate.shell.process.memory import YoungMemory, freeze_memory, prepare_mem
 from quorate.shell.recording.record_file import written_when_asked
 from quorate.shell.recording.recorder import Recorder
 from quorate.shell.report.bind_times import BindTimes
-from quorate.shell.report.gauges import Numbers
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.outcomes import Outcomes
