@@ -136,7 +136,7 @@ def _count_as_waiting(patch, such):
         where = gangs.place_of(pod, entry, ours)
         return Where.WAITING if where is such else where
 
-    patch.setattr("quorate.core.cluster.cluster.place_of", place_of)
+    patch.setattr("quorate.core.cluster.state.place_of", place_of)
 
 
 def a_quorum_never_lapses(patch):
@@ -176,7 +176,7 @@ def verification_is_left_out_and_a_gang_fills_one_node(patch):
 
 
 def foreign_pods_are_not_counted(patch):
-    real = Cluster._pod_changed
+    real = Cluster.pod_changed
 
     def only_ours(self, change):
         if change.pod.scheduler in self.scheduler_names:

@@ -1,0 +1,56 @@
+"""The house is as the architecture page draws it: rooms, layers, no circle, nothing overfull."""
+
+import ast
+
+import pytest
+
+from tests.paths import ROOT
+from tools import house
+
+TESTS = [ROOT / "tests"]
+
+
+@pytest.mark.parametrize("package", house.PACKAGES)
+def test_no_modules_import_one_another_in_a_circle(package):
+    assert house.circles(package) == []
+
+
+@pytest.mark.parametrize("top", [*house.PACKAGES.values(), *TESTS], ids=str)
+def test_no_room_has_more_modules_than_one_can_keep_in_mind(top):
+    full = {str(room): len(files) for room, files in house.rooms(top).items()}
+    assert {room: n for room, n in full.items() if n > house.MODULES_MAX} == {}
+
+
+@pytest.mark.parametrize("package", house.PACKAGES)
+def test_every_room_says_what_it_is_for(package):
+    top = house.PACKAGES[package]
+    silent = [str(room) for room in house.rooms(top) if not house.purpose(room / "__init__.py")]
+    assert silent == []
+
+
+@pytest.mark.parametrize("above", ["quorate", "quorate.core"])
+def test_every_room_is_in_a_layer(above):
+    layered = {module for one in house.contracts() for row in one.layers for module in row}
+    known = {name for name in house.modules("quorate") if name.rpartition(".")[0] == above}
+    assert known - layered - {"quorate.__main__"} == set()
+
+
+def test_the_page_draws_the_house_as_it_is():
+    page = house.PAGE.read_text()
+    assert page == house.drawn_in(page), "run: python -m tools.house --write"
+
+
+def test_a_gang_s_state_is_written_by_news_by_time_and_by_the_one_door():
+    """Planning reads it. ``rebuilding`` and the scheduler restore it after a defect."""
+    writers = set()
+    for name, path in house.modules("quorate").items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            for target in [one for many in targets for one in ast.walk(many)]:
+                of = target.value if isinstance(target, ast.Attribute) else None
+                if isinstance(of, ast.Attribute) and of.attr in ("lifecycle", "memory"):
+                    writers.add(name)
+    rooms = ("quorate.core.cluster.", "quorate.core.lifecycle.")
+    doors = {"quorate.core.turn.applying", "quorate.core.turn.rebuilding", "quorate.core.scheduler"}
+    assert {one for one in writers if not one.startswith(rooms)} <= doors
+    assert "quorate.core.lifecycle.attempts" in writers
