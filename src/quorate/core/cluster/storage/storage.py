@@ -1,7 +1,6 @@
 """The objects of storage, and which volumes are used where; updated by change.
 
-Owned by ``cluster.cluster``; read through ``cluster.storage.volume_needs`` and
-``room.volume_room``.
+Owned by ``cluster.cluster``; read through ``volume_needs`` and ``room.volume_room``.
 """
 
 from __future__ import annotations
@@ -14,14 +13,8 @@ from msgspec.structs import replace
 from quorate.core.cluster.storage.capacities import Capacities
 from quorate.core.cluster.storage.storage_index import Index
 from quorate.core.cluster.storage.volume_counts import VolumeCounts, VolumeId
-from quorate.core.cluster.storage.volume_users import (
-    OF_CLASS,
-    OF_DRIVER,
-    User,
-    Users,
-    Uses,
-    uses_volumes,
-)
+from quorate.core.cluster.storage.volume_users import OF_CLASS, OF_DRIVER  # isort: skip
+from quorate.core.cluster.storage.volume_users import User, Users, Uses, uses_volumes
 from quorate.core.model import Disk, Pod
 from quorate.core.model.storage import (
     MIGRATED_DRIVERS,
