@@ -5,7 +5,7 @@ Owned by ``cluster.cluster``; read through ``volume_needs`` and ``room.volume_ro
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter  # noqa: I001  (two lines of imports, not eight)
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from quorate.core.cluster.storage.capacities import Capacities
 from quorate.core.cluster.storage.storage_index import Index
 from quorate.core.cluster.storage.volume_counts import VolumeCounts, VolumeId
-from quorate.core.cluster.storage.volume_users import OF_CLASS, OF_DRIVER  # isort: skip
+from quorate.core.cluster.storage.volume_users import OF_CLASS, OF_DRIVER
 from quorate.core.cluster.storage.volume_users import User, Users, Uses, uses_volumes
 from quorate.core.model import Disk, Pod
 from quorate.core.model.storage import (
