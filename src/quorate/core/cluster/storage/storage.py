@@ -3,9 +3,9 @@
 Owned by ``cluster.cluster``; read through ``volume_needs`` and ``room.volume_room``.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # noqa: I001
 
-from collections import Counter  # noqa: I001  (two lines of imports, not eight)
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec.structs import replace
