@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from agents_world import EPOCH, World
+from tests.unit.embedded.agents_world import EPOCH, World
 
 from quorate.embedded.agents import Settings
 

@@ -1,7 +1,7 @@
 """Node agents: pods start, end, are restarted and go."""
 
 import pytest
-from agents_world import EPOCH, World
+from tests.unit.embedded.agents_world import EPOCH, World
 
 from quorate.embedded.agents import Settings
 from quorate.embedded.agents.durations import Fixed, parse_run_time
