@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from tests.unit.embedded.agents_world import EPOCH, World
 
 from quorate.embedded.agents import Settings
+from tests.unit.embedded.agents_world import EPOCH, World
 
 HEALTHY = {
     "MemoryPressure": "False",

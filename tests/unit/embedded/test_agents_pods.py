@@ -1,10 +1,10 @@
 """Node agents: pods start, end, are restarted and go."""
 
 import pytest
-from tests.unit.embedded.agents_world import EPOCH, World
 
 from quorate.embedded.agents import Settings
 from quorate.embedded.agents.durations import Fixed, parse_run_time
+from tests.unit.embedded.agents_world import EPOCH, World
 
 NEVER = {"restartPolicy": "Never"}
 
