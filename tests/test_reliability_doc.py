@@ -1,11 +1,11 @@
-"""docs/reliability.md names tests: each of them must exist, or a promise is not tested any more."""
+"""docs/operators/reliability.md names tests: each must exist, or a promise is tested no more."""
 
 import ast
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXT = (ROOT / "docs" / "reliability.md").read_text()
+TEXT = (ROOT / "docs" / "operators" / "reliability.md").read_text()
 NAMED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "maintainers" / "architecture.md"
 BEGIN, END = "<!-- the house: begin -->\n", "<!-- the house: end -->\n"
 PACKAGES = {"quorate": ROOT / "src" / "quorate"}
 """The packages of this repository, and where each is."""

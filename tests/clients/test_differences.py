@@ -1,4 +1,4 @@
-"""What docs/clients.md says to be otherwise than on a real cluster, is so.
+"""What docs/maintainers/clients.md says to be otherwise than on a real cluster, is so.
 
 A test here that fails says that something works by now: then its row goes.
 """

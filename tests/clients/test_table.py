@@ -1,11 +1,11 @@
-"""The table of docs/clients.md names tests that there are, and every client's tests are in it."""
+"""docs/maintainers/clients.md names tests that there are, and every client's tests are in it."""
 
 import ast
 import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-DOCUMENT = HERE.parent.parent / "docs" / "clients.md"
+DOCUMENT = HERE.parent.parent / "docs" / "maintainers" / "clients.md"
 TEST = re.compile(r"`(test_\w+)(?:\.py)?::(test_\w+)`")
 
 

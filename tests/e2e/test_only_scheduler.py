@@ -1,4 +1,4 @@
-"""quorate is a cluster's only scheduler, installed as docs/default-scheduler.md says: all runs.
+"""quorate is a cluster's only scheduler, as docs/operators/default-scheduler.md installs it.
 
 A cluster of its own: no other scheduler has ever been there. The tests share it, each with
 workloads of its own names.

@@ -1,4 +1,4 @@
-"""docs/default-scheduler.md: what it says is what tests/e2e/test_only_scheduler.py runs."""
+"""docs/operators/default-scheduler.md says what tests/e2e/test_only_scheduler.py runs."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from quorate.shell.configuration import config
 from tests.unit.cli.api_server import command
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs" / "default-scheduler.md").read_text()
+DOCS = (ROOT / "docs" / "operators" / "default-scheduler.md").read_text()
 EXAMPLE = ROOT / "examples" / "default-scheduler"
 
 

@@ -15,7 +15,7 @@ from tests.rights import ASKED, LEASE, NAMESPACE, PREEMPTION, Right, granted
 RBAC = render(parts=["rbac"], preemption=True)
 OBJECTS = [one for one in yaml.safe_load_all(render(preemption=True)) if one]
 QUORATE = User(f"system:serviceaccount:{NAMESPACE}:quorate")
-DOCS = Path(__file__).parents[2] / "docs" / "security.md"
+DOCS = Path(__file__).parents[2] / "docs" / "operators" / "security.md"
 BUCKETS = {
     "ClusterRole": rbac.CLUSTER_ROLES,
     "ClusterRoleBinding": rbac.CLUSTER_ROLE_BINDINGS,

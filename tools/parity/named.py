@@ -1,6 +1,6 @@
 """Where the core differs from kube-scheduler on purpose: each with a case that shows it.
 
-Documented in docs/parity.md. A case of random drawing never contains one of these.
+Documented in docs/maintainers/parity.md. A case of random drawing never contains one of these.
 """
 
 from __future__ import annotations

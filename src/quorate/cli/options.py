@@ -134,7 +134,7 @@ GuardCa = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Turn the admission guard on; FILE verifies its certificate (docs/guard.md).",
+        help="Turn the guard on; FILE verifies its certificate (docs/operators/guard.md).",
         show_default=False,
         rich_help_panel=SELECTION,
     ),
@@ -144,7 +144,7 @@ Preemption = Annotated[
     bool,
     typer.Option(
         "--preemption",
-        help="Let quorate delete pods of lower priority (docs/default-scheduler.md).",
+        help="Let quorate delete pods of lower priority (docs/operators/default-scheduler.md).",
         rich_help_panel=SELECTION,
     ),
 ]
@@ -154,7 +154,7 @@ NetworkPolicy = Annotated[
     typer.Option(
         "--network-policy",
         help="Close quorate's ports to all but the kubelets, the guard's API server, and "
-        "namespaces labelled quorate.dev/scrapes=true (docs/security.md).",
+        "namespaces labelled quorate.dev/scrapes=true (docs/operators/security.md).",
         rich_help_panel=SELECTION,
     ),
 ]

@@ -93,10 +93,10 @@ def test_levels_of_a_topology_contain_one_another():
 
 
 def test_the_example_of_the_documentation_is_true():
-    text = (ROOT / "docs" / "shapes.md").read_text()
+    text = (ROOT / "docs" / "users" / "shapes.md").read_text()
     example = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert example
-    nodes = list(nodes_of(parse(example[1], source="docs/shapes.md")))
+    nodes = list(nodes_of(parse(example[1], source="docs/users/shapes.md")))
     shown = re.search(r"The last node is `(.*?)` in `(.*?)` of `(.*?)`", text)
     assert shown
     last = nodes[-1]["metadata"]
@@ -106,8 +106,8 @@ def test_the_example_of_the_documentation_is_true():
         last["labels"]["example.com/leafgroup"],
     )
     for name, about in presets():
-        assert f"`{name}`" in text, f"docs/shapes.md does not name {name}"
-        assert about in text, f"docs/shapes.md has another line for {name}"
+        assert f"`{name}`" in text, f"docs/users/shapes.md does not name {name}"
+        assert about in text, f"docs/users/shapes.md has another line for {name}"
 
 
 @pytest.mark.parametrize(

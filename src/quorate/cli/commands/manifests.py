@@ -155,7 +155,8 @@ def _guard_ingress(control_plane: Sequence[str]) -> str:
     whence = f"from:{''.join(blocks)}\n      ports:" if blocks else "ports:"
     return f"""
     # The guard's port, for the API server: quorate manifests --control-plane 10.0.0.0/28 names its
-    # network. Whoever else gets through is heard unless guard.clientCAFile is set (docs/guard.md).
+    # network. Whoever else gets through is heard unless guard.clientCAFile is set
+    # (docs/operators/guard.md).
     - {whence}
         - port: 10272"""
 
@@ -184,7 +185,7 @@ def _guard_ca(path: Path) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise ManifestsError(
             f"--guard-ca {path}: no PEM certificates can be read: {reason}. Name the certificate"
-            " that the guard's own can be verified by; docs/guard.md says how to make it."
+            " that the guard's own can be verified by; docs/operators/guard.md says how to make it."
         ) from error
     certificates = _CERTIFICATE.findall(data)
     return b"\n".join(certificates) + b"\n"

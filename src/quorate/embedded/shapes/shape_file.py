@@ -1,7 +1,7 @@
 """What ``quorate up --shape FILE|preset`` reads: pools of nodes, and what tells their nodes apart.
 
 In: a YAML file, or the name of a preset. Out: a ``Shape``, and Node objects of it. Called by the
-command line; the format is described in docs/shapes.md.
+command line; the format is described in docs/users/shapes.md.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def parse(text: str, *, source: str) -> Shape:
 def _shape(whole: object, source: str) -> Shape:
     if not isinstance(whole, dict):
         what = "the file is empty" if whole is None else "this is no mapping of fields"
-        raise ShapeError(f"{source}: {what}. The format is described in docs/shapes.md.")
+        raise ShapeError(f"{source}: {what}. The format is described in docs/users/shapes.md.")
     try:
         shape = msgspec.convert(whole, Shape)
     except msgspec.ValidationError as error:
@@ -285,7 +285,7 @@ def _explained(error: str, source: str) -> str:
     if "Expected str" in what:
         return f"{place}{what}. Put the value in quotes."
     if unknown is None:
-        return f"{place}{what}. The format is described in docs/shapes.md."
+        return f"{place}{what}. The format is described in docs/users/shapes.md."
     fields = _fields_of(path)
     close = difflib.get_close_matches(unknown[1], fields, n=1)
     meant = f"Did you mean {close[0]}?" if close else f"The fields here are {', '.join(fields)}."

@@ -17,7 +17,7 @@ def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
     for group in manifests.groups:
         for said in filter(None, group.spec.warning.split("; ")):
             field = said.split(" ", 1)[0].removeprefix("spec.")
-            remedy = "leave it out, or see docs/semantics.md for what counts"
+            remedy = "leave it out, or see docs/users/semantics.md for what counts"
             yield group.object.warning("podgroup-field-ignored", ("spec", field), said, remedy)
     for gang in manifests.gangs:
         yield from _priority_class(gang)

@@ -178,7 +178,7 @@ def _check_together(config: Config, reader: Reader) -> None:
         not config.guard.enabled or bool(config.guard.cert_file and config.guard.key_file),
         ("guard.enabled", "guard.certFile", "guard.keyFile"),
         "the guard serves HTTPS and has no certificate with a key",
-        "Set guard.certFile and guard.keyFile; docs/guard.md says how to make them.",
+        "Set guard.certFile and guard.keyFile; docs/operators/guard.md says how to make them.",
     )
     if not election.enabled:
         return

@@ -298,7 +298,7 @@ class _Certificate:
                 f"cannot use guard.certFile {self._config.cert_file} with guard.keyFile "
                 f"{self._config.key_file}"
                 + (f" and guard.clientCAFile {self._config.client_ca_file}" * self._mutual)
-                + f": {error.strerror or error}; see docs/guard.md for how to make them"
+                + f": {error.strerror or error}; see docs/operators/guard.md for how to make them"
             ) from error
         return self._context
 

@@ -1,4 +1,4 @@
-"""What a gang means: one test for each row of docs/semantics.md."""
+"""What a gang means: one test for each row of docs/users/semantics.md."""
 
 import pytest
 

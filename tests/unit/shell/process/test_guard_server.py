@@ -333,7 +333,7 @@ async def test_a_certificate_that_cannot_be_used_stops_the_start_in_one_line(tmp
     with pytest.raises(GuardError) as caught:
         await guard.server.start(lambda: True, print)
     assert str(guard.cert_file) in str(caught.value)
-    assert "docs/guard.md" in str(caught.value)
+    assert "docs/operators/guard.md" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -22,7 +22,7 @@ from tests.unit.shell.scripted_server import (
     serving,
 )
 
-DOC = ROOT / "docs" / "metrics.md"
+DOC = ROOT / "docs" / "operators" / "metrics.md"
 
 
 def plan(*uids):
