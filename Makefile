@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
+.PHONY: help install lock check test-lowest audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,11 @@ lock: ## Write requirements.lock anew from pyproject.toml
 	@$(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet uv==0.13.8
 	@$(BIN)/uv pip compile pyproject.toml --extra test --universal --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
+
+test-lowest: ## Unit tests with the oldest versions that pyproject.toml permits
+	@$(PYTHON) -m venv .venv-lowest && .venv-lowest/bin/pip install --quiet uv==0.13.8
+	@.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable '.[test]'
+	@.venv-lowest/bin/python -m pytest -q -n 2 tests/unit
 
 check: $(STAMP) ## Format, lint, types, walls, audit and tidiness, in seconds
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -117,4 +122,4 @@ record: $(STAMP) controlplane ## Record the API of the real control plane for th
 	@$(BIN)/python -m tools.openapi
 
 clean: ## Remove .venv and caches of this checkout
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .venv-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis

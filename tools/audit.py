@@ -1,9 +1,10 @@
 """Audit what we depend on: ``python -m tools.audit [--list]``; a step of ``make check``.
 
 In: requirements.lock and the installed packages. Out: one line, and exit code 1 when something is
-wrong. Always checked, without a network: each requirement is pinned and has hashes, none comes from
-an address of its own, what pyproject.toml pins is what is locked, and each package that quorate
-runs with has a licence that we permit. Known vulnerabilities are asked for at most once a day, of
+wrong. Always checked, without a network: the lock pins each package and has its hashes, none comes
+from an address of its own, each pyproject.toml gives a range for what runs and a pin for what
+tests, the locked version is within both, and each package that quorate runs with has a licence that
+we permit. Known vulnerabilities are asked for at most once a day, of
 the OSV service (https://google.github.io/osv.dev/post-v1-querybatch/); where it cannot be reached
 the last answer counts, and without one the line says so.
 """
@@ -64,6 +65,11 @@ class Answer(NamedTuple):
     said: str
 
 
+def project_files() -> list[Path]:
+    """Return the pyproject.toml of each distribution in this repository."""
+    return [ROOT / "pyproject.toml", *sorted(ROOT.glob("*/pyproject.toml"))]
+
+
 def canonical(name: str) -> str:
     """Return a package's name as indexes compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -93,9 +99,16 @@ def locked(text: str) -> dict[str, str]:
     return versions
 
 
-def check_pins(project: Mapping[str, Any], versions: Mapping[str, str]) -> None:
-    """Compare pyproject.toml with the lock. Raises AuditError."""
+def check_requirements(
+    project: Mapping[str, Any], versions: Mapping[str, str], ours: Iterable[str] = ("quorate",)
+) -> None:
+    """Compare one pyproject.toml with the lock; ``ours`` are distributions of this repository.
+
+    What people install has ranges with a lower bound, so that it can share an environment. The
+    extra ``test`` has pins. Raises AuditError.
+    """
     wrong = []
+    own = {canonical(name) for name in ours}
     extras = project["project"].get("optional-dependencies", {})
     for part, wanted in {"": project["project"]["dependencies"], **extras}.items():
         for written in wanted:
@@ -105,16 +118,22 @@ def check_pins(project: Mapping[str, Any], versions: Mapping[str, str]) -> None:
                 wrong.append(f"pyproject.toml: {written!r}: {error}")
                 continue
             name = canonical(requirement.name)
-            if name == canonical(project["project"]["name"]):
+            if name in own:
                 continue
             version = versions.get(name)
-            exact = str(requirement.specifier).startswith("==") or part == "test"
-            if requirement.url or not exact:
+            operators = {one.operator for one in requirement.specifier}
+            if part == "test" and (requirement.url or operators != {"=="}):
                 wrong.append(f"pyproject.toml: {written}: pin it as name==version")
+            elif part != "test" and (requirement.url or not _is_range(operators)):
+                wrong.append(f"pyproject.toml: {written}: give it a range, as name>=version")
             elif version is None or not requirement.specifier.contains(version, prereleases=True):
                 wrong.append(f"pyproject.toml: {written}: the lock has {version}; run: make lock")
     if wrong:
         raise AuditError("\n".join(wrong))
+
+
+def _is_range(operators: set[str]) -> bool:
+    return ">=" in operators and not operators & {"==", "==="}
 
 
 def licences(name: str, extras: Iterable[str] = ()) -> dict[str, str]:
@@ -243,7 +262,9 @@ def main() -> int:
     options = parser.parse_args()
     try:
         versions = locked((ROOT / "requirements.lock").read_text())
-        check_pins(tomllib.loads((ROOT / "pyproject.toml").read_text()), versions)
+        projects = [tomllib.loads(file.read_text()) for file in project_files()]
+        for project in projects:
+            check_requirements(project, versions, [one["project"]["name"] for one in projects])
         found = licences("quorate", EXTRAS)
         if options.list:
             for name, licence in sorted(found.items()):
@@ -258,7 +279,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     print(
-        f"audit: {len(versions)} packages pinned with hashes, {len(found)} at run time with "
+        f"audit: {len(versions)} packages locked with hashes, {len(found)} at run time with "
         f"permitted licences; vulnerabilities: {answer.said}"
     )
     return 0

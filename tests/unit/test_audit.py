@@ -49,7 +49,11 @@ SOMETHING = (200, {"results": [{}, {"vulns": [{"id": "X-1"}, {"id": "X-2"}]}]})
 
 def test_our_own_lock_and_licences_pass():
     versions = audit.locked((audit.ROOT / "requirements.lock").read_text())
-    audit.check_pins(tomllib.loads((audit.ROOT / "pyproject.toml").read_text()), versions)
+    projects = [tomllib.loads(file.read_text()) for file in audit.project_files()]
+    ours = [project["project"]["name"] for project in projects]
+    assert "quorate" in ours
+    for project in projects:
+        audit.check_requirements(project, versions, ours)
     found = audit.licences("quorate", audit.EXTRAS)
     audit.check_licences(found)
     assert (
@@ -90,20 +94,47 @@ def test_a_lock_that_is_not_whole_is_refused(line, says):
 @pytest.mark.parametrize(
     ("dependency", "says"),
     [
-        ("left", "pin it"),
-        ("left>=1.0", "pin it"),
-        ("left==1.1", "the lock has 1.0"),
-        ("missing==1.0", "the lock has None"),
-        ("left @ https://example.com/left.whl", "pin it"),
+        ("left", "give it a range"),
+        ("left<2", "give it a range"),
+        ("left==1.0", "give it a range"),
+        ("left===1.0", "give it a range"),
+        ("left>=0.9,==1.0", "give it a range"),
+        ("left>=1.1", "the lock has 1.0"),
+        ("left>=0.9,<1", "the lock has 1.0"),
+        ("missing>=1.0", "the lock has None"),
+        ("left @ https://example.com/left.whl", "give it a range"),
         ("left===", "left==="),
     ],
 )
-def test_a_dependency_that_is_not_the_locked_one_is_refused(dependency, says):
-    project = {"project": {"name": "quorate", "dependencies": ["right==2.0"]}}
-    audit.check_pins(project, LOCKED)
-    project["project"]["dependencies"].append(dependency)
+@pytest.mark.parametrize("extra", ["", "cli"])
+def test_what_people_install_has_a_range_with_the_locked_version_in_it(extra, dependency, says):
+    wanted = ["right>=1.5,<3", "quorate[cli]", "pocket"]
+    project = {"project": {"dependencies": [] if extra else wanted}}
+    project["project"]["optional-dependencies"] = {extra: wanted} if extra else {}
+    audit.check_requirements(project, LOCKED, ["quorate", "pocket"])
+    wanted.append(dependency)
     with pytest.raises(audit.AuditError, match=says):
-        audit.check_pins(project, LOCKED)
+        audit.check_requirements(project, LOCKED, ["quorate", "pocket"])
+
+
+@pytest.mark.parametrize(
+    ("dependency", "says"),
+    [
+        ("left", "pin it"),
+        ("left>=1.0", "pin it"),
+        ("left>=0.9,==1.0", "pin it"),
+        ("left==1.1", "the lock has 1.0"),
+        ("missing==1.0", "the lock has None"),
+        ("left @ https://example.com/left.whl", "pin it"),
+    ],
+)
+def test_what_tests_need_is_pinned_as_it_is_locked(dependency, says):
+    extras = {"test": ["right==2.0", "quorate[cli]"]}
+    project = {"project": {"dependencies": [], "optional-dependencies": extras}}
+    audit.check_requirements(project, LOCKED)
+    extras["test"].append(dependency)
+    with pytest.raises(audit.AuditError, match=says):
+        audit.check_requirements(project, LOCKED)
 
 
 @pytest.mark.parametrize(
