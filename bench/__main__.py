@@ -7,14 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import report, shape_report
-from bench.cases import CASES
-from bench.cluster_bench import ClusterBench
-from bench.measurement import BenchError, Result
+from bench.cluster import report, shape_report
+from bench.cluster.cases import CASES
+from bench.cluster.gang_bench import ClusterBench
+from bench.cluster.measurement import BenchError, Result
+from bench.cluster.shape_bench import ShapeBench, peers_of
+from bench.cluster.shapes import SHAPES
 from bench.peers.build import PeerBuildError, build_coscheduling, say
 from bench.peers.processes import PEERS
-from bench.shape_bench import ShapeBench, peers_of
-from bench.shapes import SHAPES
 from tools.controlplane import ComponentError
 from tools.controlplane.build import BuildError, build
 from tools.controlplane.golang import GoError

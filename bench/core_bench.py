@@ -17,27 +17,18 @@ from pathlib import Path
 
 import msgspec
 
-from bench import (
-    core_basics,
-    core_claims,
-    core_classes,
-    core_comings,
-    core_crowds,
-    core_neighbours,
-    core_singles,
-    core_volumes,
-)
-from bench.core_meter import Case, CutOffError, Figure, Meter, Row
+from bench.core import basics, claims, classes, growth, neighbours, singles, volumes, waiting
+from bench.core.measuring import Case, CutOffError, Figure, Row, Stopwatch
 
 _MODULES = (
-    core_basics,
-    core_neighbours,
-    core_claims,
-    core_volumes,
-    core_crowds,
-    core_comings,
-    core_classes,
-    core_singles,
+    basics,
+    neighbours,
+    claims,
+    volumes,
+    waiting,
+    growth,
+    classes,
+    singles,
 )
 _LONGEST = Row("longest decision of all these cases, gang-large aside", "ms", 100)
 
@@ -84,11 +75,11 @@ def all_cases(quick: bool = False) -> dict[str, Case]:
 
 def measure(case: Case) -> tuple[list[Measured], Figure]:
     """Run one case in this process; return its figures, and its longest decision in seconds."""
-    meter = Meter(case.limit_s)
+    stopwatch = Stopwatch(case.limit_s)
     figures: list[Measured] = []
     error = ""
     try:
-        for row, value in zip(case.rows, case.run(meter), strict=True):
+        for row, value in zip(case.rows, case.run(stopwatch), strict=True):
             figure = value if isinstance(value, Figure) else Figure(value)
             figures.append(_measured(row, figure))
     except CutOffError:
@@ -98,7 +89,10 @@ def measure(case: Case) -> tuple[list[Measured], Figure]:
     finally:
         gc.unfreeze()
     left = case.rows[len(figures) :]
-    return [*figures, *(Measured(**row._asdict(), error=error) for row in left)], meter.longest_turn
+    return [
+        *figures,
+        *(Measured(**row._asdict(), error=error) for row in left),
+    ], stopwatch.longest_turn
 
 
 def _measured(row: Row, figure: Figure) -> Measured:

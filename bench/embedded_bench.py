@@ -27,7 +27,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from bench.loads import CreateJob
+from bench.cluster.loads import CreateJob
 from tools.embedded import Embedded
 
 NAMESPACE = "default"
@@ -150,7 +150,7 @@ def _create(cluster: Embedded, path: str, objects: list[dict[str, Any]]) -> floa
     )
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         Path(file.name).write_bytes(msgspec.json.encode(job))
-        command = [sys.executable, "-m", "bench.loads", "create", file.name]
+        command = [sys.executable, "-m", "bench.cluster.loads", "create", file.name]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     times = json.loads(done.stdout)
     return float(times["last_s"] - times["first_s"])

@@ -16,10 +16,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import cases
-from bench.cases import CASES, Case
-from bench.cluster_bench import ClusterBench
-from bench.measurement import Actor, Result
+from bench.cluster import cases
+from bench.cluster.cases import CASES, Case
+from bench.cluster.gang_bench import ClusterBench
+from bench.cluster.measurement import Actor, Result
 from bench.peers.build import say
 from bench.peers.processes import PEERS, STOP_GRACE_S, start
 from tests.certificates import write_pair

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.loads import CreateJob
+from bench.cluster.loads import CreateJob
 from tests.e2e.chaos import clear_lease
 from tests.e2e.running import Quorate, Replicas
 from tests.e2e.world import World, gang_pods, pod, pod_group, wait_for
@@ -104,5 +104,5 @@ def _create(world: World, path: str, objects: list[dict[str, object]]) -> None:
     )
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         Path(file.name).write_bytes(msgspec.json.encode(job))
-        command = [sys.executable, "-m", "bench.loads", "create", file.name]
+        command = [sys.executable, "-m", "bench.cluster.loads", "create", file.name]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)

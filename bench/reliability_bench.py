@@ -25,7 +25,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.cluster_bench import say
+from bench.cluster.gang_bench import say
 from bench.large_gang import finished_s, undone_s
 from tests.e2e import promises
 from tests.e2e.chaos import contend_with_kube_scheduler, kill_in_mid_commit

@@ -2,7 +2,7 @@
 
 In: nothing. Out: a table beside the budgets, and JSON with ``--json``; the exit code is 1 if one is
 missed. On a real etcd and kube-apiserver, without controllers: nodes and pods are objects, whose
-kubelets ``soak_load`` plays. Nothing outlives it, also not after Ctrl-C.
+kubelets ``soak.load`` plays. Nothing outlives it, also not after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from bench import soak_objects as objects
-from bench.cluster_bench import say
-from bench.measurement import cpu_s
+from bench.cluster.gang_bench import say
+from bench.cluster.measurement import cpu_s
 from bench.reliability_bench import Row
-from bench.soak_floor import read_all
-from bench.soak_load import LoadJob, Started
-from bench.soak_meter import Lag, Meter, Sample, growth, mib, own_lag_s
-from bench.soak_seed import Seed
+from bench.soak import objects
+from bench.soak.bare_lists import read_all
+from bench.soak.load import LoadJob, Started
+from bench.soak.sampling import Lag, Sample, Sampler, growth, mib, own_lag_s
+from bench.soak.seed import Seed
 from tests.e2e.running import Quorate, manifests
 from tools.controlplane import Cluster
 from tools.controlplane.process import ComponentError, die_with_parent
@@ -79,7 +79,7 @@ class Soak:
         self.rows.append(Row("JSON of a pod", seed.pod_bytes, unit="bytes"))
 
     @contextmanager
-    def scheduler(self) -> Iterator[tuple[Quorate, Meter, float]]:
+    def scheduler(self) -> Iterator[tuple[Quorate, Sampler, float]]:
         """Start a scheduler beside a gang that waits; give what it took until that was bound."""
         self._firsts += 1
         names = self._waiting_gang(f"first-{self._firsts}")
@@ -93,7 +93,7 @@ class Soak:
         started_s, server_cpu_s = time.monotonic(), cpu_s(server)
         quorate.start(wait_ready=False)
         assert quorate.process is not None, "it was started"
-        meter = Meter(quorate.process.pid, quorate.page)
+        sampler = Sampler(quorate.process.pid, quorate.page)
         try:
             self._wait_bound(quorate, names)
             took_s = time.monotonic() - started_s
@@ -101,27 +101,27 @@ class Soak:
             say(f"first bind {took_s:.1f} s after the start")
             self.starts.append(f"{took_s:.1f} s (CPU {own_s:.1f} s, API server {server_s:.1f} s)")
             time.sleep(AFTER_START_S)  # what follows the first bind belongs to the start
-            yield quorate, meter, took_s
+            yield quorate, sampler, took_s
         finally:
-            meter.stop()
+            sampler.stop()
             code = quorate.stop()
             if complaints := quorate.complaints() or (code and quorate.log()[-2000:]):
                 say(f"the scheduler's log (code {code}):\n{complaints}")
 
     def run(self) -> None:
         """Start, churn, start again with everything there; fill in the rows."""
-        with self.scheduler() as (quorate, meter, took_s):
+        with self.scheduler() as (quorate, sampler, took_s):
             starts_s = [took_s]
-            self._lag_rows("at the start", meter.lag, meter.samples)
+            self._lag_rows("at the start", sampler.lag, sampler.samples)
             if self.options.minutes:
-                self._churn(quorate, meter)
-            peaks = [meter.peak_bytes()]
+                self._churn(quorate, sampler)
+            peaks = [sampler.peak_bytes()]
         floor_s, size_bytes = read_all(self.cluster)
         say(f"to read all pods and drop them takes {floor_s:.1f} s")
-        with self.scheduler() as (_, meter, took_s):
+        with self.scheduler() as (_, sampler, took_s):
             starts_s.append(took_s)
-            self._lag_rows("at the second start", meter.lag, meter.samples)
-            peaks.append(meter.peak_bytes())
+            self._lag_rows("at the second start", sampler.lag, sampler.samples)
+            peaks.append(sampler.peak_bytes())
         note = " and ".join(self.starts)
         self.rows += [
             Row("start to first bind", max(starts_s), START_S, "s", note),
@@ -130,10 +130,10 @@ class Soak:
             Row("peak of memory", mib(max(peaks)), mib(memory_limit_bytes()), "MiB"),
         ]
 
-    def _churn(self, quorate: Quorate, meter: Meter) -> None:
+    def _churn(self, quorate: Quorate, sampler: Sampler) -> None:
         options = self.options
         with self._load() as lines:
-            begun_s, before = time.monotonic(), meter.lag
+            begun_s, before = time.monotonic(), sampler.lag
             end_s = begun_s + 60 * options.minutes
             relists = [
                 begun_s + 60 * options.minutes * (number + 0.5) / options.relists
@@ -149,13 +149,13 @@ class Soak:
                 self._take(lines)
                 if now_s >= say_s:
                     say_s = now_s + 15.0
-                    self._say_progress(now_s - begun_s, meter)
+                    self._say_progress(now_s - begun_s, sampler)
                 assert quorate.process is not None
                 if quorate.process.poll() is not None:
                     raise RuntimeError(f"the scheduler has ended:\n{quorate.log()[-4000:]}")
                 time.sleep(0.5)
-            samples = meter.between(begun_s, end_s)
-        self._lag_rows("with churn", meter.lag.since(before), samples)
+            samples = sampler.between(begun_s, end_s)
+        self._lag_rows("with churn", sampler.lag.since(before), samples)
         self._churn_rows(quorate, samples)
 
     def _restart_apiserver(self) -> None:
@@ -166,11 +166,11 @@ class Soak:
             say(f"once more: {str(error).partition(chr(10))[0]}")
             self.cluster.restart_apiserver(kill=True, timeout_s=RESTART_S)
 
-    def _say_progress(self, elapsed_s: float, meter: Meter) -> None:
-        newest = meter.samples[-1]
+    def _say_progress(self, elapsed_s: float, sampler: Sampler) -> None:
+        newest = sampler.samples[-1]
         waits = sorted(one.wait_s for one in self.started if one.wait_s is not None)
         median = statistics.median(waits) if waits else 0.0
-        worst_s = max(one.lag_max_s for one in meter.samples[-30:])
+        worst_s = max(one.lag_max_s for one in sampler.samples[-30:])
         say(
             f"{elapsed_s:5.0f} s: {mib(newest.rss_bytes):.0f} MiB, lag up to "
             f"{1000 * worst_s:.0f} ms, {len(waits)} gangs, median {median:.2f} s"
@@ -201,7 +201,7 @@ class Soak:
         )
         path = self.folder / "load.json"
         path.write_bytes(msgspec.json.encode(job))
-        command = die_with_parent([sys.executable, "-m", "bench.soak_load", str(path)])
+        command = die_with_parent([sys.executable, "-m", "bench.soak.load", str(path)])
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None, "a pipe"
         lines: queue.Queue[str] = queue.Queue()

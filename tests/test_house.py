@@ -4,11 +4,7 @@ import ast
 
 import pytest
 
-from tests.paths import ROOT
 from tools import house
-
-TESTS = [ROOT / "tests"]
-
 
 CIRCLE = ("quorate.core.plan.filters", "quorate.core.room.")
 """The one circle that is left: rules ask what is free, and what is free asks rules."""
@@ -28,15 +24,21 @@ def test_no_modules_import_one_another_in_a_circle(package):
     assert [one for circle in circles for one in circle if not one.startswith(CIRCLE)] == []
 
 
-@pytest.mark.parametrize("top", [*house.PACKAGES.values(), *TESTS], ids=str)
-def test_no_room_has_more_modules_than_one_can_keep_in_mind(top):
+def test_what_stands_beside_the_packages_imports_in_no_circle_either():
+    """Benchmarks use worlds of tests, and tests use cases of benchmarks: module by module."""
+    assert house.circles(*house.BESIDE) == []
+
+
+@pytest.mark.parametrize("package", house.PACKAGES | house.BESIDE)
+def test_no_room_has_more_modules_than_one_can_keep_in_mind(package):
+    top = (house.PACKAGES | house.BESIDE)[package]
     sizes = {str(room.relative_to(top)): len(files) for room, files in house.rooms(top).items()}
     assert {room: n for room, n in sizes.items() if n > FULL.get(room, house.MODULES_MAX)} == {}
 
 
-@pytest.mark.parametrize("package", house.PACKAGES)
+@pytest.mark.parametrize("package", [*house.PACKAGES, "bench", "tools"])
 def test_every_room_says_what_it_is_for(package):
-    top = house.PACKAGES[package]
+    top = (house.PACKAGES | house.BESIDE)[package]
     silent = [str(room) for room in house.rooms(top) if not house.purpose(room / "__init__.py")]
     assert silent == []
 

@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "maintainers" / "architecture.md"
 BEGIN, END = "<!-- the house: begin -->\n", "<!-- the house: end -->\n"
 PACKAGES = {"quorate": ROOT / "src" / "quorate"}
-"""The packages of this repository, and where each is."""
+"""The packages that are installed, and where each is."""
+BESIDE = {name: ROOT / name for name in ("bench", "tools", "tests")}
+"""What runs from a checkout only. It has rooms too, but no layers."""
 MODULES_MAX = 12
 _COLUMN = 34
 
@@ -45,7 +47,7 @@ def contracts() -> list[Contract]:
 
 def modules(package: str) -> dict[str, Path]:
     """Return the modules of a package by dotted name."""
-    top = PACKAGES[package]
+    top = (PACKAGES | BESIDE)[package]
     found = {}
     for path in sorted(top.rglob("*.py")):
         parts = (package, *path.relative_to(top).with_suffix("").parts)
@@ -53,9 +55,9 @@ def modules(package: str) -> dict[str, Path]:
     return found
 
 
-def imports(package: str) -> dict[str, set[str]]:
-    """Return what each module imports of its package, for types or at run time, anywhere in it."""
-    known = modules(package)
+def imports(*packages: str) -> dict[str, set[str]]:
+    """Return what each module imports of these packages, for types or at run time, anywhere."""
+    known = {name: path for package in packages for name, path in modules(package).items()}
     found: dict[str, set[str]] = {name: set() for name in known}
     for name, path in known.items():
         for node in ast.walk(ast.parse(path.read_text())):
@@ -69,9 +71,9 @@ def imports(package: str) -> dict[str, set[str]]:
     return found
 
 
-def circles(package: str) -> list[list[str]]:
-    """Return the sets of modules that import one another, by whatever way round."""
-    graph = imports(package)
+def circles(*packages: str) -> list[list[str]]:
+    """Return the sets of modules of these packages that import one another, by whatever way."""
+    graph = imports(*packages)
     reach = {name: _reached(name, graph) for name in graph}
     seen: set[str] = set()
     found = []
@@ -155,7 +157,7 @@ def drawn_in(page: str) -> str:
 
 
 def _figures(package: str) -> Iterator[str]:
-    top = PACKAGES[package]
+    top = (PACKAGES | BESIDE)[package]
     lengths, sizes = [], []
     for path in modules(package).values():
         text = path.read_text()
@@ -184,7 +186,7 @@ def main() -> int:
     if parser.parse_args().write:
         PAGE.write_text(drawn_in(PAGE.read_text()))
         return 0
-    for package in PACKAGES:
+    for package in PACKAGES | BESIDE:
         print("\n".join(_figures(package)))
     return 0
 

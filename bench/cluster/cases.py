@@ -1,6 +1,6 @@
 """What is measured: the cases, and the objects that each dialect makes of them.
 
-Out: JSON bodies of nodes' resources, PodGroups and pods. Called by ``cluster_bench``; nothing here
+Out: JSON bodies of nodes' resources, PodGroups and pods. Called by ``gang_bench``; nothing here
 talks to a cluster.
 """
 

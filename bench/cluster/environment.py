@@ -1,6 +1,6 @@
 """What the benchmarks on a real API server stand on: a control plane, a namespace, a watch.
 
-Called by ``cluster_bench`` and ``shape_bench``. Bodies are created and deleted by processes of
+Called by ``gang_bench`` and ``shape_bench``. Bodies are created and deleted by processes of
 their own (``loads``), and a run begins when the control plane has digested what was before it.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from bench import cases
-from bench.measurement import BenchError, Job, cpu_s, machine_cpu_s
-from bench.watcher import PodWatch
+from bench.cluster import cases
+from bench.cluster.measurement import BenchError, Job, cpu_s, machine_cpu_s
+from bench.cluster.pod_watch import PodWatch
 from tools.controlplane import ApiError, Cluster
 
 QUIET_CORES_MAX = 0.15
@@ -20,7 +20,7 @@ QUIET_TIMEOUT_S = 60.0
 OTHERS_CORES_MAX = 0.3
 
 
-class Ground:
+class Environment:
     """One control plane with a namespace for pods, and the driver's watch. A context manager."""
 
     def __init__(self, progress: Callable[[str], None], *, controllers: bool = True) -> None:

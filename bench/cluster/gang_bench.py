@@ -11,17 +11,17 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import cases
-from bench.cases import Case
-from bench.ground import Ground
-from bench.measurement import Actor, BenchError, Job, Measurement, Result
+from bench.cluster import cases
+from bench.cluster.cases import Case
+from bench.cluster.environment import Environment
+from bench.cluster.measurement import Actor, BenchError, Job, Measurement, Result
 from bench.peers.build import say
 from bench.peers.processes import PEERS, STOP_GRACE_S, Peer, start
 from quorate.cli.commands.manifests import render
 from tools.controlplane import ComponentError
 
 
-class ClusterBench(Ground):
+class ClusterBench(Environment):
     """The runs on one control plane. A context manager."""
 
     def __init__(self, progress: Callable[[str], None] = say) -> None:

@@ -1,12 +1,12 @@
 """The processes beside the driver: one that creates objects, one that binds at the API's ceiling.
 
-In: a job as a JSON file. Out: JSON lines. Started by ``cluster_bench``, each as a process of its
+In: a job as a JSON file. Out: JSON lines. Started by ``gang_bench``, each as a process of its
 own, so that no measurement shares an interpreter with another::
 
-    python -m bench.loads create JOB    creates what the job lists, then prints when
-    python -m bench.loads delete JOB    deletes what the job lists, then prints "done"
-    python -m bench.loads churn JOB     makes objects anew once a second, until it is killed
-    python -m bench.loads ceiling JOB   prints "ready", then binds each gang whose name it reads
+    python -m bench.cluster.loads create JOB    creates what the job lists, then prints when
+    python -m bench.cluster.loads delete JOB    deletes what the job lists, then prints "done"
+    python -m bench.cluster.loads churn JOB     makes objects anew each second, until it is killed
+    python -m bench.cluster.loads ceiling JOB   prints "ready", then binds each gang that it reads
 
 Both use quorate's own client of the API, with as many connections as quorate.
 """

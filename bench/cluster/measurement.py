@@ -1,7 +1,7 @@
 """One measured run: create the gangs, watch them being bound, and sample the scheduler's CPU.
 
 In: a case, the driver's watch, and who is measured. Out: a filled-in ``Result``. Called by
-``cluster_bench``.
+``gang_bench``.
 """
 
 import dataclasses
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from bench import cases
-from bench.cases import Case
-from bench.watcher import PodWatch
+from bench.cluster import cases
+from bench.cluster.cases import Case
+from bench.cluster.pod_watch import PodWatch
 
 IDLE_WINDOW_S = 10.0
 LOAD_TIMEOUT_S = 60.0
@@ -151,7 +151,7 @@ class Measurement:
 
 
 class Job:
-    """A process of ``bench.loads``, killed at the end of the block if it still runs."""
+    """A process of ``bench.cluster.loads``, killed at the end of the block if it still runs."""
 
     def __init__(self, folder: Path, kind: str, job: dict[str, Any]) -> None:
         path = folder / f"{kind}.json"
@@ -159,7 +159,7 @@ class Job:
         self._errors = folder / f"{kind}.stderr"
         with self._errors.open("w") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "bench.loads", kind, str(path)],
+                [sys.executable, "-m", "bench.cluster.loads", kind, str(path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

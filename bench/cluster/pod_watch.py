@@ -1,6 +1,6 @@
 """The driver's own watch: when each pod appeared and was bound, by one clock for all peers.
 
-In: one namespace's watch stream. Out: counts and arrival times. Used by ``cluster_bench``. It runs
+In: one namespace's watch stream. Out: counts and arrival times. Used by ``gang_bench``. It runs
 in a thread of its own and resumes when the API server drops it, as it drops every slow watcher.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bench.cases import GANG_LABEL
+from bench.cluster.cases import GANG_LABEL
 
 _SILENCE_S_MAX = 300.0
 

@@ -1,6 +1,6 @@
 """Show the results: a table for people, JSON for everything else.
 
-In: results of ``cluster_bench``. Out: text with the medians and their ratios, and JSON with all raw
+In: results of ``gang_bench``. Out: text with the medians and their ratios, and JSON with all raw
 values, versions and the machine's size. Called by ``python -m bench``.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.cases import CASES
-from bench.measurement import Result
+from bench.cluster.cases import CASES
+from bench.cluster.measurement import Result
+from bench.cluster.shapes import SHAPES
 from bench.peers import build
 from bench.peers.processes import PEERS
-from bench.shapes import SHAPES
 from quorate import __version__
 from tools.controlplane import versions
 

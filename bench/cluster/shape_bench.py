@@ -11,13 +11,13 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench import cases, shapes
-from bench.cases import PODS_PATH, Case
-from bench.ground import Ground
-from bench.measurement import Actor, BenchError, Job, Measurement, Result
+from bench.cluster import cases, shapes
+from bench.cluster.cases import PODS_PATH, Case
+from bench.cluster.environment import Environment
+from bench.cluster.measurement import Actor, BenchError, Job, Measurement, Result
+from bench.cluster.shapes import Body, Shape
 from bench.peers.build import say
 from bench.peers.processes import PEERS, STOP_GRACE_S, Peer, start
-from bench.shapes import Body, Shape
 from tools.controlplane import ComponentError
 from tools.controlplane.process import Component
 
@@ -48,7 +48,7 @@ _CHURNED = {
 _CHURNED[PODS_PATH]["metadata"]["labels"] |= _CHURN
 
 
-class ShapeBench(Ground):
+class ShapeBench(Environment):
     """The runs of all shapes. A context manager."""
 
     def __init__(self, progress: Callable[[str], None] = say) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench.measurement import Result
-from bench.shape_bench import PEER_NAMES, pods_per_s
-from bench.shapes import NODES, SHAPES, Shape
+from bench.cluster.measurement import Result
+from bench.cluster.shape_bench import PEER_NAMES, pods_per_s
+from bench.cluster.shapes import NODES, SHAPES, Shape
 
 
 def print_table(results: Sequence[Result], console: Console) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.cases import GANG_LABEL, NAMESPACE, Case
+from bench.cluster.cases import GANG_LABEL, NAMESPACE, Case
 from tools.controlplane.nodes import manifest
 
 Body = dict[str, Any]

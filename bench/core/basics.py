@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from bench.core_meter import Case, Core, Meter, Row, freeze, rss_mb
+from bench.core.measuring import Case, Core, Row, Stopwatch, freeze, rss_mb
 from quorate.core.model import (
     GangKey,
     GangSpec,
@@ -109,7 +109,7 @@ def gang_world(core: Core, nodes: int, pods: int) -> None:
     core.observe(PodChanged(pod(index)) for index in range(pods))
 
 
-def _reference(meter: Meter) -> Iterator[float]:
+def _reference(stopwatch: Stopwatch) -> Iterator[float]:
     """Measure fixed pieces of work: of arrays, and of the interpreter."""
     free = np.full((100_000, 4), 10**9, np.int64)
 
@@ -124,26 +124,26 @@ def _reference(meter: Meter) -> Iterator[float]:
             counts[key] = counts.get(key, 0) + 1
 
     for work in (slots_of_nodes, counts_by_key):
-        yield 1e3 * statistics.median(meter.cpu_s(work) for _ in range(5))
+        yield 1e3 * statistics.median(stopwatch.cpu_s(work) for _ in range(5))
 
 
-def _gang(meter: Meter, *, nodes: int, pods: int, runs: int) -> Iterator[float]:
-    timings = [_gang_once_s(meter, nodes, pods) for _ in range(runs)]
+def _gang(stopwatch: Stopwatch, *, nodes: int, pods: int, runs: int) -> Iterator[float]:
+    timings = [_gang_once_s(stopwatch, nodes, pods) for _ in range(runs)]
     for seconds in zip(*timings, strict=True):
         yield 1e3 * statistics.median(seconds)
 
 
-def _gang_once_s(meter: Meter, nodes: int, pods: int) -> tuple[float, float]:
-    core = meter.core()
+def _gang_once_s(stopwatch: Stopwatch, nodes: int, pods: int) -> tuple[float, float]:
+    core = stopwatch.core()
     gang_world(core, nodes, pods)
     freeze()
     plan, decided_s = core.place(pods)
-    return decided_s, meter.cpu_s(lambda: core.scheduler.verified(plan))
+    return decided_s, stopwatch.cpu_s(lambda: core.scheduler.verified(plan))
 
 
-def _alike(meter: Meter) -> Iterator[float]:
+def _alike(stopwatch: Stopwatch) -> Iterator[float]:
     """Measure a decision that wakes blocked gangs for a node that has not room enough."""
-    core, nodes = meter.core(), 100
+    core, nodes = stopwatch.core(), 100
     core.observe(NodeChanged(node(index)) for index in range(nodes))
     size = nodes * 8 + 9
     for number in range(_ALIKE):
@@ -156,15 +156,15 @@ def _alike(meter: Meter) -> Iterator[float]:
     yield 1e3 * core.settle(1.0).cpu_s
 
 
-def _changes(meter: Meter, *, nodes: int) -> Iterator[float]:
+def _changes(stopwatch: Stopwatch, *, nodes: int) -> Iterator[float]:
     """Measure the life of a gang that fills all nodes, then a label that each node gets."""
-    core = meter.core()
+    core = stopwatch.core()
     pods = 8 * nodes
     gang_world(core, nodes, 0)
     core.observe([GangChanged(GangSpec(KEY, pods))])
     created = [PodChanged(pod(i)) for i in range(pods)]
     freeze()
-    yield 1e6 * core.hear_s(created) / pods
+    yield 1e6 * core.observe_s(created) / pods
     plan, _ = core.place(pods)
     at = {bind.uid: bind.node for gang in plan.gangs for bind in gang.binds}
     outcomes = [PodBound(*bind) for bind in at.items()]
@@ -172,11 +172,11 @@ def _changes(meter: Meter, *, nodes: int) -> Iterator[float]:
     others = [NodeChanged(node(i, labels=(("new", "label"),))) for i in range(nodes)]
     for changes in (outcomes, bound, others):
         freeze()
-        yield 1e6 * core.hear_s(changes) / len(changes)
+        yield 1e6 * core.observe_s(changes) / len(changes)
 
 
-def _memory(meter: Meter, *, nodes: int, pods: int) -> Iterator[float]:
-    core = meter.core()
+def _memory(stopwatch: Stopwatch, *, nodes: int, pods: int) -> Iterator[float]:
+    core = stopwatch.core()
     core.observe(NodeChanged(node(index)) for index in range(nodes))
     before_mb = rss_mb()
     core.observe(PodChanged(pod(i, node_name=f"node-{i % nodes}")) for i in range(pods))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from bench.core_meter import Case, Meter, Row, freeze
+from bench.core.measuring import Case, Row, Stopwatch, freeze
 from quorate.core.model import (
     ClaimUse,
     DeviceClass,
@@ -56,11 +56,11 @@ def cases(quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _measured(meter: Meter, *, nodes: int, pods: int) -> Iterator[float]:
+def _measured(stopwatch: Stopwatch, *, nodes: int, pods: int) -> Iterator[float]:
     """Decide on a gang of which each pod has a claim of its own."""
     key = GangKey("default", "x-k8s", "gang")
     for kind in _KINDS:
-        core = meter.core()
+        core = stopwatch.core()
         core.observe(NodeChanged(_node(index)) for index in range(nodes))
         found = _volumes(pods) if kind == _KINDS[0] else _devices(nodes, pods)
         core.observe(ObjectChanged(one) for one in found)

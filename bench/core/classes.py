@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterator
 from functools import partial
 
-from bench.core_meter import Case, Core, Meter, Row, freeze
-from bench.core_world import GI, node, nodes, pod
+from bench.core.measuring import Case, Core, Row, Stopwatch, freeze
+from bench.core.world import GI, node, nodes, pod
 from quorate.core.model import PodShape
 from quorate.core.model.changes import NodeChanged, PodChanged
 
@@ -38,9 +38,9 @@ def cases(quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _node_grows(meter: Meter, *, few: int, many: int, hosts: int) -> Iterator[float]:
+def _node_grows(stopwatch: Stopwatch, *, few: int, many: int, hosts: int) -> Iterator[float]:
     """Measure one node that grows, yet not enough for anybody, in two cores in turn."""
-    cores = [_crowd(meter, classes, hosts) for classes in (few, many)]
+    cores = [_waiting_classes(stopwatch, classes, hosts) for classes in (few, many)]
     changes = [NodeChanged(node(index, cpu=64_001)) for index in range(_CHANGES)]
     heard_s = [[_heard_s(core, change) for core in cores] for change in changes]
     few_s, many_s = (statistics.median(column) for column in zip(*heard_s, strict=True))
@@ -48,17 +48,17 @@ def _node_grows(meter: Meter, *, few: int, many: int, hosts: int) -> Iterator[fl
     yield many_s / few_s
 
 
-def _label_changes(meter: Meter, *, classes: int, hosts: int) -> Iterator[float]:
-    core = _crowd(meter, classes, hosts)
+def _label_changes(stopwatch: Stopwatch, *, classes: int, hosts: int) -> Iterator[float]:
+    core = _waiting_classes(stopwatch, classes, hosts)
     yield 1e3 * statistics.median(
         _heard_s(core, NodeChanged(node(index, labels=(("new", "label"),))))
         for index in range(_CHANGES)
     )
 
 
-def _crowd(meter: Meter, classes: int, hosts: int) -> Core:
+def _waiting_classes(stopwatch: Stopwatch, classes: int, hosts: int) -> Core:
     """Return a core with one waiting pod of each class, of which some share a node selector."""
-    core = meter.core()
+    core = stopwatch.core()
     core.observe(nodes(hosts))
     racks = max(1, hosts // 16)
     for index in range(classes):
@@ -72,4 +72,4 @@ def _crowd(meter: Meter, classes: int, hosts: int) -> Core:
 
 def _heard_s(core: Core, change: NodeChanged) -> float:
     """Return the CPU seconds of hearing of a change, and of deciding then."""
-    return core.hear_s([change]) + core.settle(1.0).cpu_s
+    return core.observe_s([change]) + core.settle(1.0).cpu_s

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench.core_meter import Case, Core, Figure, Meter, Row, freeze, rss_mb
-from bench.core_world import (
+from bench.core.measuring import Case, Core, Figure, Row, Stopwatch, freeze, rss_mb
+from bench.core.world import (
     HOST,
     KUBE_POLICY,
     NAMESPACE,
@@ -42,11 +42,11 @@ from quorate.core.model.policy import Policy
 _PROBES = 31
 _GANG = 8
 _TIME_X, _MEMORY_X = 1.25, 1.15
-_COMING_S = 25.0
+_LIMIT_S = 25.0
 """CPU seconds after which no other wave comes. What is measured then is at least as large."""
 
 
-class _Coming(NamedTuple):
+class _Churn(NamedTuple):
     """``make`` returns the pod with an index, for a cluster with so many nodes."""
 
     what: str
@@ -63,49 +63,49 @@ class _Coming(NamedTuple):
 
 def cases(quick: bool) -> tuple[Case, ...]:
     """Return the cases; ``quick`` ones take seconds and mean little."""
-    comings = (
-        _Coming("resource names", 5_000, _with_own_resource),
-        _Coming("label keys", 10_000, _with_own_label_key),
-        _Coming("shapes", 50_000, _with_own_shape),
-        _Coming("selectors", 10_000, _with_own_selector),
-        _Coming("priorities", 500, _with_own_priority, waves=1, policy=KUBE_POLICY),
+    churns = (
+        _Churn("resource names", 5_000, _with_own_resource),
+        _Churn("label keys", 10_000, _with_own_label_key),
+        _Churn("shapes", 50_000, _with_own_shape),
+        _Churn("selectors", 10_000, _with_own_selector),
+        _Churn("priorities", 500, _with_own_priority, waves=1, policy=KUBE_POLICY),
     )
     if quick:
-        return tuple(_case(coming._replace(pods=50), hosts=30) for coming in comings)
-    return tuple(_case(coming, hosts=5_000) for coming in comings)
+        return tuple(_case(churn._replace(pods=50), hosts=30) for churn in churns)
+    return tuple(_case(churn, hosts=5_000) for churn in churns)
 
 
-def _case(coming: _Coming, hosts: int) -> Case:
-    came = f"{coming.pods:,} {coming.what} came and went"
+def _case(churn: _Churn, hosts: int) -> Case:
+    came = f"{churn.pods:,} {churn.what} came and went"
     rows = (
         Row(f"{came}: each of these changes: observe", "us", 50),
         Row(f"{came}: resident memory, after / before", "x", _MEMORY_X),
         Row(f"{came}: decide a gang of {_GANG}, / none came", "x", _TIME_X),
         Row(f"{came}: a node changes, / none came", "x", _TIME_X),
     )
-    run = partial(_compare, coming=coming, hosts=hosts)
-    return Case(f"{coming.what.replace(' ', '-')}-came", rows, run, limit_s=2 * _COMING_S)
+    run = partial(_compare, churn=churn, hosts=hosts)
+    return Case(f"{churn.what.replace(' ', '-')}-came", rows, run, limit_s=2 * _LIMIT_S)
 
 
-def _compare(meter: Meter, *, coming: _Coming, hosts: int) -> Iterator[float | Figure]:
-    core = _core(meter, coming, hosts)
+def _compare(stopwatch: Stopwatch, *, churn: _Churn, hosts: int) -> Iterator[float | Figure]:
+    core = _core(stopwatch, churn, hosts)
     before_mb = rss_mb()
-    came, heard_s = _come_and_go(core, coming, hosts)
-    at_least = came < coming.pods
-    yield 1e6 * heard_s / (2 * came)
+    came, observed_s = _churn(core, churn, hosts)
+    at_least = came < churn.pods
+    yield 1e6 * observed_s / (2 * came)
     yield Figure(rss_mb() / before_mb, at_least)
-    spared = _core(meter, coming, hosts)
+    unchurned = _core(stopwatch, churn, hosts)
     freeze()
-    gangs_s = [(_gang_s(core), _gang_s(spared)) for _ in range(_PROBES)]
+    gangs_s = [(_gang_s(core), _gang_s(unchurned)) for _ in range(_PROBES)]
     yield Figure(_ratio(gangs_s), at_least)
-    nodes_s = [(_node_s(core, number), _node_s(spared, number)) for number in range(_PROBES)]
+    nodes_s = [(_node_s(core, number), _node_s(unchurned, number)) for number in range(_PROBES)]
     yield Figure(_ratio(nodes_s), at_least)
 
 
-def _core(meter: Meter, coming: _Coming, hosts: int) -> Core:
-    core = meter.core(coming.policy)
+def _core(stopwatch: Stopwatch, churn: _Churn, hosts: int) -> Core:
+    core = stopwatch.core(churn.policy)
     core.observe(nodes(hosts))
-    _wave_s(core, [_ordinary(index, hosts) for index in range(2 * coming.wave)], _COMING_S)
+    _wave_s(core, [_ordinary(index, hosts) for index in range(2 * churn.wave)], _LIMIT_S)
     _gang_s(core)  # the first one finds everything new
     _node_s(core, -1)
     return core
@@ -117,26 +117,26 @@ def _ratio(pairs: list[tuple[float, float]]) -> float:
     return float(first / second)
 
 
-def _come_and_go(core: Core, coming: _Coming, hosts: int) -> tuple[int, float]:
+def _churn(core: Core, churn: _Churn, hosts: int) -> tuple[int, float]:
     """Tell of pods, wave by wave, and delete them again.
 
     Returns how many pods there were, and the CPU seconds of hearing that they came and went.
     """
-    came, heard_s, decided_s = 0, 0.0, 0.0
-    while came < coming.pods and heard_s + decided_s < _COMING_S:
-        until = min(came + coming.wave, coming.pods)
-        pods = [coming.make(index, hosts) for index in range(came, until)]
-        spent_s = _wave_s(core, pods, _COMING_S - decided_s - heard_s)
-        heard_s, decided_s = heard_s + spent_s[0], decided_s + spent_s[1]
+    came, observed_s, decided_s = 0, 0.0, 0.0
+    while came < churn.pods and observed_s + decided_s < _LIMIT_S:
+        until = min(came + churn.wave, churn.pods)
+        pods = [churn.make(index, hosts) for index in range(came, until)]
+        spent_s = _wave_s(core, pods, _LIMIT_S - decided_s - observed_s)
+        observed_s, decided_s = observed_s + spent_s[0], decided_s + spent_s[1]
         came = until
-    return came, heard_s
+    return came, observed_s
 
 
 def _wave_s(core: Core, pods: list[Pod], limit_s: float) -> tuple[float, float]:
     """Tell of pods, and delete them again; return the CPU seconds of hearing, and of deciding."""
-    came_s = core.hear_s([PodChanged(one) for one in pods])
+    came_s = core.observe_s([PodChanged(one) for one in pods])
     rest = core.settle(1.0, limit_s)
-    gone_s = core.hear_s([PodGone(one.uid) for one in pods])
+    gone_s = core.observe_s([PodGone(one.uid) for one in pods])
     core.settle(1.0)
     return came_s + gone_s, rest.whole_s
 
@@ -155,7 +155,7 @@ def _gang_s(core: Core) -> float:
 def _node_s(core: Core, number: int) -> float:
     """Return the CPU seconds of hearing that a node's label differs, and of deciding then."""
     changed = NodeChanged(node(0, labels=(("probe", f"value-{number}"),)))
-    return core.hear_s([changed]) + core.settle(2.0).cpu_s
+    return core.observe_s([changed]) + core.settle(2.0).cpu_s
 
 
 def _ordinary(index: int, hosts: int) -> Pod:

@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
     name: str
     rows: tuple[Row, ...]
-    run: Callable[[Meter], Iterator[float | Figure]]
+    run: Callable[[Stopwatch], Iterator[float | Figure]]
     limit_s: float = 20.0
     """CPU time after which one piece of measured work is cut off, and the case with it."""
     is_ordinary: bool = True
@@ -60,7 +60,7 @@ class Case(NamedTuple):
 
 
 @dataclass
-class Rest:
+class Settled:
     """What the core did until nothing was left to do. ``cpu_s`` counts decisions alone."""
 
     cpu_s: float = 0.0
@@ -78,7 +78,7 @@ class Rest:
     """Whether there was nothing left to do within the limit."""
 
 
-class Meter:
+class Stopwatch:
     """Measures one case, and keeps its longest decision."""
 
     def __init__(self, limit_s: float) -> None:
@@ -111,21 +111,21 @@ class Meter:
 class Core:
     """A scheduler of which every bind succeeds."""
 
-    def __init__(self, meter: Meter, policy: Policy) -> None:
+    def __init__(self, stopwatch: Stopwatch, policy: Policy) -> None:
         self.scheduler = Scheduler(policy)
-        self._meter = meter
+        self._stopwatch = stopwatch
 
     def observe(self, changes: Iterable[Change]) -> None:
         """Tell the core news."""
         self.scheduler.observe(changes)
 
-    def hear_s(self, changes: Iterable[Change]) -> float:
+    def observe_s(self, changes: Iterable[Change]) -> float:
         """Tell the core news; return the CPU seconds that it took."""
-        return self._meter.cpu_s(lambda: self.scheduler.observe(changes))
+        return self._stopwatch.cpu_s(lambda: self.scheduler.observe(changes))
 
     def decide(self, now_s: float) -> tuple[Plan, float]:
         """Decide once; return the plan and the CPU seconds that it took."""
-        return self._meter.turn(self.scheduler, now_s)
+        return self._stopwatch.turn(self.scheduler, now_s)
 
     def place(self, pods: int) -> tuple[Plan, float]:
         """Decide until a whole gang of so many pods is placed, in one turn or in several.
@@ -143,13 +143,13 @@ class Core:
         assert placed == pods
         return plan, spent_s
 
-    def settle(self, now_s: float, limit_s: float | None = None) -> Rest:
+    def settle(self, now_s: float, limit_s: float | None = None) -> Settled:
         """Decide, verify and tell that the binds succeeded, until nothing is left to do.
 
         After ``limit_s`` of CPU time no other turn begins. Raises CutOffError where one turn alone
-        takes longer than the meter's limit.
+        takes longer than the stopwatch's limit.
         """
-        rest = Rest()
+        rest = Settled()
         started_s = _cpu_s()
         for _ in range(_TURNS_MAX):
             plan, took_s = self.decide(now_s)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from bench.core_meter import Case, Meter, Row, freeze
+from bench.core.measuring import Case, Row, Stopwatch, freeze
 from quorate.core.model import (
     GangKey,
     GangSpec,
@@ -53,18 +53,18 @@ def cases(quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _measured(meter: Meter, *, nodes: int, running: int, pods: int) -> Iterator[float]:
+def _measured(stopwatch: Stopwatch, *, nodes: int, running: int, pods: int) -> Iterator[float]:
     for tie in _TIES:
         yield 1e3 * statistics.median(
-            _decide_s(meter, tie, nodes, running, pods) for _ in range(_RUNS)
+            _decide_s(stopwatch, tie, nodes, running, pods) for _ in range(_RUNS)
         )
 
 
-def _decide_s(meter: Meter, tie: str, nodes: int, running: int, pods: int) -> float:
+def _decide_s(stopwatch: Stopwatch, tie: str, nodes: int, running: int, pods: int) -> float:
     """Decide on a gang beside running pods, eight of them of the gang's own kind."""
     key = GangKey("default", "x-k8s", "gang")
     plain, tied = PodShape(requests=_REQUESTS), PodShape(requests=_REQUESTS, **_TIES[tie])
-    core = meter.core()
+    core = stopwatch.core()
     core.observe(NodeChanged(_node(index)) for index in range(nodes))
     core.observe(
         PodChanged(_pod(f"old-{i}", plain, "db", node=f"node-{i % nodes}")) for i in range(running)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.core_meter import Case, Core, Meter, Row, freeze
+from bench.core.measuring import Case, Core, Row, Stopwatch, freeze
 from quorate.core.model import (
     ClaimUse,
     HostPort,
@@ -168,10 +168,10 @@ def cases(quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _singles(meter: Meter, *, nodes: int, running: int, pods: int) -> Iterator[float]:
+def _singles(stopwatch: Stopwatch, *, nodes: int, running: int, pods: int) -> Iterator[float]:
     """Measure from hearing of a pod until its bind is known, verification too."""
     for kind in KINDS.values():
-        core = meter.core(_POLICY)
+        core = stopwatch.core(_POLICY)
         core.observe(_world(kind, nodes, running))
         core.observe(_backlog(kind))
         core.settle(0.0)
@@ -185,10 +185,10 @@ def _batch_s(core: Core, arriving: Iterator[tuple[list[Change], Pod]]) -> float:
     news: list[Change] = []
     for changes, pod in islice(arriving, BATCH):
         news += [*changes, PodChanged(pod)]
-    heard_s = core.hear_s(news)
+    observed_s = core.observe_s(news)
     rest = core.settle(1.0)
     assert len(rest.binds) == BATCH, f"{len(rest.binds)} pods of {BATCH} were placed"
-    return heard_s + rest.whole_s
+    return observed_s + rest.whole_s
 
 
 def _world(kind: Kind, nodes: int, running: int) -> Iterator[Change]:
@@ -278,13 +278,13 @@ def _pod(name: str, shape: PodShape, app: str, node: str = "", **more: object) -
     return msgspec.structs.replace(pod, **more) if more else pod
 
 
-def _preempting(meter: Meter, *, nodes: int, pods: int) -> Iterator[float]:
+def _preempting(stopwatch: Stopwatch, *, nodes: int, pods: int) -> Iterator[float]:
     """Measure deciding on pods that are promised room on a full cluster, and on their victims."""
     for tied in (False, True):
         spread = (_hard_zone_spread(),) if tied else ()
         shape = PodShape(requests=(("cpu", 3_000),), spread=spread, scored=(3_000, 0))
         small = PodShape(requests=(("cpu", 1_000),), scored=(1_000, 0))
-        core = meter.core(_POLICY)
+        core = stopwatch.core(_POLICY)
         core.observe(_world(Kind(), nodes, 0))
         core.observe(
             PodChanged(_pod(f"small-{i}", small, "web" if i % 3 else "db", f"node-{i % nodes}"))

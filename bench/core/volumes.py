@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from bench.core_meter import Case, Meter, Row, freeze
-from bench.core_world import NAMESPACE, gang, nodes
+from bench.core.measuring import Case, Row, Stopwatch, freeze
+from bench.core.world import NAMESPACE, gang, nodes
 from quorate.core.model import ClaimUse
 from quorate.core.model.changes import Change, ObjectChanged, PodChanged
 from quorate.core.model.storage import Claim, ClaimRef, StorageClass, Volume
@@ -31,10 +31,13 @@ def cases(quick: bool) -> tuple[Case, ...]:
     return (Case("shared-volume", (*rows[0], *rows[1]), run),)
 
 
-def _measured(meter: Meter, *, pods: int, sizes: tuple[int, ...]) -> Iterator[float]:
+def _measured(stopwatch: Stopwatch, *, pods: int, sizes: tuple[int, ...]) -> Iterator[float]:
     for hosts in sizes:
         runs = [
-            (_once_s(meter, pods, hosts, shared=True), _once_s(meter, pods, hosts, shared=False))
+            (
+                _once_s(stopwatch, pods, hosts, shared=True),
+                _once_s(stopwatch, pods, hosts, shared=False),
+            )
             for _ in range(_RUNS)
         ]
         shared_s, without_s = (statistics.median(column) for column in zip(*runs, strict=True))
@@ -42,8 +45,8 @@ def _measured(meter: Meter, *, pods: int, sizes: tuple[int, ...]) -> Iterator[fl
         yield shared_s / without_s
 
 
-def _once_s(meter: Meter, pods: int, hosts: int, *, shared: bool) -> float:
-    core = meter.core()
+def _once_s(stopwatch: Stopwatch, pods: int, hosts: int, *, shared: bool) -> float:
+    core = stopwatch.core()
     core.observe(nodes(hosts))
     core.observe(_dataset())
     core.observe(_mounting(change) if shared else change for change in gang("gang", pods))

@@ -13,8 +13,8 @@ from functools import partial
 
 import msgspec
 
-from bench.core_meter import Case, Core, Figure, Meter, Rest, Row, freeze
-from bench.core_world import (
+from bench.core.measuring import Case, Core, Figure, Row, Settled, Stopwatch, freeze
+from bench.core.world import (
     GI,
     HOST,
     KUBE_POLICY,
@@ -63,7 +63,7 @@ _ROLES = {"leader": 2_000, "worker": 4_000, "store": 6_000}
 def cases(quick: bool) -> tuple[Case, ...]:
     """Return the cases; ``quick`` ones take seconds and mean little."""
     gangs, kinds, hosts = (60, 10, 40) if quick else (10_000, 1_000, 10_000)
-    crowd, few, on = (300, 100, 20) if quick else (100_000, 1_000, 2_000)
+    waiting, few, on = (300, 100, 20) if quick else (100_000, 1_000, 2_000)
     coupled, among = (2, 30) if quick else (100, 1_000)
     profiles = (("gangs", Policy(), "gangs' profile"), ("kube", KUBE_POLICY, "kube-scheduler's"))
     return (
@@ -75,8 +75,8 @@ def cases(quick: bool) -> tuple[Case, ...]:
         *(
             Case(
                 f"singles-wait-{name}",
-                _singles_rows(f"{crowd:,} pods of no gang wait, {words}", few),
-                partial(_singles_wait, policy=policy, crowd=crowd, few=few, hosts=on),
+                _singles_rows(f"{waiting:,} pods of no gang wait, {words}", few),
+                partial(_singles_wait, policy=policy, waiting=waiting, few=few, hosts=on),
             )
             for name, policy, words in profiles
         ),
@@ -89,18 +89,20 @@ def cases(quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _gangs_rows(crowd: str) -> tuple[Row, ...]:
+def _gangs_rows(waiting: str) -> tuple[Row, ...]:
     return (
-        Row(f"{crowd}, one pod ends: decide, median", "ms", 5),
-        Row(f"{crowd}, one pod ends: decide, slowest", "ms"),
-        Row(f"{crowd}, one pod ends: gangs touched that do not start, most", "", 0),
-        Row(f"{crowd}, one pod ends: explaining the touched gangs", "ms", 100),
+        Row(f"{waiting}, one pod ends: decide, median", "ms", 5),
+        Row(f"{waiting}, one pod ends: decide, slowest", "ms"),
+        Row(f"{waiting}, one pod ends: gangs touched that do not start, most", "", 0),
+        Row(f"{waiting}, one pod ends: explaining the touched gangs", "ms", 100),
     )
 
 
-def _gangs_wait(meter: Meter, *, gangs: int, kinds: int, hosts: int) -> Iterator[float | Figure]:
+def _gangs_wait(
+    stopwatch: Stopwatch, *, gangs: int, kinds: int, hosts: int
+) -> Iterator[float | Figure]:
     chance = random.Random(1)
-    core = meter.core()
+    core = stopwatch.core()
     core.observe(nodes(hosts))
     running = [f"run-{index}-{gpu}" for index in range(hosts) for gpu in range(8)]
     core.observe(PodChanged(_foreign(name, index // 8)) for index, name in enumerate(running))
@@ -110,14 +112,14 @@ def _gangs_wait(meter: Meter, *, gangs: int, kinds: int, hosts: int) -> Iterator
         core.observe(gang(f"gang-{index}", size, PodShape(requests=requests), float(index)))
     freeze()
     core.settle(0.0)
-    rests: list[Rest] = []
+    settled: list[Settled] = []
     for number, name in enumerate(chance.sample(running, _ENDED_PODS), start=1):
         core.observe([PodGone(uid(name))])
-        rests.append(core.settle(float(number)))
-    yield 1e3 * statistics.median(rest.cpu_s for rest in rests)
-    yield 1e3 * max(rest.cpu_s for rest in rests)
-    yield max(len(rest.touched - rest.started) for rest in rests)
-    yield 1e3 * meter.cpu_s(lambda: _explain(core, rests[-1], float(_ENDED_PODS)))
+        settled.append(core.settle(float(number)))
+    yield 1e3 * statistics.median(one.cpu_s for one in settled)
+    yield 1e3 * max(one.cpu_s for one in settled)
+    yield max(len(one.touched - one.started) for one in settled)
+    yield 1e3 * stopwatch.cpu_s(lambda: _explain(core, settled[-1], float(_ENDED_PODS)))
 
 
 def _foreign(name: str, index: int) -> Pod:
@@ -126,48 +128,48 @@ def _foreign(name: str, index: int) -> Pod:
     return msgspec.structs.replace(running, scheduler="default-scheduler")
 
 
-def _explain(core: Core, rest: Rest, now_s: float) -> None:
+def _explain(core: Core, one: Settled, now_s: float) -> None:
     """Say of every touched gang why it stands where it stands, as the reporter does."""
     explainer = core.scheduler.explainer(now_s)
-    for key in sorted(rest.touched):
+    for key in sorted(one.touched):
         explanation = explainer.explain(key)
         if explanation is not None:
             explainer.view(key, explanation)
 
 
-def _singles_rows(crowd: str, few: int) -> tuple[Row, ...]:
+def _singles_rows(waiting: str, few: int) -> tuple[Row, ...]:
     return (
-        Row(f"{crowd}: room for one comes: decide", "ms", 20),
-        Row(f"{crowd}: a node comes that is too small: decide", "ms", 20),
-        Row(f"{crowd}: OwnerChanged: observe", "us", 50),
-        Row(f"{crowd}: OwnerChanged: pods touched", "", _PODS_OF_AN_OWNER),
-        Row(f"{crowd}: room for all comes: each of them", "us"),
-        Row(f"{crowd}: room for all comes: each of them, / where {few:,} wait", "x", 1.25),
+        Row(f"{waiting}: room for one comes: decide", "ms", 20),
+        Row(f"{waiting}: a node comes that is too small: decide", "ms", 20),
+        Row(f"{waiting}: OwnerChanged: observe", "us", 50),
+        Row(f"{waiting}: OwnerChanged: pods touched", "", _PODS_OF_AN_OWNER),
+        Row(f"{waiting}: room for all comes: each of them", "us"),
+        Row(f"{waiting}: room for all comes: each of them, / where {few:,} wait", "x", 1.25),
     )
 
 
 def _singles_wait(
-    meter: Meter, *, policy: Policy, crowd: int, few: int, hosts: int
+    stopwatch: Stopwatch, *, policy: Policy, waiting: int, few: int, hosts: int
 ) -> Iterator[float | Figure]:
-    core = _waiting_singles(meter, policy, crowd, hosts)
+    core = _waiting_singles(stopwatch, policy, waiting, hosts)
     enough, too_little = max(_SINGLE_CPUS), min(_SINGLE_CPUS) - 1
     yield 1e3 * _median_news_s(core, hosts, enough, binds=1)
     yield 1e3 * _median_news_s(core, hosts + _NEWS, too_little, binds=0)
     now_s = _come_to_rest(core)
     asked = [_ask_owner(core, number, now_s) for number in range(_NEWS)]
-    heard_s, touched = zip(*asked, strict=True)
-    yield 1e6 * statistics.median(heard_s)
+    observed_s, touched = zip(*asked, strict=True)
+    yield 1e6 * statistics.median(observed_s)
     yield statistics.median(touched)
     freeze()
-    many_s = _drain_s(core, hosts, crowd - _NEWS)
+    many_s = _drain_s(core, hosts, waiting - _NEWS)
     yield 1e6 * many_s
-    others = (_waiting_singles(meter, policy, few, hosts) for _ in range(3))
+    others = (_waiting_singles(stopwatch, policy, few, hosts) for _ in range(3))
     yield many_s / statistics.median(_drain_s(other, hosts, few) for other in others)
 
 
-def _waiting_singles(meter: Meter, policy: Policy, count: int, hosts: int) -> Core:
+def _waiting_singles(stopwatch: Stopwatch, policy: Policy, count: int, hosts: int) -> Core:
     """Return a core with pods of no gang, of many kinds, which fit on none of the nodes yet."""
-    core = meter.core(policy)
+    core = stopwatch.core(policy)
     core.observe(NodeChanged(node(index, cpu=50)) for index in range(hosts))
     core.observe(_singles(count))
     freeze()
@@ -191,12 +193,12 @@ def _owner(index: int) -> Owner:
 
 def _median_news_s(core: Core, first: int, cpu: int, *, binds: int) -> float:
     """Return the median CPU seconds of deciding after one more node with so much cpu has come."""
-    rests = []
+    settled = []
     for index in range(first, first + _NEWS):
         core.observe([NodeChanged(node(index, cpu=cpu))])
-        rests.append(core.settle(1.0))
-    assert all(len(rest.binds) == binds for rest in rests)
-    return statistics.median(rest.cpu_s for rest in rests)
+        settled.append(core.settle(1.0))
+    assert all(len(one.binds) == binds for one in settled)
+    return statistics.median(one.cpu_s for one in settled)
 
 
 def _come_to_rest(core: Core) -> float:
@@ -210,8 +212,8 @@ def _come_to_rest(core: Core) -> float:
 def _ask_owner(core: Core, number: int, now_s: float) -> tuple[float, int]:
     """Tell how many pods an owner makes; return the CPU seconds of that, and pods touched."""
     owner = _owner(_PODS_OF_AN_OWNER * (1 + number))
-    heard_s = core.hear_s([OwnerChanged(NAMESPACE, owner, _PODS_OF_AN_OWNER)])
-    return heard_s, len(core.settle(now_s).touched)
+    observed_s = core.observe_s([OwnerChanged(NAMESPACE, owner, _PODS_OF_AN_OWNER)])
+    return observed_s, len(core.settle(now_s).touched)
 
 
 def _drain_s(core: Core, hosts: int, waiting: int) -> float:
@@ -220,32 +222,32 @@ def _drain_s(core: Core, hosts: int, waiting: int) -> float:
     Where it takes too long, those count that were placed until then.
     """
     core.observe(nodes(hosts))
-    rest = core.settle(3.0, _DRAIN_S)
-    assert not rest.is_over or len(rest.binds) == waiting
-    return rest.whole_s / len(rest.binds)
+    one = core.settle(3.0, _DRAIN_S)
+    assert not one.is_over or len(one.binds) == waiting
+    return one.whole_s / len(one.binds)
 
 
-def _coupled_rows(crowd: str) -> tuple[Row, ...]:
+def _coupled_rows(waiting: str) -> tuple[Row, ...]:
     return (
-        Row(f"{crowd}, one pod ends: longest turn", "ms", 100),
-        Row(f"{crowd}, one pod ends: turns", ""),
-        Row(f"{crowd}, one pod ends: sum of all turns", "ms"),
+        Row(f"{waiting}, one pod ends: longest turn", "ms", 100),
+        Row(f"{waiting}, one pod ends: turns", ""),
+        Row(f"{waiting}, one pod ends: sum of all turns", "ms"),
     )
 
 
-def _coupled_wait(meter: Meter, *, gangs: int, hosts: int) -> Iterator[float | Figure]:
+def _coupled_wait(stopwatch: Stopwatch, *, gangs: int, hosts: int) -> Iterator[float | Figure]:
     chance = random.Random(1)
-    core = meter.core()
+    core = stopwatch.core()
     core.observe(_uneven_nodes(chance, hosts))
     for number in range(gangs):
         core.observe(_coupled_gang(f"gang-{number}"))
     freeze()
     assert not core.settle(0.0).started, "they wait"
     core.observe([PodGone(uid("run-0"))])
-    rest = core.settle(1.0)
-    yield 1e3 * rest.longest_s
-    yield rest.turns
-    yield 1e3 * rest.cpu_s
+    one = core.settle(1.0)
+    yield 1e3 * one.longest_s
+    yield one.turns
+    yield 1e3 * one.cpu_s
 
 
 def _uneven_nodes(chance: random.Random, hosts: int) -> Iterator[Change]:

@@ -1,7 +1,7 @@
 """The schedulers that quorate is measured against, and their configurations.
 
 In: a kubeconfig. Out: KubeSchedulerConfiguration as a mapping (JSON is YAML, and kube-scheduler
-reads it). Called by ``bench.cluster_bench``. Each peer runs as its project documents, save that
+reads it). Called by ``gang_bench``. Each peer runs as its project documents, save that
 its client has no rate limit: the limits of the API server are what is measured.
 """
 

@@ -1,7 +1,7 @@
 """Start and stop the schedulers that are measured, each as a process of its own.
 
-In: a running cluster. Out: a process with a pid. Called by ``bench.cluster_bench``. All of them are
-the same user, who is exempt from API priority and fairness, and none limits its own rate.
+In: a running cluster. Out: a process with a pid. Called by ``gang_bench``. All of them
+are the same user, who is exempt from API priority and fairness, and none limits its own rate.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import peers
-from bench.cases import Dialect
+from bench.cluster.cases import Dialect
 from bench.peers.build import coscheduling_binary
 from tools.controlplane import versions
 from tools.controlplane.client import ApiClient

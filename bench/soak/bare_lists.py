@@ -11,7 +11,7 @@ from http.client import HTTPSConnection
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from bench.measurement import BenchError
+from bench.cluster.measurement import BenchError
 from tools.controlplane import Cluster
 
 _PAGE: Final = 500

@@ -3,7 +3,7 @@
 In: a job as a JSON file. Out: JSON lines, one for each gang that started or gave up. Started by
 ``soak_large`` as a process of its own, until it is killed::
 
-    python -m bench.soak_load JOB
+    python -m bench.soak.load JOB
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from bench import soak_objects as objects
-from bench.cases import GANG_LABEL, POD_REQUESTS
+from bench.cluster.cases import GANG_LABEL, POD_REQUESTS
+from bench.soak import objects
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, NotFound
 from quorate.shell.kube.identity.credentials import credentials_from_kubeconfig

@@ -1,12 +1,12 @@
 """What a large cluster holds: nodes, gangs, pods of other schedulers, all as large as real ones.
 
-Out: JSON bodies. Called by ``soak_seed``, which fills a cluster with copies of a few of them, and
-by ``soak_load``, which lets others come and go.
+Out: JSON bodies. Called by ``soak.seed``, which fills a cluster with copies of a few of them, and
+by ``soak.load``, which lets others come and go.
 """
 
 from typing import Any
 
-from bench.cases import GANG_LABEL, POD_REQUESTS
+from bench.cluster.cases import GANG_LABEL, POD_REQUESTS
 from quorate.core.model import GangKey
 from quorate.core.model.journal import entry_of
 from quorate.dialects import labels as dialect

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.measurement import cpu_s
+from bench.cluster.measurement import cpu_s
 
 _EVERY_S = 0.5
 _LAG = "quorate_loop_lag_seconds_bucket"
@@ -58,7 +58,7 @@ class Lag:
         return low_s
 
 
-class Meter:
+class Sampler:
     """Looks at one scheduler in a thread of its own until it is stopped."""
 
     def __init__(self, pid: int, page: Callable[[str], str]) -> None:
@@ -67,7 +67,7 @@ class Meter:
         self.samples: list[Sample] = []
         self.lag = Lag()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="soak-meter", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="soak-sampler", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench import soak_objects as objects
+from bench.soak import objects
 from tools.controlplane import Cluster
 
 _PUTS_PER_REQUEST = 64

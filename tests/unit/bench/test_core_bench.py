@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from bench import core_bench
+from bench.core.measuring import Case, Figure, Row, Stopwatch
+from bench.core.world import gang, gang_key, node, nodes, pod
 from bench.core_bench import Measured, all_cases, line, main, markdown, measure
-from bench.core_meter import Case, Figure, Meter, Row
-from bench.core_world import gang, gang_key, node, nodes, pod
 from quorate.core.model import PodShape
 from quorate.core.model.changes import NodeChanged, PodChanged
 
@@ -50,9 +50,9 @@ def test_rows_have_names_of_their_own_in_both_sizes():
 
 @pytest.mark.parametrize("work", [busy, swallowing])
 def test_work_that_takes_too_long_is_cut_off_even_where_exceptions_are_caught(work):
-    def run(meter):
+    def run(stopwatch):
         yield 1.0
-        yield meter.cpu_s(work)
+        yield stopwatch.cpu_s(work)
         yield 2.0
 
     rows = [Row("first", "ms", 5), Row("second", "ms", 5), Row("third", "x")]
@@ -62,8 +62,8 @@ def test_work_that_takes_too_long_is_cut_off_even_where_exceptions_are_caught(wo
 
 
 def test_a_decision_that_is_cut_off_counts_for_the_longest(monkeypatch):
-    def run(meter):
-        core = meter.core()
+    def run(stopwatch):
+        core = stopwatch.core()
         monkeypatch.setattr(core.scheduler.__class__, "decide", lambda *_: busy())
         yield core.decide(0.0)[1]
 
@@ -86,7 +86,7 @@ def test_a_figure_for_which_there_is_no_row_fails_the_case():
 
 
 def test_settling_places_what_fits_and_tells_what_was_touched():
-    core = Meter(10.0).core()
+    core = Stopwatch(10.0).core()
     core.observe(nodes(1))
     core.observe([*gang("fits", 8), *gang("waits", 2)])
     rest = core.settle(0.0)
@@ -99,7 +99,7 @@ def test_settling_places_what_fits_and_tells_what_was_touched():
 
 
 def test_settling_stops_when_its_time_is_over():
-    core = Meter(10.0).core()
+    core = Stopwatch(10.0).core()
     core.observe([NodeChanged(node(0))])
     small = PodShape(requests=(("cpu", 1),))
     core.observe(PodChanged(pod(f"single-{index}", small)) for index in range(100))

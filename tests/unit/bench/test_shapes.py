@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from bench import shape_report, shapes
-from bench.measurement import Result
-from bench.shape_bench import peers_of, pods_per_s
-from bench.shapes import SHAPES
+from bench.cluster import shape_report, shapes
+from bench.cluster.measurement import Result
+from bench.cluster.shape_bench import peers_of, pods_per_s
+from bench.cluster.shapes import SHAPES
 from quorate.core.model.changes import PodBound
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import KUBE_SCHEDULER

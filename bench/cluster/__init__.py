@@ -1,0 +1,1 @@
+"""Benchmarks on a real API server: cases, loads, runs and their tables."""

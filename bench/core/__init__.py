@@ -1,0 +1,1 @@
+"""Cases of ``bench.core_bench``: the core without I/O."""

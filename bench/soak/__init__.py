@@ -1,0 +1,1 @@
+"""Parts of ``bench.soak_large``: a large cluster, its churn, and samples of the scheduler."""
