@@ -2,9 +2,14 @@
 
 import numpy as np
 
-from quorate.core.place.domains import Cells, deal_by_level, domain_codes, levels_of
-from quorate.core.place.fill import fill
-from quorate.core.place.pack import _apart_by, _is_along_one_topology, _is_per_node, _spread_over
+from quorate.core.place.packing.domains import Cells, deal_by_level, domain_codes, levels_of
+from quorate.core.place.packing.fill import fill
+from quorate.core.place.packing.pack import (
+    _apart_by,
+    _is_along_one_topology,
+    _is_per_node,
+    _spread_over,
+)
 from quorate.core.plan.scores import standing_score
 
 
@@ -25,7 +30,7 @@ class _Plain:
 
 
 def deal(count, slots, order, spread, apart):
-    """As ``place.deal.deal``: for each pod, look at every cell."""
+    """As ``place.packing.one_by_one.deal``: for each pod, look at every cell."""
     counts = [_Plain(cells, levels) for cells, levels in spread]
     per_node = [one for one, (cells, _) in zip(counts, spread, strict=True) if cells.is_per_node]
     shared = [cells.codes for cells, _ in spread if not cells.is_per_node]
@@ -62,7 +67,7 @@ def deal(count, slots, order, spread, apart):
 
 
 def fill_cells(pod_class, quotas, codes, slots, room, packing):
-    """As ``place.fill.fill_cells``: one cell after the other."""
+    """As ``place.packing.fill.fill_cells``: one cell after the other."""
     pods = np.zeros(len(slots), np.int64)
     for cell, quota in enumerate(quotas.tolist()):
         pods += fill(pod_class, quota, np.where(codes == cell, slots, 0), room, packing)
@@ -95,7 +100,7 @@ def _deal_out(pod_class, count, slots, room):
 
 
 def spread_out(pod_class, count, slots, room, packing):
-    """As ``place.pack._spread_out``."""
+    """As ``place.packing.pack._spread_out``."""
     if not _is_along_one_topology(pod_class, room):
         return _deal_out(pod_class, count, slots, room)
     for topology in sorted(_apart_by(pod_class, room)):
@@ -112,7 +117,7 @@ def spread_out(pod_class, count, slots, room, packing):
 
 
 def together(pod_class, count, slots, room, packing):
-    """As ``place.pack._together``: try every cell that could take more than the best so far."""
+    """As ``pack._together``: try every cell that could take more than the best so far."""
     cells = Cells.of([term.topology_key for term in pod_class.shape.affinity], room)
     has = cells.sums(slots)
     sign = np.where((has >= count) & (packing == "most-allocated"), 1, -1)

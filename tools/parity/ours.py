@@ -16,8 +16,8 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.changes import AnyChange
 from quorate.core.model.profile import KUBE_SCHEDULER, Profile
 from quorate.core.place.members import members_of
-from quorate.core.place.nominated import look
-from quorate.core.place.single import Singles
+from quorate.core.place.one_pod.nominated import look
+from quorate.core.place.one_pod.single import Singles
 from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.plan.scores import scores

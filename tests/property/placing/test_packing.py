@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape
 from quorate.core.model.changes import NodeChanged, PodChanged
-from quorate.core.place.pack import _pack_one_by_one, constrain_one_another, pack
+from quorate.core.place.packing.pack import _pack_one_by_one, constrain_one_another, pack
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.room.room import Room
 from tests.unit.core.random_terms import random_terms

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape
 from quorate.core.model.changes import NodeChanged, PodChanged
-from quorate.core.place import pack as packing_of
-from quorate.core.place.deal import deal
-from quorate.core.place.domains import Cells, Levels, fixed_slots
-from quorate.core.place.fill import fill_cells
+from quorate.core.place.packing import pack as packing_of
+from quorate.core.place.packing.domains import Cells, Levels, fixed_slots
+from quorate.core.place.packing.fill import fill_cells
+from quorate.core.place.packing.one_by_one import deal
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.room.room import Room
 from tests.property import plain_packing

@@ -19,8 +19,8 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from quorate.core.place.fill import fill
-from quorate.core.place.pack import pack
+from quorate.core.place.packing.fill import fill
+from quorate.core.place.packing.pack import pack
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.room.room import Room
 from quorate.core.turn.cycle import members_of

@@ -25,7 +25,7 @@ from quorate.core.model import (
 )
 from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
 from quorate.core.model.policy import Policy
-from quorate.core.place.fill import fill
+from quorate.core.place.packing.fill import fill
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.plan.scores import standing_score
 from quorate.core.room.room import Room

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quorate.core.place.single import Singles
+from quorate.core.place.one_pod.single import Singles
 from quorate.core.plan.filters import AttributeMasks
 
 

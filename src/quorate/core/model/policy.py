@@ -90,7 +90,7 @@ MASKS_KEPT_BYTES_MAX = 128 * 2**20
 that is 22,000 different selectors, at 50,000 2,600."""
 TOTALS_CELLS_MAX = 2_000_000
 """So many totals of pods that are placed one by one, of all nodes and classes together, are
-remembered (``place.single``); at 5,000 nodes that is 400 classes."""
+remembered (``place.one_pod.single``); at 5,000 nodes that is 400 classes."""
 MASK_ENTRY_BYTES = 1_000
 """So many bytes each of them counts for besides its arrays."""
 LOG_KEPT_MAX = 20_000

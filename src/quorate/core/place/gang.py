@@ -15,8 +15,6 @@ import numpy as np
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.model import policy
 from quorate.core.model.steps import Steps
-from quorate.core.place import pack
-from quorate.core.place.fill import Packing
 from quorate.core.place.greedy import (
     Demand,
     Placement,
@@ -26,7 +24,9 @@ from quorate.core.place.greedy import (
     place_in_order,
     with_extras,
 )
-from quorate.core.plan.search import Found, JointSearch, steps_to_begin
+from quorate.core.place.packing import pack
+from quorate.core.place.packing.fill import Packing
+from quorate.core.place.search.joint import Found, JointSearch, steps_to_begin
 from quorate.core.room.room import Room
 
 _ENDLESS = 2**62

@@ -16,10 +16,10 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.model.steps import OutOfStepsError, Steps
-from quorate.core.place import pack
-from quorate.core.place.fill import Packing
+from quorate.core.place.packing import pack
+from quorate.core.place.packing.fill import Packing
+from quorate.core.place.search.joint import JointSearch
 from quorate.core.place.tasks import Least, needed, useful
-from quorate.core.plan.search import JointSearch
 from quorate.core.room.room import Room
 
 

@@ -18,7 +18,8 @@ from quorate.core.cluster.unlisted_kinds import BUDGETS
 from quorate.core.model import GangKey
 from quorate.core.model.plan import Preemption, Victim
 from quorate.core.model.steps import GoesOnError
-from quorate.core.plan.searches import Preemptor, Searches
+from quorate.core.place.search.open_searches import OpenSearches
+from quorate.core.preempt.open_searches import Preemptor, VictimSearches
 from quorate.core.preempt.preemption import Candidate, GoodAt, Known, preempt
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
@@ -49,7 +50,8 @@ class Clearings:
     """What one cycle has tried: what failed for one pod fails for its likes."""
 
     promises: Promises
-    searches: Searches
+    joint_searches: OpenSearches
+    victim_searches: VictimSearches
     """What earlier turns found out and had no steps left to end with."""
     start: int
     """With which nodes each pod begins: in one cycle the same, since of these most is known."""
@@ -96,12 +98,12 @@ class Clearings:
         except GoesOnError:
             self._known.pop(who, None)
             learnt.good_at = None
-            self.searches.keep_learnt(who, learnt)
+            self.victim_searches.keep(who, learnt)
             raise
         if found.chosen is not None:
             if room.steps is not None and room.steps.are_over and not nominated:
                 learnt.good_at = GoodAt.now(room)  # its likes go on with it in the next turn
-                self.searches.keep_learnt(who, learnt)
+                self.victim_searches.keep(who, learnt)
             self.next_start = learnt.start + len(found.candidates)
             return Cleared(self._clear(entry, gang.key, found.chosen, room), found.said)
         if learnt.old and learnt.since != self._happened(pod_class, room):
@@ -122,7 +124,7 @@ class Clearings:
 
     def _happened(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
         """Return what grows whenever the class may come to fit where it did not."""
-        return self.searches.news, self._position(room) if _depends(pod_class) else 0
+        return self.joint_searches.news, self._position(room) if _depends(pod_class) else 0
 
     def _learnt(self, who: Preemptor, room: Room) -> Known:
         """Return what is known of rows, unless pods have come that the class looks at.
@@ -137,7 +139,7 @@ class Clearings:
         if stirred and not neighbours.concerns(pod_class).isdisjoint(stirred):
             learnt = None
         if learnt is None:
-            learnt = self.searches.take_learnt(who)
+            learnt = self.victim_searches.take(who)
         if learnt is None or not learnt.is_good(pod_class, room):
             learnt = Known(since=self._happened(pod_class, room), start=self.start)
         if not nominated:

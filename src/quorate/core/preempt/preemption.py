@@ -24,8 +24,8 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.model.reasons import RuledOut, available
 from quorate.core.model.steps import GoesOnError, Steps
-from quorate.core.place.nominated import Look, look
-from quorate.core.place.trial import BY_LABELS, BY_NODE, Trial
+from quorate.core.place.one_pod.nominated import Look, look
+from quorate.core.place.one_pod.trial import BY_LABELS, BY_NODE, Trial
 from quorate.core.plan.filters import dynamic_resources, node_resources_fit
 from quorate.core.room.promises import Promised, Promises
 from quorate.core.room.room import Room

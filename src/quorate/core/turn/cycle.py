@@ -26,18 +26,19 @@ from quorate.core.model.plan import Bind, Prepare
 from quorate.core.model.policy import Policy
 from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.model.storage import ClaimKey
-from quorate.core.place.fill import fill
 from quorate.core.place.gang import DoesNotFit, Unfinished, place_gang_in_turn
 from quorate.core.place.greedy import Demand, Placement
 from quorate.core.place.members import Members, demand_of, members_of
 from quorate.core.place.min_resources import shortage
-from quorate.core.place.nominated import beside
-from quorate.core.place.pack import constrain_one_another
-from quorate.core.place.single import Singles
+from quorate.core.place.one_pod.nominated import beside
+from quorate.core.place.one_pod.single import Singles
+from quorate.core.place.packing.fill import fill
+from quorate.core.place.packing.pack import constrain_one_another
+from quorate.core.place.search.open_searches import OpenSearches
 from quorate.core.place.tasks import least_of, quorum_first
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.searches import Searches
 from quorate.core.preempt.clearing import Clearings, preempts
+from quorate.core.preempt.open_searches import VictimSearches
 from quorate.core.room.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
@@ -92,7 +93,8 @@ class Cycle:
     now_s: float
     attempts: AttemptNumbers
     steps: Steps
-    searches: Searches
+    searches: OpenSearches
+    victim_searches: VictimSearches
     hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
     holds: Holds = field(init=False)
     promises: Promises = field(init=False)
@@ -106,7 +108,7 @@ class Cycle:
         self.holds = self.cluster.holds.copy()
         self.promises = Promises.of(self.cluster)
         start = precedence.next_start
-        self.clearings = Clearings(self.promises, self.searches, start, start)
+        self.clearings = Clearings(self.promises, self.searches, self.victim_searches, start, start)
 
     def leave(self, gang: GangEntry) -> Tried:
         """Return what comes of a gang that cannot have room, and is not tried."""

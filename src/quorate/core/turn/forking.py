@@ -17,16 +17,17 @@ from weakref import WeakValueDictionary
 import msgspec
 import numpy as np
 
-from quorate.core.place.single import Singles
+from quorate.core.place.one_pod.single import Singles
+from quorate.core.place.search.open_searches import OpenSearches
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.searches import Searches
+from quorate.core.preempt.open_searches import VictimSearches
 
 Scheduler = TypeVar("Scheduler")
 
 _PLAIN: Final = (type(None), bool, int, float, str, bytes, type)
 _SHARED: Final = (*_PLAIN, msgspec.Struct, Enum)
 """What nobody can change: one object serves both. Of ``_SHARED`` there are many subclasses."""
-_MADE_ANEW: Final = (AttributeMasks, Singles, Searches)
+_MADE_ANEW: Final = (AttributeMasks, Singles, OpenSearches, VictimSearches)
 """Answers that are kept: they follow from the rest."""
 
 

@@ -26,9 +26,10 @@ from quorate.core.model import policy as bounds
 from quorate.core.model.policy import Policy
 from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import GoesOnError, OutOfStepsError, Steps
-from quorate.core.place.single import Singles
+from quorate.core.place.one_pod.single import Singles
+from quorate.core.place.search.open_searches import OpenSearches
 from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.searches import Searches
+from quorate.core.preempt.open_searches import VictimSearches
 from quorate.core.queue.gate import held_by
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
@@ -81,7 +82,8 @@ class Planner:
         self._waking = Waking(cluster, self.queue, policy.packing)
         self._masks = AttributeMasks()
         self._singles = Singles()
-        self._searches = Searches()
+        self._searches = OpenSearches()
+        self._victim_searches = VictimSearches()
         self._interrupted: Counter[GangKey] = Counter()
         """Gangs that a turn had to leave while claims were looked at, and how often in a row."""
 
@@ -91,7 +93,8 @@ class Planner:
 
     def forget_answers(self) -> None:
         """Forget what follows from the rest, and searches under way: they begin anew."""
-        self._masks, self._searches = AttributeMasks(), Searches()
+        self._masks = AttributeMasks()
+        self._searches, self._victim_searches = OpenSearches(), VictimSearches()
 
     def plan(self, due: Due, now_s: float) -> Decision:
         """Return what comes of the gangs that are ready, or woken by what happened."""
@@ -141,6 +144,7 @@ class Planner:
             numbers,
             steps,
             self._searches,
+            self._victim_searches,
         )
 
     def _go_on_searching(self, turn: _Turn, now_s: float) -> None:

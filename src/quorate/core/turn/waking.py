@@ -18,9 +18,9 @@ from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.effects import Tried
 from quorate.core.model import GangKey, policy
 from quorate.core.model.steps import Steps
-from quorate.core.place.fill import Packing
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
+from quorate.core.place.packing.fill import Packing
 from quorate.core.place.tasks import least_of
 from quorate.core.preempt.clearing import preempts
 from quorate.core.queue.line import Line

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Sequence
 from quorate.core.cluster.labels.neighbours import Column
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodSelector, SpreadConstraint, all_of
-from quorate.core.place.domains import fixed_slots
-from quorate.core.place.fill import Packing
-from quorate.core.place.pack import is_exact, pack
+from quorate.core.place.packing.domains import fixed_slots
+from quorate.core.place.packing.fill import Packing
+from quorate.core.place.packing.pack import is_exact, pack
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.queue.wakeups.buckets import short_of
 from quorate.core.room.room import Room

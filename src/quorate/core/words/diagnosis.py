@@ -26,8 +26,8 @@ from quorate.core.model.steps import Steps
 from quorate.core.place.gang import DoesNotFit, place_gang_within
 from quorate.core.place.greedy import Demand, Placement, largest_first
 from quorate.core.place.members import demand_of, members_of
-from quorate.core.place.nominated import look, ruled_out
-from quorate.core.place.pack import pack
+from quorate.core.place.one_pod.nominated import look, ruled_out
+from quorate.core.place.packing.pack import pack
 from quorate.core.place.tasks import least_of
 from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
 from quorate.core.plan.filters.node_resources_fit import free_of

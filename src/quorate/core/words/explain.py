@@ -27,7 +27,7 @@ from quorate.core.model.reasons import (
 )
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
-from quorate.core.place.nominated import beside
+from quorate.core.place.one_pod.nominated import beside
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
 from quorate.core.room.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.room.promises import Promises

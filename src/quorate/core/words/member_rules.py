@@ -9,7 +9,7 @@ from __future__ import annotations
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodTerm, SpreadConstraint
-from quorate.core.place.domains import Cells, deal_by_level, fixed_slots, levels_of
+from quorate.core.place.packing.domains import Cells, deal_by_level, fixed_slots, levels_of
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.room.room import Room
 

@@ -8,13 +8,13 @@ import pytest
 from quorate.core.model import policy
 from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import Steps
-from quorate.core.place import fill as filling
 from quorate.core.place import gang as gangs
 from quorate.core.place import greedy
 from quorate.core.place.gang import DoesNotFit, place_gang, place_gang_in_turn
 from quorate.core.place.greedy import Demand, Placement
 from quorate.core.place.members import members_of
-from quorate.core.plan.search import steps_to_begin
+from quorate.core.place.packing import fill as filling
+from quorate.core.place.search.joint import steps_to_begin
 from quorate.core.words import diagnosis
 from tests.unit.core.terms import near, pods, spread
 from tests.unit.core.world import World

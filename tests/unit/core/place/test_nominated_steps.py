@@ -9,7 +9,7 @@ from quorate.core.cluster.labels.neighbours import Column, Key
 from quorate.core.model import HostPort, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.steps import Steps
-from quorate.core.place.nominated import beside
+from quorate.core.place.one_pod.nominated import beside
 from quorate.core.plan.filters import AttributeMasks
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room

@@ -8,10 +8,10 @@ import pytest
 
 from quorate.core.model import policy
 from quorate.core.model.steps import OutOfStepsError, Steps
-from quorate.core.place import pack as packing_of
-from quorate.core.place.deal import deal
-from quorate.core.place.domains import Cells, Levels
-from quorate.core.place.fill import _fill_best_first
+from quorate.core.place.packing import pack as packing_of
+from quorate.core.place.packing.domains import Cells, Levels
+from quorate.core.place.packing.fill import _fill_best_first
+from quorate.core.place.packing.one_by_one import deal
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import World
 

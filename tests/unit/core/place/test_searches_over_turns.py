@@ -7,7 +7,7 @@ from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import Steps
 from quorate.core.place import gang as gangs
 from quorate.core.place import greedy
-from quorate.core.plan.search import Found
+from quorate.core.place.search.joint import Found
 from tests.unit.core.terms import HOST, apart, pods
 from tests.unit.core.world import World, key
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quorate.core.model import PreferredTerm, Requirement, SelectorTerm, policy
 from quorate.core.model.changes import NodeChanged
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.place.single import Singles
+from quorate.core.place.one_pod.single import Singles
 from tests.unit.core.one_by_one import OneByOne
 from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import World

@@ -9,8 +9,8 @@ import pytest
 from quorate.core.model import ClaimUse, Disk, policy
 from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.model.storage import VolumeAttachment
-from quorate.core.place import pack as pack_module
-from quorate.core.place.pack import is_exact, pack
+from quorate.core.place.packing import pack as pack_module
+from quorate.core.place.packing.pack import is_exact, pack
 from quorate.core.plan.filters import verdicts
 from quorate.core.room.moved_volumes import MovedVolumes
 from tests.unit.core.storage_world import DRIVER, HOSTNAME, ZONE, on

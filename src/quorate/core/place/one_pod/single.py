@@ -20,7 +20,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
-from quorate.core.place.nominated import look
+from quorate.core.place.one_pod.nominated import look
 from quorate.core.plan.filters import fits_alone, fits_on, open_to
 from quorate.core.plan.scores import allocation_score, standing_score
 from quorate.core.plan.scores.one_node import allocation_score_on

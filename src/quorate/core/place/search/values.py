@@ -1,6 +1,6 @@
-"""The words of ``plan.search``: kinds of nodes, and what members mean to one another.
+"""The words of ``place.search.joint``: kinds of nodes, and what members mean to one another.
 
-Made by ``plan.ties``; what bounds leave, by ``plan.search_bounds``. Bit i of a mask is class i.
+Made by ``constraints``; what bounds leave, by ``bounds``. Bit i of a mask is class i.
 """
 
 from __future__ import annotations

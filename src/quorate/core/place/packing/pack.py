@@ -11,8 +11,7 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import SpreadConstraint, all_of
-from quorate.core.place.deal import deal
-from quorate.core.place.domains import (
+from quorate.core.place.packing.domains import (
     Cells,
     deal_by_level,
     domain_codes,
@@ -21,7 +20,8 @@ from quorate.core.place.domains import (
     most_by_cell,
     one_by_domain,
 )
-from quorate.core.place.fill import Packing, fill, fill_cells
+from quorate.core.place.packing.fill import Packing, fill, fill_cells
+from quorate.core.place.packing.one_by_one import deal
 from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.plan.scores import standing_score
 from quorate.core.room.room import Room

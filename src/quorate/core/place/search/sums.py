@@ -1,12 +1,12 @@
-"""Sums and minima that ``plan.search_bounds`` looks at. Called by it."""
+"""Sums and minima that ``place.search.bounds`` looks at. Called by it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quorate.core.plan.search_facts import Sums
-from quorate.core.plan.search_shares import MANY
-from quorate.core.plan.search_state import State
+from quorate.core.place.search.capacities import MANY
+from quorate.core.place.search.state import State
+from quorate.core.place.search.values import Sums
 
 
 def poured(counts: list[int], pods: int, highest: int) -> int:

@@ -1,4 +1,4 @@
-"""What one node of a kind has for members to come, as ``plan.search_bounds`` adds it up."""
+"""What one node of a kind has for members to come, as ``place.search.bounds`` adds it up."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from quorate.core.model import policy
-from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Share
-from quorate.core.plan.search_state import State
+from quorate.core.place.search.state import State
+from quorate.core.place.search.values import Ceiling, Cell, Kind, Share
 
 MANY = 2**40
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.model.steps import Steps
-from quorate.core.place.domains import Cells, Levels
+from quorate.core.place.packing.domains import Cells, Levels
 
 _LOOKS_PER_STEP = 16
 """A look is at one counter of one cell."""

@@ -1,4 +1,4 @@
-"""When a state of ``plan.search`` cannot be completed: cheap bounds that are never too low.
+"""When a state of ``place.search.joint`` cannot be completed: cheap bounds that are never too low.
 
 What there is in a cell is added up from its kinds of nodes once and then follows each move, until
 members change what others mean to it.
@@ -10,10 +10,10 @@ from collections.abc import Generator
 from itertools import accumulate
 from operator import add, sub
 
-from quorate.core.plan.search_facts import Ceiling, Cell, Inside, Kind, Outlook, Share, Sums, Work
-from quorate.core.plan.search_shares import MANY, Fits, Shares
-from quorate.core.plan.search_state import Move, State, Undo
-from quorate.core.plan.search_sums import lacking, minded, poured, sum_of
+from quorate.core.place.search.capacities import MANY, Fits, Shares
+from quorate.core.place.search.state import Move, State, Undo
+from quorate.core.place.search.sums import lacking, minded, poured, sum_of
+from quorate.core.place.search.values import Ceiling, Cell, Inside, Kind, Outlook, Share, Sums, Work
 
 _Context = tuple[int, ...]
 """What the shares of a cell depend on: the classes for which others may open domains, and those

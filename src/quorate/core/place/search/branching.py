@@ -6,9 +6,9 @@ from collections.abc import Generator, Iterator
 from operator import sub
 from typing import NamedTuple
 
-from quorate.core.plan.search_facts import Cell, Inside, Kind, Outlook, Work
-from quorate.core.plan.search_shares import MANY, Fits
-from quorate.core.plan.search_state import Move, State
+from quorate.core.place.search.capacities import MANY, Fits
+from quorate.core.place.search.state import Move, State
+from quorate.core.place.search.values import Cell, Inside, Kind, Outlook, Work
 
 _AT_ONCE = 500
 """So many kinds of nodes are weighed between two pauses."""

@@ -19,16 +19,16 @@ import numpy as np
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.model.steps import Steps
-from quorate.core.place.domains import fixed_slots
+from quorate.core.place.packing.domains import fixed_slots
+from quorate.core.place.search.bounds import Bounds
+from quorate.core.place.search.branching import Habit, Moves
+from quorate.core.place.search.capacities import Fits
+from quorate.core.place.search.constraints import Ties
+from quorate.core.place.search.ordering import Order, Placed
+from quorate.core.place.search.selections import ways
+from quorate.core.place.search.state import Move, State, Undo
+from quorate.core.place.search.values import Cell, Kind, Outlook, Work
 from quorate.core.place.tasks import Least, useful
-from quorate.core.plan.search_bounds import Bounds
-from quorate.core.plan.search_facts import Cell, Kind, Outlook, Work
-from quorate.core.plan.search_moves import Habit, Moves
-from quorate.core.plan.search_order import Order, Placed
-from quorate.core.plan.search_shares import Fits
-from quorate.core.plan.search_state import Move, State, Undo
-from quorate.core.plan.search_ways import ways
-from quorate.core.plan.ties import Ties
 from quorate.core.room.room import Room
 
 Counts = tuple[tuple[PodClass, int], ...]

@@ -17,7 +17,7 @@ from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.reasons import RuledOut
-from quorate.core.place.trial import Refused, Trial
+from quorate.core.place.one_pod.trial import Refused, Trial
 from quorate.core.plan.filters import FIRST_RULES, verdicts
 from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.room.promises import Promised

@@ -1,8 +1,7 @@
 """Whether a pod would fit on a node, were some pods not there, or others there too.
 
-Used by ``place.nominated`` and ``preempt.preemption``. Costs what the node's pods cost: only rules
-that look at labels beyond the node judge all nodes, on counts of the trial's own. Each counts its
-steps.
+Used by ``nominated`` and ``preempt.preemption``. Costs what the node's pods cost: only rules that
+look at labels beyond the node judge all nodes, on counts of the trial's own. Each counts its steps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """In which order the pods of a placement can be placed so that each obeys every rule, if any.
 
-Called by ``plan.search`` for a whole placement that keeps all rules that know no order. What is
+Called by ``joint`` for a whole placement that keeps all rules that know no order. What is
 left are affinity, for which somebody has to come first, and spread, whose minimum rises. Pods of
 one class on nodes that are alike are one choice, and pods that do not get in one another's way
 are placed together.
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterator, Sequence
 
 from quorate.core.model import policy
-from quorate.core.plan.search_facts import Cell, Kind, Work
-from quorate.core.plan.search_state import Move, State, Undo
+from quorate.core.place.search.state import Move, State, Undo
+from quorate.core.place.search.values import Cell, Kind, Work
 
 Placed = tuple[int, Cell, Kind, int]
 """A pod: its class, the cell and kind of its node before the first pod, and the node."""

@@ -1,4 +1,4 @@
-"""What the members of a gang mean to one another, as small tables for ``plan.search``.
+"""What the members of a gang mean to one another, as small tables for ``place.search.joint``.
 
 In: some classes and the room. Out: which classes keep apart along which topology, which seek which,
 which pods a spread constraint counts; and the nodes, sorted into kinds. Bit i of a mask is class i.
@@ -18,9 +18,9 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.labels.neighbours import Column, Key
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodTerm, all_of
-from quorate.core.place.domains import domain_codes
+from quorate.core.place.packing.domains import domain_codes
+from quorate.core.place.search.values import Ceiling, Cell, Kind, Limit, Meter, Pull, Static
 from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
-from quorate.core.plan.search_facts import Ceiling, Cell, Kind, Limit, Meter, Pull, Static
 from quorate.core.room.room import Room
 
 Table = npt.NDArray[np.integer]

@@ -1,4 +1,4 @@
-"""The state of ``plan.search``: which kinds of nodes are left where, and what is in each domain."""
+"""The state of the search: which kinds of nodes are left where, and what is in each domain."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from hashlib import blake2b
 from typing import NamedTuple
 
-from quorate.core.plan.search_facts import Cell, Kind, Outlook, Static
-from quorate.core.plan.ties import Ties
+from quorate.core.place.search.constraints import Ties
+from quorate.core.place.search.values import Cell, Kind, Outlook, Static
 
 _NEVER = 2**40
 
