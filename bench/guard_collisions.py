@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.running import Quorate, install_beside, manifests
-from tests.e2e.test_guard import Webhook, overcommitted
-from tests.e2e.world import World, pod, wait_for
+from tests.e2e.harness.scheduler import Quorate, install_beside, manifests
+from tests.e2e.harness.world import World, pod, wait_for
+from tests.e2e.rights.test_guard import Webhook, overcommitted
 from tools.controlplane import Cluster
 
 NAMESPACE = "collisions"

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from bench.cluster.loads import CreateJob
-from tests.e2e.chaos import clear_lease
-from tests.e2e.running import Quorate, Replicas
-from tests.e2e.world import World, gang_pods, pod, pod_group, wait_for
+from tests.e2e.harness.faults import clear_lease
+from tests.e2e.harness.scheduler import Quorate, Replicas
+from tests.e2e.harness.world import World, gang_pods, pod, pod_group, wait_for
 
 MEMBERS = 1000
 NODES, CPU = 125, 8

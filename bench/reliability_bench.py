@@ -27,10 +27,10 @@ from rich.table import Table
 
 from bench.cluster.gang_bench import say
 from bench.large_gang import finished_s, undone_s
-from tests.e2e import promises
-from tests.e2e.chaos import contend_with_kube_scheduler, kill_in_mid_commit
-from tests.e2e.running import Quorate, Replicas, manifests
-from tests.e2e.world import World, wait_for
+from tests.e2e.harness import invariants
+from tests.e2e.harness.faults import contend_with_kube_scheduler, kill_in_mid_commit
+from tests.e2e.harness.scheduler import Quorate, Replicas, manifests
+from tests.e2e.harness.world import World, wait_for
 from tools.controlplane import Cluster
 
 LEASES: dict[str, dict[str, float]] = {
@@ -82,7 +82,7 @@ class Bench:
     def judge(self, world: World, sizes: dict[str, int]) -> None:
         """Count the promises that are broken when all has had time to come to rest."""
         deadline_s = time.monotonic() + REST_S
-        while (broken := promises.broken(world, sizes)) and time.monotonic() < deadline_s:
+        while (broken := invariants.broken(world, sizes)) and time.monotonic() < deadline_s:
             time.sleep(0.2)
         for wrong in broken:
             say(f"BROKEN: {wrong}")

@@ -35,7 +35,7 @@ from bench.soak.bare_lists import read_all
 from bench.soak.load import LoadJob, Started
 from bench.soak.sampling import Lag, Sample, Sampler, growth, mib, own_lag_s
 from bench.soak.seed import Seed
-from tests.e2e.running import Quorate, manifests
+from tests.e2e.harness.scheduler import Quorate, manifests
 from tools.controlplane import Cluster
 from tools.controlplane.process import ComponentError, die_with_parent
 

@@ -1,6 +1,6 @@
 """Rights as RBAC knows them: those that the shipped manifests grant, and those that are asked for.
 
-``ASKED`` is what quorate asks for. tests/e2e/test_rights.py proves that it asks for just
+``ASKED`` is what quorate asks for. tests/e2e/rights/test_rights.py proves that it asks for just
 that; tests/unit/test_rbac_manifest.py that the manifests grant just that; both together are least
 privilege.
 """

@@ -13,8 +13,8 @@ import yaml
 
 from tests.clients.running import Kubectl, a_namespace, exists, train_crd
 from tests.conftest import skip_or_fail
-from tests.e2e.running import CONFIG, Quorate, free_port, manifests
-from tests.e2e.world import wait_for
+from tests.e2e.harness.scheduler import CONFIG, Quorate, free_port, manifests
+from tests.e2e.harness.world import wait_for
 from tools.controlplane import Access, Cluster
 from tools.controlplane.versions import binary, missing_binaries
 from tools.embedded import Embedded

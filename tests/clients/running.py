@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import yaml
 
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 from tools.controlplane import Access, ApiError
 
 TRAIN_GROUP = "rail.example.com"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import skip_or_fail
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 from tools.controlplane import Access, ApiError, Cluster, flags
 from tools.controlplane.process import Component
 from tools.controlplane.versions import binary, missing_binaries

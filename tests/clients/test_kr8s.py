@@ -12,7 +12,7 @@ from kr8s.asyncio.objects import Deployment as AsyncDeployment
 from kr8s.objects import ConfigMap, Deployment, Job, Node, Pod, new_class, objects_from_files
 
 from tests.clients.running import as_yaml, config_map, deployment, job, pod, pod_group, train
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 
 # The newest kr8s names 1.35 as the last version that it was tested with.
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")

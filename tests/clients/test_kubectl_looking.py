@@ -16,7 +16,7 @@ from tests.clients.running import (
     pod_group,
     train,
 )
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 
 
 @pytest.fixture(scope="module")

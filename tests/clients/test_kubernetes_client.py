@@ -9,7 +9,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 from tests.clients.running import config_map, deployment, job, pod, pod_group, train
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 
 GROUP = ("scheduling.x-k8s.io", "v1alpha1")
 

@@ -15,7 +15,7 @@ from lightkube.resources.core_v1 import ConfigMap, Node, Pod
 from lightkube.types import CascadeType, PatchType
 
 from tests.clients.running import as_yaml, config_map, deployment, job, pod_group, train
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 
 Train = create_namespaced_resource("rail.example.com", "v1", "Train", "trains")
 

@@ -13,16 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fixtures import cluster
-from tests.e2e.proxy import Relay
-from tests.e2e.running import Quorate, Replicas
-from tests.e2e.world import World, wait_for
+from tests.e2e.harness.cluster import cluster
+from tests.e2e.harness.relay import Relay
+from tests.e2e.harness.scheduler import Quorate, Replicas
+from tests.e2e.harness.volcano import install_volcano, remove_volcano
+from tests.e2e.harness.world import World, wait_for
 from tools.controlplane import Access, ApiError
 
 __all__ = ["cluster"]
-
-VOLCANO = Path(__file__).with_name("manifests") / "volcano.yaml"
-VOLCANO_CRDS = ("podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -116,16 +114,6 @@ def volcano(cluster, quorate) -> Iterator[None]:
     )
     yield
     remove_volcano(cluster)
-
-
-def install_volcano(cluster: Access) -> None:
-    cluster.kubectl("apply", "-f", str(VOLCANO))
-    for crd in VOLCANO_CRDS:
-        cluster.kubectl("wait", "--for=condition=Established", f"crd/{crd}")
-
-
-def remove_volcano(cluster: Access) -> None:
-    cluster.kubectl("delete", "crd", *VOLCANO_CRDS)
 
 
 def _exists(cluster: Access, path: str) -> bool:

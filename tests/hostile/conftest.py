@@ -7,17 +7,17 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.e2e.conftest import install_volcano
-from tests.e2e.fixtures import cluster
-from tests.e2e.running import Quorate, Replicas
-from tests.e2e.world import wait_for
-from tests.hostile import figures
-from tests.hostile.attacker import Attacker
-from tests.hostile.behind import Behind
-from tests.hostile.devices import make_devices
-from tests.hostile.faulty import Faulty
-from tests.hostile.neighbour import Neighbour
-from tests.hostile.target import SHIPPED_LEASE, Target
+from tests.e2e.harness.cluster import cluster
+from tests.e2e.harness.scheduler import Quorate, Replicas
+from tests.e2e.harness.volcano import install_volcano
+from tests.e2e.harness.world import wait_for
+from tests.hostile.harness import figures
+from tests.hostile.harness.attacker import Attacker
+from tests.hostile.harness.behind import Behind
+from tests.hostile.harness.devices import make_devices
+from tests.hostile.harness.faulty_server import Faulty
+from tests.hostile.harness.neighbour import Neighbour
+from tests.hostile.harness.target import SHIPPED_LEASE, Target
 from tests.property.seeds import SEED
 
 __all__ = ["cluster"]

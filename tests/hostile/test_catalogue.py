@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.world import SAID_WITHIN_S, wait_for
-from tests.hostile.attacker import Attacker
+from tests.e2e.harness.world import SAID_WITHIN_S, wait_for
 from tests.hostile.catalogue import CATALOGUE
 from tests.hostile.catalogue.rows import STARTS, Attack
-from tests.hostile.figures import CASES, Case
-from tests.hostile.neighbour import Neighbour
-from tests.hostile.target import Target
+from tests.hostile.harness.attacker import Attacker
+from tests.hostile.harness.figures import CASES, Case
+from tests.hostile.harness.neighbour import Neighbour
+from tests.hostile.harness.target import Target
 
 RATIO_MAX = 2.0
 FLOOR_S = 0.5

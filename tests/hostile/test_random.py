@@ -5,10 +5,10 @@ from collections.abc import Callable
 import hypothesis
 import pytest
 
-from tests.hostile.attacker import Attacker
-from tests.hostile.neighbour import Neighbour
-from tests.hostile.strategies import OBJECTS
-from tests.hostile.target import Target
+from tests.hostile.harness.attacker import Attacker
+from tests.hostile.harness.neighbour import Neighbour
+from tests.hostile.harness.strategies import OBJECTS
+from tests.hostile.harness.target import Target
 from tests.property.seeds import SEED, number
 
 EXAMPLES = number("QUORATE_HOSTILE_EXAMPLES", 30)

@@ -8,14 +8,14 @@ from pathlib import Path
 from aiohttp import web
 
 from quorate.shell.watch.objects import watched_kinds
-from tests.e2e.running import Replicas
-from tests.e2e.world import wait_for
-from tests.hostile import figures
-from tests.hostile.behind import Behind
+from tests.e2e.harness.scheduler import Replicas
+from tests.e2e.harness.world import wait_for
 from tests.hostile.conftest import LONG
-from tests.hostile.faulty import FAULTS, Faulty, Spoilt
-from tests.hostile.neighbour import Neighbour
-from tests.hostile.target import SHIPPED_LEASE
+from tests.hostile.harness import figures
+from tests.hostile.harness.behind import Behind
+from tests.hostile.harness.faulty_server import FAULTS, Faulty, Spoilt
+from tests.hostile.harness.neighbour import Neighbour
+from tests.hostile.harness.target import SHIPPED_LEASE
 from tests.property.seeds import SEED, number
 
 BUDGET_S = number("QUORATE_HOSTILE_FAULTS_S", 100_000 if LONG else 30)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiohttp import web
 
-from tests.e2e.world import wait_for
-from tests.hostile.behind import Behind
+from tests.e2e.harness.world import wait_for
 from tests.hostile.conftest import LONG
-from tests.hostile.devices import claim
-from tests.hostile.faulty import FAULTS, OF_WRITES, Spoilt
-from tests.hostile.neighbour import MEMBERS, Neighbour
+from tests.hostile.harness.behind import Behind
+from tests.hostile.harness.devices import claim
+from tests.hostile.harness.faulty_server import FAULTS, OF_WRITES, Spoilt
+from tests.hostile.harness.neighbour import MEMBERS, Neighbour
 from tests.property.seeds import SEED, number
 
 BUDGET_S = number("QUORATE_HOSTILE_WRITES_S", 100_000 if LONG else 25)

@@ -1,4 +1,4 @@
-"""docs/operators/default-scheduler.md says what tests/e2e/test_only_scheduler.py runs."""
+"""docs/operators/default-scheduler.md says what tests/e2e/placement/test_only_scheduler.py runs."""
 
 import re
 import shlex

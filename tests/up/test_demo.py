@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 from tools.demo.naive import first_fit
 from tools.demo.view import view
 from tools.demo.world import BLUE, GANGS, PG1, RED, GangSeen, Member, Picture

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.e2e.running import Quorate
-from tests.e2e.world import gang_pods, wait_for
+from tests.e2e.harness.scheduler import Quorate
+from tests.e2e.harness.world import gang_pods, wait_for
 from tools.embedded import Embedded
 
 ROOT = Path(__file__).resolve().parents[2]

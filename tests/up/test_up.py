@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.world import wait_for
+from tests.e2e.harness.world import wait_for
 from tools.embedded import Embedded
 
 UP = [sys.executable, "-m", "quorate.cli", "up"]

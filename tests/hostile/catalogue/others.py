@@ -1,8 +1,8 @@
 """Other objects that the scheduler watches, from claims of volumes to events and leases."""
 
-from tests.e2e.world import pod
-from tests.hostile.attacker import Attacker
+from tests.e2e.harness.world import pod
 from tests.hostile.catalogue.rows import STARTS, Catalogue
+from tests.hostile.harness.attacker import Attacker
 
 OTHERS = Catalogue()
 TINY = {"requests": {"cpu": "1m"}}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.hostile.attacker import Attacker
+from tests.hostile.harness.attacker import Attacker
 
 STARTS = "a pod of its starts"
 """As what is told: some pod gets a node."""

@@ -2,10 +2,10 @@
 
 import os
 
-from tests.e2e.world import GANG_LABEL, gang_pods, pod, pod_group
-from tests.hostile.attacker import Attacker
+from tests.e2e.harness.world import GANG_LABEL, gang_pods, pod, pod_group
 from tests.hostile.catalogue.groups import by_labels
 from tests.hostile.catalogue.rows import Catalogue
+from tests.hostile.harness.attacker import Attacker
 
 STORMS = Catalogue()
 TINY = {"requests": {"cpu": "1m"}}

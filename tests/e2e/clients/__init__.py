@@ -1,0 +1,1 @@
+"""What people type and keep: the command line and recordings."""

@@ -1,0 +1,208 @@
+"""What a person types: why, gangs, manifests; and what the scheduler's account may and may not."""
+
+import json
+
+import pytest
+
+from tests.e2e.harness.scheduler import manifests
+from tests.e2e.harness.world import gang_pods, pod, wait_for
+
+ACCOUNT = "system:serviceaccount:quorate-system:quorate"
+
+
+@pytest.fixture
+def waiting(world):
+    world.nodes(2, allocatable={"cpu": "2"})
+    world.create_pods(world.gang("train", 6))
+    world.wait_condition("6 members must start together and 4 fit")
+    return world
+
+
+def test_why_says_the_sentence_the_facts_and_the_remedy(waiting):
+    done = waiting.quorate_cli("why", "train", "-n", waiting.namespace)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    name = f"{waiting.namespace}/train"
+    assert lines[0] == (
+        f"Gang {name} (PodGroup, scheduling.x-k8s.io/v1alpha1): Waiting, NotEnoughRoom"
+    )
+    assert lines[1] == waiting.wait_condition("6 members must start together")
+    assert "members   6 needed, 6 exist, 0 bound, 0 running" in lines
+    assert "pods like train-0: 4 of 6 fit now" in lines
+    assert "2 nodes: Insufficient cpu" in lines
+    assert any(line.startswith("nearest miss: node ") for line in lines)
+    assert any(line.startswith("remedy    free or add room") for line in lines)
+
+
+def test_why_as_json_holds_the_same_facts(waiting):
+    facts = waiting.why("train")
+    assert facts["key"] == {"namespace": waiting.namespace, "dialect": "x-k8s", "name": "train"}
+    assert (facts["state"], facts["reason"]) == ("Waiting", "NotEnoughRoom")
+    assert facts["nodes"] == 2
+    assert facts["members"]["needed"] == 6
+    assert facts["members"]["waiting"] == 6
+    (blocker,) = facts["blockers"]
+    assert (blocker["pods"], blocker["fit"]) == (6, 4)
+    assert blocker["ruled_out"] == [{"message": "Insufficient cpu", "nodes": 2}]
+    assert facts["schedulerLeads"] is True
+
+
+def test_why_of_a_pod_is_why_of_its_gang(waiting):
+    assert waiting.why("train-3") == waiting.why("train")
+    full_name = f"{waiting.namespace}/train"
+    done = waiting.quorate_cli("why", full_name, "-o", "json")
+    assert json.loads(done.stdout)[0]["sentence"] == waiting.why("train")["sentence"]
+
+
+def test_why_of_a_single_pod_and_of_a_gang_that_runs(world):
+    world.nodes(1)
+    world.create_pods(world.gang("g", 2), [pod("alone")])
+    wait_for(lambda: world.running() == 3, "all run")
+    assert world.why("g")["sentence"] == "all 2 members that exist have a node"
+    assert (world.why("g")["state"], world.why("g")["reason"]) == ("Started", "None")
+    assert world.why("alone")["sentence"] == "the pod has its node"
+
+
+def test_why_of_nobody_is_exit_code_1_and_says_where_to_look(world):
+    done = world.quorate_cli("why", "nobody", "-n", world.namespace)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: no gang and no pod of ours is named nobody in")
+    assert "quorate gangs -A --pods" in done.stderr
+
+
+def test_gangs_lists_state_members_age_and_reason(waiting):
+    waiting.nodes(1, prefix=f"{waiting.namespace}-other-", allocatable={"cpu": "1"})
+    waiting.create_pods(waiting.gang("done", 1))
+    waiting.wait_bound(1)
+    done = waiting.quorate_cli("gangs", "-n", waiting.namespace)
+    assert done.returncode == 0
+    head, *rows = done.stdout.splitlines()
+    assert head.split() == [
+        "NAMESPACE", "GANG", "API", "STATE", "MEMBERS", "AGE", "REASON", "WHY"
+    ]  # fmt: skip
+    cells = [row.split() for row in rows]
+    assert [row[:5] for row in cells] == [
+        [waiting.namespace, "done", "x-k8s", "Started", "1/1"],
+        [waiting.namespace, "train", "x-k8s", "Waiting", "0/6"],
+    ]
+    assert cells[1][5].endswith("s")
+    assert cells[1][6] == "NotEnoughRoom"
+
+
+def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):
+    waiting.create_pod(pod("alone", requests={"cpu": "99"}))
+    waiting.wait_condition("99 cpu")
+    other = waiting.add_namespace(f"{waiting.namespace}-other")
+    stranger = gang_pods("elsewhere", 1)[0]
+    stranger["metadata"]["namespace"] = other
+    waiting.create_pod(stranger)
+
+    def names(*args: str) -> set[tuple[str, str]]:
+        done = waiting.quorate_cli("gangs", *args, "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return {(g["key"]["namespace"], g["key"]["name"]) for g in json.loads(done.stdout)}
+
+    here = waiting.namespace
+    assert names("-n", here) == {(here, "train")}
+    assert names("-n", here, "--pods") == {(here, "train"), (here, "alone")}
+    assert names("-A") >= {(here, "train"), (other, "elsewhere")}
+
+
+def test_gangs_of_an_empty_namespace(world):
+    done = world.quorate_cli("gangs", "-n", world.namespace)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"No gangs found in namespace {world.namespace}; -A looks in all.\n"
+    done = world.quorate_cli("gangs", "-n", world.namespace, "-o", "json")
+    assert json.loads(done.stdout) == []
+
+
+def test_manifests_apply_cleanly_and_once_more_change_nothing(cluster, quorate):
+    text = manifests()
+    dry = cluster.kubectl("apply", "--dry-run=server", "-f", "-", input=text)
+    assert "deployment.apps/quorate created (server dry run)" in dry
+    assert "Warning" not in dry
+    without_deployment = manifests("--only", "crds", "--only", "rbac", "--only", "flowschema")
+    again = cluster.kubectl("apply", "-f", "-", input=without_deployment)
+    assert {line.split()[-1] for line in again.splitlines()} == {"unchanged"}
+
+
+ALLOWED = [
+    "list pods",
+    "watch nodes",
+    "create pods/binding",
+    "patch pods/status",
+    "create pods/eviction",
+    "create events.events.k8s.io",
+    "patch events.events.k8s.io",
+    "watch podgroups.scheduling.x-k8s.io",
+    "patch podgroups.scheduling.x-k8s.io/status",
+    "patch podgroups.scheduling.sigs.k8s.io",
+    "get deployments.apps",
+    "get jobs.batch",
+    "update leases.coordination.k8s.io/quorate -n quorate-system",
+]
+FORBIDDEN = [
+    "get secrets",
+    "list secrets -A",
+    "get configmaps",
+    "create pods",
+    "delete pods",
+    "update pods",
+    "patch pods",
+    "delete nodes",
+    "patch nodes",
+    "patch nodes/status",
+    "create podgroups.scheduling.x-k8s.io",
+    "patch podgroups.scheduling.x-k8s.io",
+    "delete podgroups.scheduling.sigs.k8s.io",
+    "patch deployments.apps",
+    "list deployments.apps",
+    "delete events.events.k8s.io",
+    "create serviceaccounts/token",
+    "impersonate users",
+    "create clusterrolebindings.rbac.authorization.k8s.io",
+    "update leases.coordination.k8s.io/other -n quorate-system",
+    "update leases.coordination.k8s.io/quorate -n default",
+    "delete leases.coordination.k8s.io/quorate -n quorate-system",
+]
+
+
+@pytest.mark.parametrize(("said", "rights"), [("yes", ALLOWED), ("no", FORBIDDEN)])
+def test_the_account_may_what_it_needs_and_nothing_else(cluster, quorate, said, rights):
+    answers = {right: may(cluster, *right.split()) for right in rights}
+    assert answers == dict.fromkeys(rights, said)
+
+
+def may(cluster, verb: str, what: str, *where: str) -> str:
+    resource, _, sub = what.partition("/")
+    args = [verb, resource, f"--as={ACCOUNT}", *where]
+    if sub and "leases" in resource:
+        args[1] = what  # TYPE/NAME
+    elif sub:
+        args.append(f"--subresource={sub}")
+    return cluster.kubectl("auth", "can-i", *args, check=False).strip()
+
+
+@pytest.mark.parametrize("scheduler", ["quorate", "cw-coscheduler"])
+def test_events_are_the_default_schedulers_in_name_and_words(world, scheduler):
+    (node,) = world.nodes(1, allocatable={"cpu": "1"})
+    world.create_pod(pod("fits", scheduler=scheduler))
+    world.wait_event("Scheduled", f"Successfully assigned {world.namespace}/fits to {node}")
+    world.create_pod(pod("waits", scheduler=scheduler))
+    note = world.wait_event("FailedScheduling", "Insufficient cpu")
+    assert note == "0/1 nodes are available: 1 Insufficient cpu."
+    by_reason = {event["reason"]: event for event in world.all_events()}
+    for reason, kind, action in (
+        ("Scheduled", "Normal", "Binding"),
+        ("FailedScheduling", "Warning", "Scheduling"),
+    ):
+        event = by_reason[reason]
+        assert event["reportingController"] == scheduler
+        assert event["reportingInstance"]
+        assert (event["type"], event["action"]) == (kind, action)
+        assert event["regarding"]["kind"] == "Pod"
+    (condition,) = world.pod("waits")["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
+    assert (condition["reason"], condition["message"]) == ("Unschedulable", note)

@@ -1,0 +1,1 @@
+"""Something fails while gangs commit: no gang is ever left in part."""

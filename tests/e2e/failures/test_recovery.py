@@ -1,0 +1,87 @@
+"""What a dead leader left half done, and what a kubelet refused, is finished or undone."""
+
+import time
+
+from tests.e2e.harness.world import pod, wait_for
+
+SHORT_LEASE = {"leaseDurationSeconds": 3, "renewDeadlineSeconds": 2, "retryPeriodSeconds": 0.3}
+
+
+def test_a_successor_finishes_what_a_crash_left_in_part(apart, beside):
+    """Two of four are bound, by Bindings of an attempt that nobody carries on."""
+    (node,) = apart.nodes(1, allocatable={"cpu": "4"})
+    apart.create_pods(apart.gang("g", 4))
+    for name in ("g-0", "g-1"):
+        bind_as_a_dead_leader(apart, name, node)
+    beside()
+    apart.wait_bound(4)
+    assert not apart.events("GangRolledBack")
+
+
+def bind_as_a_dead_leader(world, name: str, node: str) -> None:
+    attempt = {"quorate.dev/attempt": "dead-1", "quorate.dev/attempt-size": "4"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "annotations": attempt},
+        "target": {"kind": "Node", "name": node},
+    }
+    world.cluster.api("POST", f"/api/v1/namespaces/{world.namespace}/pods/{name}/binding", body)
+
+
+def test_what_a_dead_leader_left_is_undone_when_the_rest_does_not_fit(apart, beside):
+    (node,) = apart.nodes(1, allocatable={"cpu": "3"})
+    apart.create_pods(apart.gang("g", 4))
+    for name in ("g-0", "g-1"):
+        bind_as_a_dead_leader(apart, name, node)
+    scheduler = beside()
+    wait_for(scheduler.leads, "it leads")
+    started_s = time.monotonic()
+    wait_for(lambda: apart.bound() == 0, "nothing is left in part", timeout_s=15)
+    print(f"undone {time.monotonic() - started_s:.1f} s after it became leader")
+    assert "did not come together in time" in apart.wait_event("GangRolledBack", "2 of 4")
+
+
+def test_a_gang_that_had_started_is_left_alone_by_a_successor(apart, beside):
+    first = beside({"leaderElection": SHORT_LEASE})
+    apart.nodes(1, allocatable={"cpu": "3"})
+    apart.create_pods(apart.gang("g", 3))
+    apart.wait_bound(3)
+    first.kill()
+    apart.delete_pod("g-0", wait=True)
+    second = beside({"leaderElection": SHORT_LEASE})
+    wait_for(second.leads, "the second leads", timeout_s=120)
+    apart.stays_bound(2, for_s=5)
+    assert not apart.events("GangRolledBack")
+
+
+def refuse(world, name: str, reason: str = "OutOfcpu") -> None:
+    """Have the pod's kubelet refuse it, as its status would say."""
+    path = f"/api/v1/namespaces/{world.namespace}/pods/{name}/status"
+    status = {"phase": "Failed", "reason": reason, "message": "Pod was rejected"}
+    content_type = "application/merge-patch+json"
+    world.cluster.api("PATCH", path, {"status": status}, content_type=content_type)
+
+
+def test_the_replacement_of_a_refused_pod_goes_elsewhere(world):
+    world.nodes(2, allocatable={"cpu": "2"})
+    world.create_pods(world.gang("g", 2))
+    world.wait_bound(2)
+    node = world.where()["g-1"]
+    refuse(world, "g-1")
+    warning = f"node {node} refused pod g-1: OutOfcpu"
+    wait_for(lambda: warning in world.why("g")["warnings"], "the refusal is told")
+    world.create_pod(pod("again", labels={"scheduling.x-k8s.io/pod-group": "g", "gang": "g"}))
+    world.wait_bound(3)
+    assert world.where()["again"] != node
+
+
+def test_a_gang_that_kubelets_keep_in_part_is_undone(world):
+    world.nodes(1, allocatable={"cpu": "2"})
+    slowly = {"quorate.dev/start-after": "60s"}  # a kubelet refuses what has not run yet
+    group = {"scheduleTimeoutSeconds": 2}
+    world.create_pods(world.gang("g", 2, group=group, annotations=slowly))
+    world.wait_bound(2)
+    refuse(world, "g-1")
+    world.wait_event("GangRolledBack", "1 of 2 members were bound")
+    wait_for(lambda: [p["metadata"]["name"] for p in world.pods()] == ["g-1"], "g-0 is gone")

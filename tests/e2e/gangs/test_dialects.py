@@ -1,0 +1,266 @@
+"""Each way of naming a gang: the shape that users apply, and the status that their tools read."""
+
+import copy
+
+import pytest
+
+from tests.e2e.harness.gang_shapes import SHAPES
+from tests.e2e.harness.world import (
+    NATIVE,
+    SIGS,
+    VOLCANO,
+    X_K8S,
+    gang_pods,
+    pod,
+    pod_group,
+    wait_for,
+)
+
+pytestmark = pytest.mark.usefixtures("volcano")
+
+SENTENCE = "2 of 4 members exist; Deployment pause makes 2"
+SIGS_CRD = (
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.sigs.k8s.io"
+)
+
+
+def condition(status: dict, kind: str) -> dict:
+    return next((c for c in status.get("conditions", []) if c["type"] == kind), {})
+
+
+@pytest.mark.parametrize("dialect", ["x-k8s", "volcano", "native"])
+def test_the_deployment_of_two_waits_says_why_and_starts_whole_when_scaled(world, dialect):
+    shape = SHAPES[dialect]
+    world.nodes(2)
+    world.apply(shape.group("pg1", 4), shape.deployment("pause", "pg1", 2))
+    assert world.wait_condition(SENTENCE) == SENTENCE
+    world.wait_event("FailedScheduling", SENTENCE)
+    explanation = world.why("pg1")
+    assert (explanation["sentence"], explanation["reason"]) == (SENTENCE, "OwnerMakesTooFew")
+    assert explanation["key"]["dialect"] == dialect
+    assert world.bound() == 0
+
+    world.kubectl("scale", "deployment", "pause", "--replicas=4")
+    wait_for(lambda: world.running("app=pause") == 4, "all four run")
+
+
+@pytest.mark.parametrize("dialect", ["x-k8s", "sigs"])
+def test_scheduler_plugins_phases_and_counts(world, dialect):
+    shape, api = SHAPES[dialect], SHAPES[dialect].api
+    world.nodes(1, allocatable={"cpu": "2"})
+    world.apply(shape.group("pg1", 3, scheduleTimeoutSeconds=0))
+    done_soon = {"annotations": {"quorate.dev/complete-after": "2s"}}
+    first, *others = shape.pods("pg1", 3, **done_soon)
+    world.create_pod(first)
+    world.wait_status("pg1", api, phase="Pending")
+    world.create_pods(others)
+    world.wait_status("pg1", api, phase="Scheduling")  # they exist, but there is too little room
+    world.nodes(1, prefix=f"{world.namespace}-more-")
+    running = world.wait_status("pg1", api, phase="Running", running=3)
+    assert running.get("failed", 0) == 0
+    world.wait_status("pg1", api, phase="Finished", succeeded=3, running=0)
+
+
+def test_occupied_by_names_the_owner_of_the_pods(world):
+    shape = SHAPES["x-k8s"]
+    world.nodes(1)
+    world.apply(shape.group("pg1", 2), shape.deployment("pause", "pg1", 2))
+    status = world.wait_status("pg1", phase="Running", running=2)
+    assert status["occupiedBy"] == f"{world.namespace}/pause"
+
+
+def test_status_falls_back_to_pending_when_all_pods_are_gone(world):
+    world.nodes(1)
+    world.create_pods(world.gang("g", 2))
+    world.wait_status("g", phase="Running", running=2)
+    for name in ("g-0", "g-1"):
+        world.delete_pod(name)
+    world.wait_status("g", phase="Pending", running=0)
+
+
+def test_volcano_inqueue_comes_before_any_pod_exists(world):
+    group = SHAPES["volcano"].group("job2", 4, queue="default", minResources={"cpu": "4"})
+    world.nodes(1)
+    world.apply(group)
+    world.wait_status("job2", VOLCANO, phase="Inqueue")
+
+
+def test_volcano_stays_pending_until_min_resources_fit(world):
+    world.nodes(1, allocatable={"cpu": "2"})
+    world.apply(SHAPES["volcano"].group("job2", 4, minResources={"cpu": "4"}))
+    world.wait_status("job2", VOLCANO, phase="Pending")
+    world.nodes(1, prefix=f"{world.namespace}-more-")
+    world.wait_status("job2", VOLCANO, phase="Inqueue")
+
+
+def test_volcano_phases_conditions_and_counts(world):
+    world.nodes(1, allocatable={"cpu": "2"})
+    shape = SHAPES["volcano"]
+    world.apply(shape.group("job", 3))
+    done_soon = {"annotations": {"quorate.dev/complete-after": "2s"}}
+    world.create_pods(shape.pods("job", 3, **done_soon))
+    waiting = wait_for(
+        lambda: condition(world.group("job", VOLCANO).get("status", {}), "Unschedulable"),
+        "condition Unschedulable",
+    )
+    assert waiting["status"] == "True"
+    assert waiting["reason"] == "NotEnoughResources"
+    assert waiting["message"].startswith("3/3 tasks in gang unschedulable: ")
+    assert world.group("job", VOLCANO)["status"]["phase"] == "Inqueue"
+
+    world.nodes(1, prefix=f"{world.namespace}-more-")
+    running = world.wait_status("job", VOLCANO, phase="Running", running=3)
+    assert condition(running, "Scheduled")["status"] == "True"
+    assert condition(running, "Unschedulable")["status"] == "False"
+    world.wait_status("job", VOLCANO, phase="Completed", succeeded=3, running=0)
+
+
+def test_volcano_group_of_an_ended_ray_job_is_completed(world):
+    world.nodes(1)
+    world.apply(SHAPES["volcano"].group("ray-rayjob1-pg", 0, minResources={}))
+    world.wait_status("ray-rayjob1-pg", VOLCANO, phase="Completed")
+
+
+def test_volcano_queues_root_and_default_are_there_and_open(world):
+    path = f"/apis/{VOLCANO}/queues"
+
+    def queues() -> dict[str, dict]:
+        return {q["metadata"]["name"]: q for q in world.cluster.api("GET", path)["items"]}
+
+    wait_for(
+        lambda: (
+            {n: q.get("status", {}).get("state") for n, q in queues().items()}
+            == {"root": "Open", "default": "Open"}
+        ),
+        "both queues are open",
+    )
+    assert queues()["root"]["spec"] == {"reclaimable": False, "weight": 1}
+    assert queues()["default"]["spec"] == {"reclaimable": True, "weight": 1}
+
+
+def test_native_condition_says_why_and_then_that_it_is_scheduled(world):
+    shape = SHAPES["native"]
+    world.nodes(1, allocatable={"cpu": "2"})
+    world.apply(shape.group("ng", 3))
+    world.create_pods(shape.pods("ng", 3))
+
+    def scheduled() -> dict:
+        return condition(world.group("ng", NATIVE).get("status", {}), "PodGroupScheduled")
+
+    waiting = wait_for(scheduled, "condition PodGroupScheduled")
+    assert (waiting["status"], waiting["reason"]) == ("False", "Unschedulable")
+    assert "3 members must start together and 2 fit" in waiting["message"]
+    world.nodes(1, prefix=f"{world.namespace}-more-")
+    wait_for(lambda: scheduled()["status"] == "True", "it is scheduled")
+    assert scheduled()["reason"] == "Scheduled"
+    wait_for(lambda: world.running("gang=ng") == 3, "all run")
+
+
+def test_native_policy_basic_groups_pods_without_a_quorum(world):
+    world.nodes(1, allocatable={"cpu": "1"})
+    group = {**SHAPES["native"].group("ng", 1), "spec": {"schedulingPolicy": {"basic": {}}}}
+    world.apply(group)
+    world.create_pods(SHAPES["native"].pods("ng", 2))
+    world.wait_bound(1)
+    world.stays_bound(1, for_s=0.5)
+
+
+def test_one_name_in_two_namespaces_is_two_gangs(world):
+    world.nodes(2)
+    other = world.add_namespace(f"{world.namespace}-other")
+    world.apply(pod_group("same", 2))
+    world.cluster.api("POST", f"/apis/{X_K8S}/namespaces/{other}/podgroups", pod_group("same", 2))
+    here, there = gang_pods("same", 2)[0], gang_pods("same", 2)[1]
+    there["metadata"]["namespace"] = other
+    world.create_pods([here], [there])
+    world.wait_condition("1 of 2 members exist")
+    world.stays_unbound(for_s=0.5)
+    assert world.bound(namespace=other) == 0
+    world.create_pod(gang_pods("same", 2)[1])
+    world.wait_bound(2)
+    assert world.bound(namespace=other) == 0
+
+
+def test_one_name_in_two_apis_is_two_gangs(world):
+    world.nodes(2)
+    for dialect in ("x-k8s", "volcano"):
+        world.apply(SHAPES[dialect].group("same", 2))
+    world.create_pod(SHAPES["x-k8s"].pods("same", 2)[0])
+    world.create_pod(SHAPES["volcano"].pods("same", 2)[1])
+    world.wait_condition("1 of 2 members exist")
+    world.stays_unbound(for_s=0.5)
+
+
+def test_two_dialects_on_one_pod_warn_and_the_first_of_the_order_counts(world):
+    world.nodes(1)
+    world.apply(pod_group("first", 2), SHAPES["volcano"].group("second", 1))
+    both = {"annotations": {"scheduling.k8s.io/group-name": "second"}}
+    first, other = gang_pods("first", 2, **both)
+    world.create_pod(first)
+    note = world.wait_event("GangLabels", "names several gangs")
+    assert '"first" by label scheduling.x-k8s.io/pod-group, which counts' in note
+    assert '"second" by annotation scheduling.k8s.io/group-name, which is ignored' in note
+    assert [e["type"] for e in world.all_events() if e["reason"] == "GangLabels"] == ["Warning"]
+    assert note in world.why("first")["warnings"]
+    world.stays_unbound(for_s=0.5)
+    world.create_pod(other)
+    world.wait_bound(2)
+
+
+def test_dialects_meet_in_one_queue_the_higher_priority_first(world):
+    world.nodes(1, allocatable={"cpu": "2"})
+    world.create_pod(pod("holder", requests={"cpu": "2"}))
+    world.wait_bound(1)
+    for dialect in ("x-k8s", "volcano"):
+        world.apply(SHAPES[dialect].group(dialect, 2))
+    high = {"priorityClassName": "system-cluster-critical"}
+    world.create_pods(
+        SHAPES["x-k8s"].pods("x-k8s", 2), SHAPES["volcano"].pods("volcano", 2, **high)
+    )
+    world.wait_condition("must start together", "gang=volcano")
+    world.wait_condition("must start together", "gang=x-k8s")
+    world.delete_pod("holder")
+    world.wait_bound(2, "gang=volcano")
+    assert world.bound("gang=x-k8s") == 0
+
+
+def test_an_old_sigs_crd_without_status_subresource_gets_its_status_all_the_same(world):
+    def put(crd: dict) -> None:
+        now = world.cluster.api("GET", SIGS_CRD)
+        world.cluster.api("PUT", SIGS_CRD, {**now, "spec": crd["spec"]})
+
+    current = world.cluster.api("GET", SIGS_CRD)
+    old = copy.deepcopy(current)
+    del old["spec"]["versions"][0]["subresources"]
+    put(old)
+    try:
+        world.nodes(1)
+        world.apply(SHAPES["sigs"].group("pg1", 2))
+        wait_for(lambda: "status" not in served_resources(world), "/status is not served any more")
+        world.create_pods(SHAPES["sigs"].pods("pg1", 2))
+        world.wait_status("pg1", SIGS, phase="Running", running=2)
+    finally:
+        put(current)
+        wait_for(lambda: "status" in served_resources(world), "/status is served again")
+
+
+def served_resources(world) -> set[str]:
+    listed = world.cluster.api("GET", f"/apis/{SIGS}")["resources"]
+    return {resource["name"].partition("/")[2] for resource in listed}
+
+
+def test_volcanos_queues_are_left_to_those_who_own_its_pods(volcano, apart, beside):
+    """Those of the suite's own scheduler, which owns them, are removed first: it made them once."""
+    del volcano
+    path = f"/apis/{VOLCANO}/queues"
+    for name in ("root", "default"):
+        apart.cluster.api("DELETE", f"{path}/{name}")
+    stranger = beside({"schedulerNames": [apart.scheduler]})
+    apart.nodes(1)
+    apart.create_pods([pod("single", scheduler=apart.scheduler)])
+    apart.wait_bound(1)  # it knows all that is served, and decides
+    assert "podgroups.scheduling.volcano.sh" not in stranger.page("/readyz")
+    assert apart.cluster.api("GET", path)["items"] == []
+    stranger.stop()
+    beside({"schedulerNames": [apart.scheduler, "volcano"]})
+    wait_for(lambda: len(apart.cluster.api("GET", path)["items"]) == 2, "their owner makes them")

@@ -1,0 +1,1 @@
+"""What the tests here run with: clusters, schedulers, kubelets, proxies, manifests, invariants."""

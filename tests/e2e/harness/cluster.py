@@ -1,0 +1,26 @@
+"""The cluster that tests/e2e and tests/hostile run on, with quorate's shipped CRDs and rights."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import skip_or_fail
+from tests.e2e.harness.scheduler import manifests
+from tools.controlplane import Access, Cluster
+from tools.controlplane.versions import missing_binaries
+from tools.embedded import Embedded
+
+
+@pytest.fixture(scope="session")
+def cluster(request, tmp_path_factory) -> Iterator[Access]:
+    kind = request.config.getoption("--cluster") or "real"
+    missing = missing_binaries() if kind == "real" else missing_binaries(["kubectl"])
+    if missing:
+        skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
+    starts = {"real": Cluster, "embedded": Embedded}[kind].start
+    with starts(tmp_path_factory.mktemp("cluster")) as started:
+        parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
+        started.kubectl("apply", "-f", "-", input=manifests(*parts))
+        for crd in ("podgroups.scheduling.x-k8s.io", "podgroups.scheduling.sigs.k8s.io"):
+            started.kubectl("wait", "--for=condition=Established", f"crd/{crd}")
+        yield started

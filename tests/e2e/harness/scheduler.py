@@ -1,0 +1,252 @@
+"""A running ``quorate run``, and how to install one more beside the suite's own."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import yaml
+
+from tests.e2e.harness.world import wait_for
+from tools.controlplane import Access
+
+CONFIG = {
+    "apiVersion": "quorate.dev/v1alpha1",
+    "kind": "SchedulerConfiguration",
+    "schedulerNames": [
+        "quorate",
+        "cw-coscheduler",
+        "coscheduler",
+        "scheduler-plugins-scheduler",
+        "volcano",
+    ],
+    # Long, so that a restart of the API server on a busy machine costs no term of office.
+    "leaderElection": {
+        "leaseDurationSeconds": 90,
+        "renewDeadlineSeconds": 75,
+        "retryPeriodSeconds": 1,
+    },
+    "logFormat": "json",
+}
+BESIDE_ROLE = "quorate-preempting"
+
+
+def command_line(*args: str) -> list[str]:
+    return [sys.executable, "-m", "quorate.cli", *args]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def manifests(*args: str) -> str:
+    """Return what ``quorate manifests`` prints."""
+    done = subprocess.run(
+        command_line("manifests", *args), capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def install_beside(cluster: Access, namespace: str) -> None:
+    """Give a second scheduler the shipped RBAC in a namespace of its own, with its own lease.
+
+    It may preempt, which the suite's own may not: so its ClusterRole has another name.
+    """
+    options = ("--namespace", namespace, "--only", "rbac", "--preemption")
+    parts = list(yaml.safe_load_all(manifests(*options)))
+    for part in parts:
+        if part["kind"] == "ClusterRoleBinding":
+            part["metadata"]["name"] = f"quorate-{namespace}"
+            part["roleRef"]["name"] = BESIDE_ROLE
+        if part["kind"] == "ClusterRole":
+            part["metadata"]["name"] = BESIDE_ROLE
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(parts))
+
+
+def uninstall(cluster: Access, namespace: str) -> None:
+    cluster.kubectl("delete", "clusterrolebinding", f"quorate-{namespace}")
+    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+class Quorate:
+    """A running ``quorate run``, as the ServiceAccount of the shipped manifests, or as another."""
+
+    command_line = staticmethod(command_line)
+
+    def __init__(
+        self,
+        cluster: Access,
+        folder: Path,
+        config: dict | None = None,
+        namespace: str = "quorate-system",
+        relay_port: int = 0,
+        kubeconfig: Path | None = None,
+    ) -> None:
+        """Prepare; with ``relay_port`` it reaches the API server through that port."""
+        self.port = free_port()
+        self.folder = folder
+        settings = {**CONFIG, **(config or {}), "healthAddress": f"127.0.0.1:{self.port}"}
+        self.config_file = folder / f"config-{self.port}.yaml"
+        self.config_file.write_text(yaml.safe_dump(settings))
+        if kubeconfig is None:
+            token = cluster.service_account_token(namespace, "quorate")
+            kubeconfig = cluster.kubeconfig_for(token, name=f"quorate-{self.port}")
+        self.kubeconfig = kubeconfig
+        self.ends: list[str] = []
+        if relay_port:
+            text = self.kubeconfig.read_text()
+            relayed = text.replace(cluster.server, f"https://127.0.0.1:{relay_port}")
+            self.kubeconfig.write_text(relayed)
+        self.log_file = folder / f"quorate-{self.port}.log"
+        self.process: subprocess.Popen | None = None
+
+    def start(self, *, wait_ready: bool = True) -> "Quorate":
+        command = self.command_line("run", "--kubeconfig", str(self.kubeconfig))
+        command += ["--config", str(self.config_file)]
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        if wait_ready:
+            # A standby's page has a second line, which names the leader.
+            wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready", 30)
+        return self
+
+    def revive(self) -> None:
+        """Start it again where it has ended by itself, as a kubelet does; note why it did."""
+        if self.process is None or self.process.poll() is None:
+            return
+        self.ends.append(f"{self.process.returncode}: {self.log().splitlines()[-1]}")
+        self.start()
+        wait_for(
+            self.leads, "it leads again", CONFIG["leaderElection"]["leaseDurationSeconds"] + 30
+        )
+
+    def page(self, path: str) -> str:
+        """Return the text of a page; empty when there is no answer."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as response:
+                return response.read().decode().strip()
+        except HTTPError as error:
+            with error:
+                return error.read().decode().strip()
+        except (URLError, OSError):
+            return ""
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Return the value of one metric; 0 when it is not there."""
+        wanted = "{" + ",".join(f'{k}="{v}"' for k, v in labels.items()) + "}" if labels else ""
+        for line in self.page("/metrics").splitlines():
+            if line.startswith(f"{name}{wanted} "):
+                return float(line.rpartition(" ")[2])
+        return 0.0
+
+    def leads(self) -> bool:
+        return self.metric("quorate_leader") == 1.0
+
+    def log(self) -> str:
+        return self.log_file.read_text()
+
+    def told(self) -> str:
+        """Return whether it runs, what /readyz says and the end of the log."""
+        code = self.process.poll() if self.process else None
+        runs = "it runs" if code is None else f"it ended with {code}"
+        end = self.log().splitlines()[-25:]
+        return "\n".join((runs, self.page("/readyz"), *(line[:600] for line in end)))
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self) -> None:
+        """Freeze it, as a machine that swaps or a debugger would."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+
+    def identity(self) -> str:
+        """Return what its attempts' ids begin with."""
+        started = re.findall(r'"identity": ?"[^"]*_([^"_]+)"', self.log())
+        assert started, "it has started"
+        return started[-1]
+
+    def violations(self) -> float:
+        """Return how many defects its own checks have found."""
+        name = "quorate_invariant_violations_total{"
+        lines = (one for one in self.page("/metrics").splitlines() if one.startswith(name))
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    def stop(self) -> int:
+        """Ask it to stop; return its exit code."""
+        if self.process is None:
+            return 0
+        if self.process.poll() is not None:
+            return self.process.returncode
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return -9
+
+    def complaints(self) -> str:
+        """Return the end of the log when it tells of a defect; empty otherwise."""
+        log = self.log()
+        defects = ("Traceback", "failed verification", "a bind worker failed", "was never awaited")
+        return log[-8000:] if any(defect in log for defect in defects) else ""
+
+
+class Replicas:
+    """Starts schedulers beside all others: own names, own ServiceAccount, own lease.
+
+    All that it starts share them, and the scheduler name ``scheduler_name``. A context manager;
+    at its end none of them may have complained.
+    """
+
+    def __init__(self, cluster: Access, folder: Path, name: str) -> None:
+        self.scheduler_name = name
+        self._cluster = cluster
+        self._folder = folder
+        self.running: list[Quorate] = []
+        install_beside(cluster, name)
+
+    def __call__(
+        self, config: dict | None = None, *, wait_ready=True, relay_port=0, through=""
+    ) -> Quorate:
+        """Start one; ``config`` is merged over the suite's, ``through`` is a proxy without TLS."""
+        election = {"leaseDurationSeconds": 90, "renewDeadlineSeconds": 75}
+        election |= {"retryPeriodSeconds": 1, **(config or {}).get("leaderElection", {})}
+        own = {"schedulerNames": [self.scheduler_name], **(config or {})}
+        own["leaderElection"] = {**election, "namespace": self.scheduler_name}
+        made = Quorate(self._cluster, self._folder, own, self.scheduler_name, relay_port)
+        if through:
+            kubeconfig = json.loads(made.kubeconfig.read_text())
+            kubeconfig["clusters"][0]["cluster"] = {"server": through}
+            made.kubeconfig.write_text(json.dumps(kubeconfig))
+        self.running.append(made)
+        return made.start(wait_ready=wait_ready)
+
+    def __enter__(self) -> "Replicas":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for one in self.running:
+            one.resume()  # what is frozen cannot stop
+            one.stop()
+        uninstall(self._cluster, self.scheduler_name)
+        if not any(error):
+            assert not [one.complaints() for one in self.running if one.complaints()]

@@ -1,0 +1,1 @@
+"""Schedulers come and go: restarts, replicas and leases."""

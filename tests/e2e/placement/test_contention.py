@@ -1,0 +1,137 @@
+"""More is wanted than there is: gangs wait whole, and start at once when there is room."""
+
+import time
+
+import pytest
+
+from tests.e2e.harness.world import gang_pods, pod, wait_for
+
+
+def bound_by_gang(world, gangs: list[str]) -> dict[str, int]:
+    bound = [p["metadata"]["labels"]["gang"] for p in world.pods() if "nodeName" in p["spec"]]
+    return {gang: bound.count(gang) for gang in gangs}
+
+
+def print_delay(world, count: int, started_s: float, selector: str) -> None:
+    """Wait until all are bound; say how long it took, and fail only far beyond what is promised."""
+    world.wait_bound(count, selector, timeout_s=3.0)
+    print(f"\nroom appeared -> {count} members bound: {time.monotonic() - started_s:.2f} s")
+
+
+@pytest.mark.parametrize("how", ["a node is added", "a pod is deleted", "a node is uncordoned"])
+def test_n_wanted_and_room_for_n_less_2_all_wait_and_all_start_when_room_appears(world, how):
+    (node,) = world.nodes(1, allocatable={"cpu": "8"})
+    more = f"{world.namespace}-more-"
+    if how == "a pod is deleted":
+        world.create_pod(pod("holder", requests={"cpu": "2"}))
+        world.wait_bound(1)
+    if how == "a node is uncordoned":
+        world.nodes(1, prefix=more)
+        world.kubectl("cordon", f"{more}0")
+    wanted = 8 if how == "a pod is deleted" else 10
+    world.create_pods(world.gang("g", wanted))
+    fit = 6 if how == "a pod is deleted" else 8
+    sentence = world.wait_condition(f"{wanted} members must start together and {fit} fit")
+    assert "Insufficient cpu" in sentence
+    world.stays_unbound("gang=g")
+
+    started_s = time.monotonic()
+    if how == "a node is added":
+        world.nodes(1, prefix=more)
+    elif how == "a pod is deleted":
+        world.delete_pod("holder")
+    else:
+        world.cluster.api(
+            "PATCH",
+            f"/api/v1/nodes/{more}0",
+            {"spec": {"unschedulable": None, "taints": None}},
+            content_type="application/merge-patch+json",
+        )
+    print_delay(world, wanted, started_s, "gang=g")
+    assert node in world.where("gang=g").values()
+
+
+def test_a_change_that_helps_nobody_wakes_nobody(world):
+    world.nodes(1, allocatable={"cpu": "1"}, labels={"pool": "a"})
+    world.create_pods(world.gang("g", 2, nodeSelector={"pool": "a"}))
+    world.wait_condition("2 members must start together and 1 fit")
+    time.sleep(1.0)  # until the reports' own echoes have died away
+    cycles = world.quorate.metric("quorate_cycles_total")
+    world.nodes(5, prefix=f"{world.namespace}-other-", labels={"pool": "b"})
+    time.sleep(1.0)
+    assert world.bound() == 0
+    print(f"\ncycles for 5 nodes that cannot help: {cycles_since(world, cycles):g}")
+
+    def quiet() -> bool:
+        before = world.quorate.metric("quorate_cycles_total")
+        time.sleep(2.0)
+        return cycles_since(world, before) == 0
+
+    # Not at the first look: the namespaces of earlier tests may still be on their way out.
+    wait_for(quiet, "while nothing changes nothing is decided")
+
+
+def cycles_since(world, before: float) -> float:
+    return world.quorate.metric("quorate_cycles_total") - before
+
+
+def test_of_two_interleaved_gangs_with_room_for_one_one_runs_whole_and_one_waits_whole(world):
+    world.nodes(2, allocatable={"cpu": "2"})
+    world.create_pods(world.gang("a", 4), world.gang("b", 4))
+    wait_for(lambda: max(bound_by_gang(world, ["a", "b"]).values()) == 4, "one runs whole")
+    world.wait_condition("4 members must start together and 0 fit")
+    counts = bound_by_gang(world, ["a", "b"])
+    assert sorted(counts.values()) == [0, 4]
+    running = max(counts, key=counts.get)
+    world.kubectl("delete", "pods", "-l", f"gang={running}")
+    world.wait_bound(4, f"gang={'b' if running == 'a' else 'a'}")
+
+
+def test_of_twenty_interleaved_gangs_five_start_whole_and_the_others_follow_without_deadlock(world):
+    names = [f"g{i}" for i in range(20)]
+    gangs = [world.gang(name, 4) for name in names]
+    world.create_pods(*gangs)  # all wait: there is no node yet
+    world.nodes(5, allocatable={"cpu": "4"})
+    ever: set[str] = set()
+
+    def settled() -> bool:
+        counts = bound_by_gang(world, names)
+        ever.update(name for name, count in counts.items() if count)
+        assert sum(counts.values()) <= 20
+        return sorted(counts.values()) == [0] * 15 + [4] * 5
+
+    wait_for(settled, "exactly five run whole")
+    for _ in range(20):
+        assert settled()
+        time.sleep(0.05)
+    assert len(ever) == 5, "no other gang ever held anything"
+
+    started = sorted(ever)
+    rest = [name for name in names if name not in started]
+    for gone in started:
+        world.kubectl("delete", "pods", "-l", f"gang={gone}", "--wait=false")
+        wait_for(lambda: any(bound_by_gang(world, rest).values()), "another takes its place")
+    wait_for(
+        lambda: sorted(bound_by_gang(world, names).values()) == [0] * 15 + [4] * 5,
+        "five others run whole",
+    )
+
+
+def test_a_large_gang_does_not_block_a_small_one_of_the_same_priority(world):
+    world.nodes(1, allocatable={"cpu": "4"})
+    world.create_pods(world.gang("large", 8))
+    world.wait_condition("8 members must start together and 4 fit")
+    world.create_pods(world.gang("small", 2))
+    world.wait_bound(2, "gang=small")
+
+
+def test_members_of_several_classes_are_placed_together_or_not_at_all(world):
+    world.nodes(2, allocatable={"cpu": "4"})
+    workers = world.gang("g", 4, requests={"cpu": "2"})
+    launcher = gang_pods("g", 5, requests={"cpu": "1"})[4]
+    world.patch_group("g", {"spec": {"minMember": 5}})
+    world.create_pods(workers, [launcher])
+    world.wait_condition("5 members must start together and 4 fit")
+    world.stays_unbound(for_s=0.5)
+    world.nodes(1, prefix=f"{world.namespace}-more-", allocatable={"cpu": "1"})
+    world.wait_bound(5)

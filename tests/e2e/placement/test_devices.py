@@ -1,0 +1,237 @@
+"""Gangs whose pods claim devices: all claims are allocated before any pod is bound, or none is."""
+
+import pytest
+
+from tests.e2e.harness.world import gang_pods, pod_group, wait_for
+
+DRIVER = "gpu.example.com"
+API = "/apis/resource.k8s.io/v1"
+
+
+@pytest.fixture
+def devices(world):
+    """Write slices and classes, and remove them after the test."""
+    made = []
+
+    def write(plural: str, kind: str, name: str, spec: dict) -> None:
+        body = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
+        world.cluster.api("POST", f"{API}/{plural}", body | {"spec": spec})
+        made.append(f"{API}/{plural}/{name}")
+
+    yield write
+    for path in made:
+        world.cluster.api("DELETE", path)
+
+
+def gpus(node: str, count: int, generation: int = 1) -> dict:
+    return {
+        "driver": DRIVER,
+        "nodeName": node,
+        "pool": {"name": node, "generation": generation, "resourceSliceCount": 1},
+        "devices": [
+            {
+                "name": f"gpu-{i}",
+                "attributes": {"model": {"string": "h100"}, "uuid": {"string": f"{node}-{i}"}},
+                "capacity": {"memory": {"value": "80Gi"}},
+            }
+            for i in range(count)
+        ],
+    }
+
+
+def one_gpu(
+    expression: str = f'device.capacity["{DRIVER}"].memory.isGreaterThan(quantity("40Gi"))',
+):
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "one-gpu"},
+        "spec": {
+            "spec": {
+                "devices": {
+                    "requests": [
+                        {
+                            "name": "gpu",
+                            "exactly": {
+                                "deviceClassName": "gpus",
+                                "selectors": [{"cel": {"expression": expression}}],
+                            },
+                        }
+                    ]
+                }
+            }
+        },
+    }
+
+
+def gang_with_gpus(world, count: int) -> list[dict]:
+    world.apply(pod_group("g", count))
+    pods = gang_pods("g", count)
+    for one in pods:
+        one["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    return pods
+
+
+def claims(world) -> list[dict]:
+    path = f"{API}/namespaces/{world.namespace}/resourceclaims"
+    return world.cluster.api("GET", path)["items"]
+
+
+def allocated(world) -> list[str]:
+    return [
+        f"{one['pool']}/{one['device']}"
+        for claim in claims(world)
+        for one in claim.get("status", {})
+        .get("allocation", {})
+        .get("devices", {})
+        .get("results", ())
+    ]
+
+
+def gpu_class(devices) -> None:
+    devices(
+        "deviceclasses",
+        "DeviceClass",
+        "gpus",
+        {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
+    )
+
+
+def test_a_gang_with_a_claim_each_starts_whole_with_its_devices(world, devices):
+    nodes = world.nodes(2)
+    gpu_class(devices)
+    for node in nodes:
+        devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 2))
+    world.apply(one_gpu())
+    world.create_pods(gang_with_gpus(world, 4))
+    world.wait_bound(4)
+    assert sorted(allocated(world)) == sorted(f"{node}/gpu-{i}" for node in nodes for i in (0, 1))
+    where = {one["metadata"]["uid"]: one["spec"]["nodeName"] for one in world.pods()}
+    for claim in claims(world):
+        [user] = claim["status"]["reservedFor"]
+        [given] = claim["status"]["allocation"]["devices"]["results"]
+        assert given["pool"] == where[user["uid"]]
+        assert "resource.kubernetes.io/delete-protection" in claim["metadata"]["finalizers"]
+
+
+def test_with_too_few_devices_nothing_starts_and_no_claim_keeps_one(world, devices):
+    [node] = world.nodes(1)
+    gpu_class(devices)
+    devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 3))
+    world.apply(one_gpu())
+    world.create_pods(gang_with_gpus(world, 4))
+    world.wait_condition("1 cannot allocate all claims")
+    world.stays_unbound(for_s=0.5)
+    assert allocated(world) == []
+    more = world.nodes(1, prefix=f"{world.namespace}-more-")[0]
+    devices("resourceslices", "ResourceSlice", f"{more}-gpus", gpus(more, 1))
+    world.wait_bound(4)
+    assert len(set(allocated(world))) == 4
+
+
+def test_what_a_failed_attempt_wrote_is_taken_back(world, devices):
+    """A claim that its waiting pod holds and cannot use, as a dead leader leaves it."""
+    [node] = world.nodes(1)
+    gpu_class(devices)
+    devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 3))
+    world.apply(one_gpu())
+    pods = gang_with_gpus(world, 4)
+    world.create_pods(pods[:3])
+    made = wait_for(lambda: len(claims(world)) == 3 and claims(world), "claims are made")
+    claim = made[0]
+    owner = claim["metadata"]["ownerReferences"][0]
+    status = {
+        "allocation": {
+            "devices": {
+                "results": [{"request": "gpu", "driver": DRIVER, "pool": node, "device": "gpu-0"}]
+            }
+        },
+        "reservedFor": [{"resource": "pods", "name": owner["name"], "uid": owner["uid"]}],
+    }
+    path = f"{API}/namespaces/{world.namespace}/resourceclaims/{claim['metadata']['name']}/status"
+    kind = "application/merge-patch+json"
+    world.cluster.api("PATCH", path, {"status": status}, content_type=kind)
+    wait_for(lambda: allocated(world) == [], "the device is taken back")
+    world.stays_unbound(for_s=0.3)
+
+
+RESOURCE = "example.com/gpu"
+
+
+def gang_by_resource(world, count: int) -> list[dict]:
+    """Pods that ask for devices as for an extended resource, and know nothing of claims."""
+    world.apply(pod_group("g", count))
+    pods = gang_pods("g", count)
+    for one in pods:
+        amounts = {RESOURCE: "1"}
+        one["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return pods
+
+
+def left_over(pod: dict) -> dict:
+    """A claim that was made for a pod's extended resources, and not used."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "controller": True}
+    request = {"name": "r", "exactly": {"deviceClassName": "gpus"}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": "left-over",
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "finalizers": ["resource.kubernetes.io/delete-protection"],
+            "ownerReferences": [owner | {key: pod["metadata"][key] for key in ("name", "uid")}],
+        },
+        "spec": {"devices": {"requests": [request]}},
+    }
+
+
+def backing_class(devices) -> None:
+    selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
+    devices(
+        "deviceclasses",
+        "DeviceClass",
+        "gpus",
+        {"selectors": selectors, "extendedResourceName": RESOURCE},
+    )
+
+
+def test_extended_resources_that_a_class_backs_become_devices_in_claims_made_for_the_pods(
+    world, devices
+):
+    nodes = world.nodes(2)
+    backing_class(devices)
+    for node in nodes:
+        devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 2))
+    world.create_pods(gang_by_resource(world, 4))
+    world.wait_bound(4)
+    assert sorted(allocated(world)) == sorted(f"{node}/gpu-{i}" for node in nodes for i in (0, 1))
+    by_name = {one["metadata"]["name"]: one for one in claims(world)}
+    for one in world.pods():
+        told = one["status"]["extendedResourceClaimStatus"]
+        claim = by_name.pop(told["resourceClaimName"])
+        assert claim["metadata"]["ownerReferences"][0]["uid"] == one["metadata"]["uid"]
+        assert claim["status"]["reservedFor"][0]["uid"] == one["metadata"]["uid"]
+        [given] = claim["status"]["allocation"]["devices"]["results"]
+        [mapping] = told["requestMappings"]
+        assert given["pool"] == one["spec"]["nodeName"]
+        assert given["request"] == mapping["requestName"]
+        assert mapping["resourceName"] == RESOURCE
+    assert not by_name
+
+
+def test_a_claim_that_was_made_in_vain_is_deleted_and_the_gang_starts_when_there_is_room(
+    world, devices
+):
+    [node] = world.nodes(1)
+    backing_class(devices)
+    devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 1))
+    pods = gang_by_resource(world, 2)
+    world.create_pods(pods)
+    world.wait_condition("cannot allocate all claims")
+    world.apply(left_over(world.pods()[0]))
+    wait_for(lambda: claims(world) == [], "what was left over is deleted")
+    world.stays_unbound(for_s=0.3)
+    more = world.nodes(1, prefix=f"{world.namespace}-more-")[0]
+    devices("resourceslices", "ResourceSlice", f"{more}-gpus", gpus(more, 1))
+    world.wait_bound(2)
+    assert len(set(allocated(world))) == 2

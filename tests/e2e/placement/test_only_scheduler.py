@@ -1,0 +1,331 @@
+"""quorate is a cluster's only scheduler, as docs/operators/default-scheduler.md installs it.
+
+A cluster of its own: no other scheduler has ever been there. The tests share it, each with
+workloads of its own names.
+"""
+
+import base64
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import skip_or_fail
+from tests.e2e.harness.provisioner import (
+    NO_PROVISIONER,
+    SELECTED,
+    VOLUMES,
+    Provisioner,
+    claims_of,
+    volume,
+)
+from tests.e2e.harness.scheduler import Quorate, manifests
+from tests.e2e.harness.workloads import (
+    HOST,
+    PREFERRED,
+    REQUIRED,
+    ZONE,
+    hard_spread,
+    job,
+    matching,
+    runs,
+    workload,
+    zones,
+)
+from tests.e2e.harness.world import GANG_LABEL, World, pod, pod_group, wait_for
+from tests.e2e.placement.test_devices import DRIVER, gpus
+from tests.paths import ROOT
+from tools.controlplane import Cluster
+from tools.controlplane.versions import missing_binaries
+from tools.embedded import Embedded
+
+EXAMPLE = ROOT / "examples" / "default-scheduler"
+SLOW_S = 60.0
+TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+TOLERATES = [{"key": "dedicated", "operator": "Exists"}]
+
+
+class Installed(Quorate):
+    """quorate with the documented configuration, and a kubeconfig with the documented token."""
+
+    def __init__(self, cluster, folder: Path) -> None:
+        super().__init__(cluster, folder)
+        documented = yaml.safe_load((EXAMPLE / "config.yaml").read_text())
+        changed = {"healthAddress": f"127.0.0.1:{self.port}"}  # tests share one machine
+        self.config_file.write_text(yaml.safe_dump({**documented, **changed}))
+        self.kubeconfig = cluster.kubeconfig_for(token_of(cluster), name="quorate-documented")
+
+
+def token_of(cluster) -> str:
+    cluster.kubectl("apply", "-f", str(EXAMPLE / "token.yaml"))
+    path = "/api/v1/namespaces/quorate-system/secrets/quorate-token"
+    if isinstance(cluster, Embedded):  # its controllers fill in no tokens
+        return cluster.service_account_token("quorate-system", "quorate")
+    found = wait_for(lambda: cluster.api("GET", path).get("data", {}).get("token"), "it is filled")
+    return base64.b64decode(found).decode()
+
+
+@pytest.fixture(scope="module")
+def alone(request, tmp_path_factory):
+    """A cluster that has had no scheduler but quorate; its nodes are two in each of three zones."""
+    kind = request.config.getoption("--cluster") or "real"
+    missing = missing_binaries() if kind == "real" else missing_binaries(["kubectl"])
+    if missing:
+        skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
+    with {"real": Cluster, "embedded": Embedded}[kind].start() as cluster:
+        cluster.kubectl("apply", "-f", "-", input=manifests("--preemption"))
+        for zone in "abc":
+            cluster.create_nodes(2, prefix=f"{zone}-", labels={ZONE: zone})
+        cluster.create_nodes(1, prefix="gpu-", labels={"pool": "gpu"}, taints=[TAINT])
+        running = Installed(cluster, tmp_path_factory.mktemp("only")).start()
+        world = World(cluster, running, "work", scheduler="default-scheduler")
+        world.apply(cron_job("tick"))
+        yield world
+        assert running.stop() == 0
+        assert not running.complaints()
+
+
+@pytest.fixture
+def real(alone):
+    if isinstance(alone.cluster, Embedded):
+        pytest.skip("it binds no claims, and allocates no devices")
+    return alone
+
+
+def cron_job(name: str) -> dict:
+    made = job(name, 2)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": made["spec"]}},
+    }
+
+
+def test_it_places_the_pods_of_its_own_deployment_on_two_nodes(alone):
+    def hosts() -> set[str]:
+        pods = alone.pods(namespace="quorate-system")
+        return {one["spec"]["nodeName"] for one in pods if one["status"]["phase"] == "Running"}
+
+    wait_for(lambda: len(hosts()) == 2, "both replicas run, apart", SLOW_S)
+
+
+def test_a_deployment_rolls_out_and_scales_evenly_over_zones(alone):
+    spread = [hard_spread("web", matchLabelKeys=["pod-template-hash"])]
+    made = workload("Deployment", "web", replicas=6, pod={"topologySpreadConstraints": spread})
+    alone.apply(made)
+    wait_for(lambda: runs(alone, 6, "app=web"), "six run", SLOW_S)
+    assert zones(alone, "app=web") == [2, 2, 2]
+    first = set(alone.where("app=web"))
+    made["spec"]["template"]["metadata"]["annotations"] = {"release": "2"}
+    alone.apply(made)
+    alone.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    wait_for(lambda: runs(alone, 6, "app=web"), "the new six run alone", SLOW_S)
+    assert not first & set(alone.where("app=web"))
+    assert zones(alone, "app=web") == [2, 2, 2]
+    alone.kubectl("scale", "deployment", "web", "--replicas=9")
+    wait_for(lambda: runs(alone, 9, "app=web"), "nine run", SLOW_S)
+    assert zones(alone, "app=web") == [3, 3, 3]
+
+
+def test_a_daemon_set_has_a_pod_on_each_node_and_on_one_that_joins(alone):
+    alone.apply(
+        workload("DaemonSet", "agent", pod={"tolerations": TOLERATES}),
+        workload("DaemonSet", "shy"),
+    )
+    names = {one["metadata"]["name"] for one in alone.cluster.api("GET", "/api/v1/nodes")["items"]}
+    untainted = {name for name in names if not name.startswith("gpu-")}
+    for app, wanted in (("agent", names), ("shy", untainted)):
+        wait_for(lambda a=app, w=wanted: runs(alone, len(w), f"app={a}"), f"{app} runs", SLOW_S)
+        assert set(alone.where(f"app={app}").values()) == wanted
+        assert len(alone.where(f"app={app}")) == len(wanted), "one on each"
+    [joined] = alone.cluster.create_nodes(1, prefix="late-", labels={"pool": "late"})
+    for app in ("agent", "shy"):
+        wait_for(lambda a=app: joined in alone.where(f"app={a}").values(), f"{app} on it", SLOW_S)
+
+
+def test_a_replica_set_is_spread_without_saying_so(alone):
+    alone.apply(workload("ReplicaSet", "shop", replicas=6, pod=IN_ZONES))
+    wait_for(lambda: runs(alone, 6, "app=shop"), "six run", SLOW_S)
+    assert zones(alone, "app=shop") == [2, 2, 2]
+    assert len(set(alone.where("app=shop").values())) == 6
+
+
+IN_ZONES = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [
+    {"matchExpressions": [{"key": ZONE, "operator": "Exists"}]}]}}}}  # fmt: skip
+
+
+def test_selectors_preferences_and_affinity_say_where_pods_go(alone):
+    near = {"podAffinity": {REQUIRED: [{"topologyKey": HOST, **matching("cache")}]}}
+    prefers = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["c"]}]}
+    likes = {"nodeAffinity": {PREFERRED: [{"weight": 100, "preference": prefers}]}}
+    alone.apply(
+        workload("Deployment", "cache", replicas=1, pod={"nodeSelector": {ZONE: "b"}}),
+        workload("Deployment", "reader", replicas=3, pod={"affinity": near}),
+        workload("Deployment", "liking", replicas=2, pod={"affinity": likes}),
+        workload(
+            "Deployment",
+            "tolerant",
+            replicas=2,
+            pod={"nodeSelector": {"pool": "gpu"}, "tolerations": TOLERATES},
+        ),
+    )
+    for app, count in {"cache": 1, "reader": 3, "liking": 2, "tolerant": 2}.items():
+        wait_for(lambda a=app, n=count: runs(alone, n, f"app={a}"), f"{app} runs", SLOW_S)
+    [cache] = alone.where("app=cache").values()
+    assert cache.startswith("b-")
+    assert set(alone.where("app=reader").values()) == {cache}
+    assert zones(alone, "app=liking") == [2]
+    assert all(node.startswith("c-") for node in alone.where("app=liking").values())
+    assert set(alone.where("app=tolerant").values()) == {"gpu-0"}
+
+
+def test_gangs_start_whole_beside_them_under_either_name(alone):
+    for name, scheduler in (("train", None), ("packed", "quorate")):
+        member = {"labels": {GANG_LABEL: name}, "cpu": "1"}
+        named = {"schedulerName": scheduler} if scheduler else {}
+        alone.apply(pod_group(name, 4), job(name, 4, pod={**member, **named}))
+        wait_for(lambda n=name: runs(alone, 4, f"app={n}"), f"{name} runs", SLOW_S)
+    huge = {"labels": {GANG_LABEL: "huge"}, "cpu": "20"}
+    alone.apply(pod_group("huge", 9), job("huge", 9, pod=huge))
+    said = alone.wait_condition("9 members must start together", "app=huge", SLOW_S)
+    assert said.startswith("0/")
+    alone.stays_unbound("app=huge", 0.5)
+    assert alone.why("huge")["sentence"] == said
+    alone.create_pod(pod("nowhere", scheduler="default-scheduler", nodeSelector={"no": "such"}))
+    said = alone.wait_condition("node(s) didn't match Pod's node affinity/selector")
+    assert alone.why("nowhere")["reason"] == "NoNodeMatches"
+    assert alone.why("nowhere")["sentence"] in said, "the leader has tried to preempt, too"
+
+
+def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(real):
+    storage_class(real, "made-late", "csi.example")
+    apart = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOST, **matching("db")}]}}
+    mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    made = workload(
+        "StatefulSet",
+        "db",
+        replicas=3,
+        serviceName="db",
+        volumeClaimTemplates=[claim_template("made-late")],
+        pod={"affinity": apart, "container": mounts},
+    )
+    with Provisioner(real.cluster, "made-late").working():
+        real.apply(made)
+        wait_for(lambda: runs(real, 3, "app=db"), "three run", SLOW_S)
+        before = real.where("app=db")
+        assert len(set(before.values())) == 3
+        for name, node in before.items():
+            found = claims_of(real)[f"data-{name}"]
+            assert found["metadata"]["annotations"][SELECTED] == node
+            assert found["status"]["phase"] == "Bound"
+        real.delete_pod("db-1")
+        wait_for(lambda: real.where("app=db") == before, "it is back beside its volume", SLOW_S)
+
+
+def test_a_job_takes_the_volumes_that_exist_one_for_each_pod(real):
+    storage_class(real, "local", NO_PROVISIONER)
+    nodes = ["a-0", "b-1", "c-0"]
+    for node in nodes:
+        made = volume(f"pv-{node}", "local", node, local={"path": "/mnt"})
+        real.cluster.api("POST", VOLUMES, made)
+    source = {"volumeClaimTemplate": {"spec": claim_template("local")["spec"]}}
+    real.apply(job("sort", 3, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
+    wait_for(lambda: runs(real, 3, "app=sort"), "three run", SLOW_S)
+    assert sorted(real.where("app=sort").values()) == nodes
+    real.apply(job("more", 1, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
+    said = real.wait_condition("persistent volumes to bind", "app=more", SLOW_S)
+    assert "node(s) didn't find available persistent volumes to bind" in said
+
+
+def test_a_job_gets_devices_from_a_template_of_claims(real):
+    api = "/apis/resource.k8s.io/v1"
+    body = {"apiVersion": "resource.k8s.io/v1", "metadata": {"name": "gpus"}}
+    cel = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    real.cluster.api("POST", f"{api}/deviceclasses", {**body, "spec": {"selectors": [cel]}})
+    for node in ("a-1", "c-1"):
+        slices = {**body, "metadata": {"name": node}, "spec": gpus(node, 1)}
+        real.cluster.api("POST", f"{api}/resourceslices", slices)
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpus"}}
+    wanted = {"spec": {"devices": {"requests": [request]}}}
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    real.apply(
+        {**body, "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": wanted},
+        job("infer", 2, pod={"resourceClaims": claims}),
+    )
+    wait_for(lambda: runs(real, 2, "app=infer"), "two run", SLOW_S)
+    assert sorted(real.where("app=infer").values()) == ["a-1", "c-1"]
+
+
+def test_a_job_gets_devices_by_the_name_of_an_extended_resource(real):
+    api = "/apis/resource.k8s.io/v1"
+    body = {"apiVersion": "resource.k8s.io/v1"}
+    named = {"extendedResourceName": "example.com/fast-gpu"}
+    named["selectors"] = [{"cel": {"expression": 'device.driver == "fast.example.com"'}}]
+    meta = {"metadata": {"name": "fast"}}
+    real.cluster.api("POST", f"{api}/deviceclasses", {**body, **meta, "spec": named})
+    slices = {**gpus("b-0", 1), "driver": "fast.example.com"}
+    real.cluster.api("POST", f"{api}/resourceslices", {**body, **meta, "spec": slices})
+    wanted = {"example.com/fast-gpu": "1"}
+    asks = {"container": {"resources": {"requests": wanted, "limits": wanted}}}
+    real.apply(job("render", 1, pod=asks))
+    wait_for(lambda: runs(real, 1, "app=render"), "it runs", SLOW_S)
+    assert set(real.where("app=render").values()) == {"b-0"}
+
+
+def test_a_pod_of_high_priority_takes_the_room_that_no_budget_protects(alone):
+    cluster = alone.cluster
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    cluster.api("POST", classes, {"metadata": {"name": "urgent"}, "value": 1000})
+    small = {"cpu": "2", "memory": "4Gi", "pods": "20"}
+    taint = {"key": "small", "effect": "NoSchedule"}
+    cluster.create_nodes(
+        2, prefix="small-", allocatable=small, labels={"pool": "small"}, taints=[taint]
+    )
+    on_small = {
+        "nodeSelector": {"pool": "small"},
+        "tolerations": [{"key": "small", "operator": "Exists"}],
+    }
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "kept"},
+    }
+    alone.apply(
+        {**budget, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "kept"}}}}
+    )
+    room = {**on_small, "cpu": "1", "terminationGracePeriodSeconds": 0}
+    alone.apply(
+        workload("Deployment", "kept", replicas=2, pod={**room, "nodeSelector": {HOST: "small-0"}})
+    )
+    wait_for(lambda: runs(alone, 2, "app=kept"), "the protected two run", SLOW_S)
+    alone.apply(job("filler", 2, pod=room))
+    wait_for(lambda: runs(alone, 2, "app=filler"), "the others run", SLOW_S)
+    wait_for(lambda: observed(alone, "kept"), "the budget is counted", SLOW_S)
+    alone.apply(job("urgent", 1, pod={**room, "cpu": "2", "priorityClassName": "urgent"}))
+    wait_for(lambda: runs(alone, 1, "app=urgent"), "it runs", SLOW_S)
+    assert set(alone.where("app=urgent").values()) == {"small-1"}
+    assert runs(alone, 2, "app=kept")
+    assert len(alone.events("Preempted")) == 2
+
+
+def observed(world: World, budget: str) -> bool:
+    status = world.get("poddisruptionbudget", budget).get("status", {})
+    return status.get("expectedPods") == 2 and status.get("currentHealthy") == 2
+
+
+def test_a_cron_job_has_its_turns(alone):
+    wait_for(lambda: alone.running("app=tick") >= 2, "its first turn runs", 120)
+    assert alone.events("Scheduled")
+
+
+def storage_class(world: World, name: str, provisioner: str) -> None:
+    body = {"metadata": {"name": name}, "provisioner": provisioner}
+    late = {"volumeBindingMode": "WaitForFirstConsumer"}
+    world.cluster.api("POST", "/apis/storage.k8s.io/v1/storageclasses", {**body, **late})
+
+
+def claim_template(name: str) -> dict:
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": name}
+    spec["resources"] = {"requests": {"storage": "1Gi"}}
+    return {"metadata": {"name": "data"}, "spec": spec}

@@ -1,0 +1,1 @@
+"""What quorate may do, what it does without a right, and the guard that keeps others out."""

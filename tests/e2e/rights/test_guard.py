@@ -1,0 +1,369 @@
+"""The admission guard on a real API server, which asks it before it stores any Binding.
+
+The embedded cluster calls no webhooks; the conftest leaves this file out there.
+"""
+
+import base64
+import contextlib
+import itertools
+import json
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from quorate.core.model.quantity import parse_amount
+from tests.certificates import write_pair
+from tests.e2e.harness.recording_proxy import Recording
+from tests.e2e.harness.relay import Relay
+from tests.e2e.harness.scheduler import free_port
+from tests.e2e.harness.world import pod, wait_for
+from tools.controlplane import ApiError
+
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+FOREIGN = "somebody-else"
+_numbers = itertools.count()
+
+
+class Webhook:
+    """A ValidatingWebhookConfiguration for the guard of one test's scheduler."""
+
+    def __init__(self, cluster, folder: Path) -> None:
+        self.cluster, self.port, self.folder = cluster, free_port(), folder
+        self.name = f"guard-{next(_numbers)}"
+        self.cert_file, self.key_file = write_pair(folder)
+        self.settings = {
+            "enabled": True,
+            "address": f"127.0.0.1:{self.port}",
+            "certFile": str(self.cert_file),
+            "keyFile": str(self.key_file),
+        }
+
+    def install(self) -> None:
+        self.cluster.api("POST", WEBHOOKS, self._body())
+
+    def trust_new_certificate(self) -> None:
+        """Write another certificate into the same files, and have the API server trust only it."""
+        write_pair(self.folder)
+        self.update()
+
+    def update(self) -> None:
+        path = f"{WEBHOOKS}/{self.name}"
+        now = self.cluster.api("GET", path)["metadata"]["resourceVersion"]
+        body = self._body()
+        body["metadata"]["resourceVersion"] = now
+        self.cluster.api("PUT", path, body)
+
+    def remove(self) -> None:
+        self.cluster.api("DELETE", f"{WEBHOOKS}/{self.name}")
+
+    def _body(self) -> dict:
+        return {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": self.name},
+            "webhooks": [
+                {
+                    "name": "bindings.guard.quorate.dev",
+                    "clientConfig": {
+                        "url": f"https://127.0.0.1:{self.port}/bindings",
+                        "caBundle": base64.b64encode(self.cert_file.read_bytes()).decode(),
+                    },
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "operations": ["CREATE"],
+                            "resources": ["pods/binding", "bindings"],
+                        }
+                    ],
+                    "failurePolicy": "Ignore",
+                    "timeoutSeconds": 1,
+                    "sideEffects": "NoneOnDryRun",
+                    "admissionReviewVersions": ["v1"],
+                }
+            ],
+        }
+
+
+@pytest.fixture
+def webhook(cluster, tmp_path):
+    made = Webhook(cluster, tmp_path)
+    made.install()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def guarded(apart, beside, webhook):
+    """A world whose scheduler guards bindings, once it is seen to."""
+    apart.quorate = beside({"guard": webhook.settings})
+    wait_for(apart.quorate.leads, "it leads")
+    return apart
+
+
+@pytest.fixture
+def kube_scheduler(cluster):
+    yield cluster.start_kube_scheduler
+    cluster.stop_kube_scheduler()
+
+
+def bind(world, name: str, node: str, *, legacy=False, dry_run=False) -> None:
+    """Bind a pod by hand; raises what the API server answers."""
+    path = f"/api/v1/namespaces/{world.namespace}"
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "namespace": world.namespace},
+        "target": {"kind": "Node", "name": node},
+    }
+    tail = "bindings" if legacy else f"pods/{name}/binding"
+    world.cluster.api("POST", f"{path}/{tail}{'?dryRun=All' if dry_run else ''}", body)
+
+
+def denied(world, name: str, node: str, **options) -> str:
+    with pytest.raises(ApiError) as caught:
+        bind(world, name, node, **options)
+    assert (caught.value.status, caught.value.reason) == (403, "Forbidden")
+    return caught.value.message
+
+
+def seen(world, *names: str, node: str) -> None:
+    """Wait until the guard is asked about these pods, and knows them and the node."""
+
+    def judged() -> float:
+        return sum(
+            world.quorate.metric("quorate_guard_reviews_total", answer=answer)
+            for answer in ("allowed", "denied")
+        )
+
+    def is_seen(name: str) -> bool:
+        before = judged()
+        with contextlib.suppress(ApiError):
+            bind(world, name, node, dry_run=True)
+        return judged() > before
+
+    for name in names:
+        wait_for(lambda name=name: is_seen(name), f"the guard judges {name}")
+
+
+def overcommitted(world) -> list[str]:
+    """Return what nodes hold beyond what they have, added up from the API's own objects."""
+    nodes = {
+        n["metadata"]["name"]: n["status"]["allocatable"]
+        for n in world.cluster.api("GET", "/api/v1/nodes")["items"]
+    }
+    used: dict[tuple[str, str], int] = {}
+    for one in world.cluster.api("GET", "/api/v1/pods")["items"]:
+        node = one["spec"].get("nodeName")
+        if node is None or one["status"]["phase"] in ("Succeeded", "Failed"):
+            continue
+        wanted = [("pods", 1)] + [
+            (name, parse_amount(name, amount))
+            for container in one["spec"]["containers"]
+            for name, amount in container["resources"].get("requests", {}).items()
+        ]
+        for name, amount in wanted:
+            used[node, name] = used.get((node, name), 0) + amount
+    return [
+        f"{node}: {amount} of {name}"
+        for (node, name), amount in used.items()
+        if node in nodes and amount > parse_amount(name, nodes[node].get(name, "0"))
+    ]
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["pods/binding", "bindings"])
+def test_a_binding_that_overcommits_a_node_is_denied_and_one_that_fits_is_not(guarded, legacy):
+    (node,) = guarded.nodes(1, allocatable={"cpu": "4"})
+    for name, cpu in (("a", "3"), ("b", "2"), ("c", "1")):
+        guarded.create_pod(pod(name, scheduler=FOREIGN, requests={"cpu": cpu}))
+    seen(guarded, "a", "b", "c", node=node)
+    bind(guarded, "a", node, legacy=legacy)
+    said = denied(guarded, "b", node, legacy=legacy)
+    assert f"node {node} has no room for pod {guarded.namespace}/b: it asks for 2 cpu" in said
+    assert "and 1 is free" in said
+    bind(guarded, "c", node, legacy=legacy)
+    assert guarded.where() == {"a": node, "c": node}
+    assert not overcommitted(guarded)
+
+
+def test_without_the_scheduler_every_binding_goes_through(guarded):
+    (node,) = guarded.nodes(1, allocatable={"cpu": "4"})
+    for name in ("a", "b", "c"):
+        guarded.create_pod(pod(name, scheduler=FOREIGN, requests={"cpu": "3"}))
+    seen(guarded, "a", "b", "c", node=node)
+    bind(guarded, "a", node)
+    denied(guarded, "b", node)
+    assert guarded.quorate.stop() == 0
+    bind(guarded, "b", node)
+    assert guarded.where() == {"a": node, "b": node}
+
+
+def test_a_gang_of_ours_starts_while_each_of_its_binds_is_judged(guarded):
+    guarded.nodes(3, allocatable={"cpu": "4"})
+    guarded.create_pods(guarded.gang("g", 12))
+    guarded.wait_bound(12)
+    reviews = guarded.quorate.metric
+    assert reviews("quorate_guard_reviews_total", answer="allowed") == 12.0
+    assert reviews("quorate_guard_reviews_total", answer="denied") == 0.0
+
+
+@pytest.fixture
+def committing(cluster, apart, beside, webhook):
+    """A world in which binds of gang ``g`` are under way for as long as the test lasts."""
+
+    def refuses(method: str, path: str) -> bool:
+        return method == "POST" and "/pods/g-" in path and path.endswith("/binding")
+
+    with Recording(cluster.server, str(cluster.ca), loses=lambda *_: False, refuses=refuses) as to:
+        running = beside({"guard": webhook.settings}, through=to.url)
+        apart.quorate = running
+        wait_for(running.leads, "it leads")
+        (node,) = apart.nodes(1, allocatable={"cpu": "4"})
+        apart.create_pods(apart.gang("g", 4))
+        wait_for(lambda: any("/pods/g-0/binding" in path for _, path in to.requests), "binds go")
+        yield SimpleNamespace(world=apart, node=node)
+        running.stop()
+
+
+def test_room_that_a_gang_is_committing_to_is_not_given_away(committing):
+    world, node = committing.world, committing.node
+    world.create_pod(pod("thief", scheduler=FOREIGN))
+    seen(world, "thief", node=node)
+    said = denied(world, "thief", node)
+    assert said.endswith(f"being bound there: gang {world.namespace}/g")
+    assert world.bound() == 0
+
+
+def test_a_denied_kube_scheduler_says_why_and_finds_another_node(committing, kube_scheduler):
+    world = committing.world
+    kube_scheduler()
+    world.create_pod(pod("other", scheduler="default-scheduler"))
+    note = world.wait_event("FailedScheduling", f"being bound there: gang {world.namespace}/g")
+    print(f"\n{note}")
+    # Large, so that kube-scheduler likes it best: it knows nothing of the gang's binds under way,
+    # and among equal nodes it may choose the same one again.
+    (free,) = world.nodes(1, prefix=f"{world.namespace}-free-", allocatable={"cpu": "64"})
+    world.wait_bound(1, timeout_s=60)
+    assert world.where() == {"other": free}
+
+
+def test_beside_kube_scheduler_under_contention_no_node_is_overcommitted(guarded, kube_scheduler):
+    kube_scheduler()
+    world = guarded
+    let_through = fail_open_count(world)
+    world.nodes(4, allocatable={"cpu": "8"})
+    gangs = [world.gang(f"g{i}", 4) for i in range(6)]
+    singles = [
+        pod(f"single-{i}", scheduler="default-scheduler", requests={"cpu": "2"}) for i in range(12)
+    ]
+    world.create_pods(*gangs, singles)
+
+    def harm() -> list[str]:
+        """Nodes that are overcommitted though the guard was asked in time about every binding."""
+        return overcommitted(world) if fail_open_count(world) == let_through else []
+
+    def full() -> bool:
+        assert not harm()
+        return sum(cpu_of(one) for one in world.pods() if "nodeName" in one["spec"]) >= 30
+
+    wait_for(full, "the nodes are full", timeout_s=60)
+    time.sleep(2.0)
+    assert not harm()
+    bound = [p["metadata"]["name"] for p in world.pods() if "nodeName" in p["spec"]]
+    for i in range(6):
+        assert sum(name.startswith(f"g{i}-") for name in bound) in (0, 4), "no gang in part"
+    answers = {
+        answer: world.quorate.metric("quorate_guard_reviews_total", answer=answer)
+        for answer in ("allowed", "denied", "unjudged")
+    }
+    print(f"\nguard reviews: {json.dumps(answers)}")
+    assert answers["allowed"] + answers["unjudged"] >= len(bound)
+
+
+def fail_open_count(world) -> float:
+    """How often the API server did not get the guard's answer in time, and went on without it."""
+    lines = world.cluster.kubectl("get", "--raw", "/metrics").splitlines()
+    name = "apiserver_admission_webhook_fail_open_count"
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+
+def cpu_of(one: dict) -> int:
+    return int(one["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+
+
+def test_a_renewed_certificate_is_used_without_a_restart(guarded, webhook):
+    (node,) = guarded.nodes(1, allocatable={"cpu": "4"})
+    guarded.create_pod(pod("large", scheduler=FOREIGN, requests={"cpu": "5"}))
+    seen(guarded, "large", node=node)
+    webhook.trust_new_certificate()
+    wait_for(lambda: "certificate was read again" in guarded.quorate.log(), "it was read again")
+    # The API server trusts the new certificate only: with the old one the guard would not be asked.
+    seen(guarded, "large", node=node)
+    denied(guarded, "large", node)
+
+
+def test_a_standby_lets_everything_through_and_denies_once_it_leads(apart, beside, webhook):
+    leader = beside()
+    wait_for(leader.leads, "the first leads")
+    apart.quorate = standby = beside({"guard": webhook.settings})
+    (node,) = apart.nodes(1, allocatable={"cpu": "4"})
+    for name in ("a", "b", "c"):
+        apart.create_pod(pod(name, scheduler=FOREIGN, requests={"cpu": "3"}))
+    bind(apart, "a", node)
+    wait_for(lambda: apart.running() == 1, "the first runs")
+    bind(apart, "b", node)  # more than there is; but it cannot know what the leader commits to
+    assert standby.metric("quorate_guard_reviews_total", answer="unjudged") == 2.0
+    assert leader.stop() == 0
+    wait_for(standby.leads, "the standby leads")
+    seen(apart, "c", node=node)
+    denied(apart, "c", node)
+
+
+def test_through_a_service_connections_gather_at_the_leader(apart, beside, webhook):
+    ports = free_port(), free_port()
+    settings = [{**webhook.settings, "address": f"127.0.0.1:{port}"} for port in ports]
+    replicas = [beside({"guard": each}) for each in settings]
+    wait_for(lambda: any(one.leads() for one in replicas), "one leads")
+    by_standby_first = sorted(zip(replicas, ports, strict=True), key=lambda one: one[0].leads())
+    with Relay(*(("127.0.0.1", port) for _, port in by_standby_first)) as service:
+        webhook.port = service.port
+        webhook.update()
+        (node,) = apart.nodes(1, allocatable={"cpu": "4"})
+        apart.create_pod(pod("large", scheduler=FOREIGN, requests={"cpu": "5"}))
+        (standby, _), (apart.quorate, _) = by_standby_first
+        seen(apart, "large", node=node)
+        for _ in range(30):
+            denied(apart, "large", node, dry_run=True)
+        let_through = standby.metric("quorate_guard_reviews_total", answer="unjudged")
+        assert 1.0 <= let_through <= 2.0, "only what came before the leader had its connection"
+        print(f"\n{let_through:g} let through, {service.connections} connections")
+
+
+def test_off_by_default_there_is_one_port_and_it_is_the_health_port(apart, beside):
+    running = beside()
+    wait_for(running.leads, "it leads")
+    assert listening(running.process.pid) == {running.port}
+
+
+def test_on_there_is_one_more_port(guarded, webhook):
+    expected = {guarded.quorate.port, webhook.port}
+    assert listening(guarded.quorate.process.pid) == expected
+
+
+def listening(pid: int) -> set[int]:
+    """Return the TCP ports on which a process listens, from /proc."""
+    sockets = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            sockets.add(str(link.readlink()))
+        except FileNotFoundError:
+            continue
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                found.add(int(fields[1].rpartition(":")[2], 16))
+    return found

@@ -1,0 +1,35 @@
+"""A scheduler behind a proxy that spoils answers, and a tenant beside it."""
+
+from typing import NamedTuple
+
+from tests.e2e.harness.world import wait_for
+from tests.hostile.harness import figures
+from tests.hostile.harness.faulty_server import Faulty
+from tests.hostile.harness.neighbour import Neighbour
+from tests.hostile.harness.target import Target
+
+
+class Behind(NamedTuple):
+    """``plain`` has gangs that need pods and nodes alone, ``neighbour`` gangs with objects."""
+
+    proxy: Faulty
+    target: Target
+    plain: Neighbour
+    neighbour: Neighbour
+
+    def heal(self, case: str) -> None:
+        """End the fault, and note how many answers it spoilt."""
+        self.proxy.heal()
+        figures.ANSWERS[case] = figures.ANSWERS.get(case, 0) + self.proxy.spoilt
+
+    def wait_ready(self) -> None:
+        pages = [""]
+
+        def is_ready() -> bool:
+            pages[0] = self.target.running.page("/readyz")
+            return pages[0].startswith("ok")
+
+        try:
+            wait_for(is_ready, "it is ready", 40)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {pages[0]}") from error
