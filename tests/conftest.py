@@ -5,6 +5,8 @@ import os
 import hypothesis
 import pytest
 
+from tests.property.seeds import SEED
+
 hypothesis.settings.register_profile(
     "quorate",
     deadline=None,  # no test measures time
@@ -21,6 +23,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="a real control plane (tests/e2e by itself), or quorate up (tests/clients by itself)",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the seed of the run decide what hypothesis draws, so that a run can be had again."""
+    if config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = SEED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say the seed of the run, also when all is well."""
+    terminalreporter.write_line(f"QUORATE_SEED={SEED} draws the same again")
 
 
 def in_ci() -> bool:

@@ -16,6 +16,7 @@ from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.plan.filters import AttributeMasks, verdicts
 from quorate.core.room.room import Room
 from quorate.core.turn.cycle import members_of
+from tests.property.seeds import first, kept
 from tools.oracle import Oracle, OracleError
 from tools.parity.compare import differences, differences_by_node, ends_in_error
 from tools.parity.devices import draw_device_case
@@ -27,10 +28,16 @@ BLOCK = 500
 RULE = "DynamicResources"
 
 
-@pytest.mark.parametrize("first", range(1, CASES + 1, BLOCK))
-def test_random_claims_agree(oracle: Oracle, first: int) -> None:
+def seeds_of(block: int) -> range:
+    """Return the seeds of one block of this run's cases."""
+    begin = first("devices") + block
+    return range(begin, begin + BLOCK)
+
+
+@pytest.mark.parametrize("block", range(0, CASES, BLOCK))
+def test_random_claims_agree(oracle: Oracle, block: int) -> None:
     said, met = [], Counter()
-    for seed in range(first, first + BLOCK):
+    for seed in (*kept("devices"), *seeds_of(block)):
         case = draw_device_case(Seeded(seed))
         try:
             theirs = oracle.ask(case)
@@ -52,11 +59,11 @@ def test_random_claims_agree(oracle: Oracle, first: int) -> None:
     assert min(of_each) > BLOCK // 20
 
 
-@pytest.mark.parametrize("first", range(1, CASES + 1, BLOCK))
-def test_what_earlier_pods_took_is_missing_to_later_ones(oracle: Oracle, first: int) -> None:
+@pytest.mark.parametrize("block", range(0, CASES, BLOCK))
+def test_what_earlier_pods_took_is_missing_to_later_ones(oracle: Oracle, block: int) -> None:
     """kube-scheduler places three pods with alike claims; ours take the same devices there."""
     said, placed = [], 0
-    for seed in range(first, first + BLOCK):
+    for seed in (*kept("devices"), *seeds_of(block)):
         case = draw_device_case(Seeded(seed))
         pods = three_alike(case)
         if pods is None:

@@ -9,10 +9,11 @@ import pytest
 
 from quorate.simulate.run import run
 from quorate.simulate.soak import soak
+from tests.property.seeds import first, kept, number
 
 IN_CI = os.environ.get("CI") == "true"
-SEEDS = int(os.environ.get("QUORATE_SIMULATION_SEEDS", "2000" if IN_CI else "200"))
-FIRST_SEED = int(os.environ.get("QUORATE_SIMULATION_FIRST_SEED", "1"))
+SEEDS = number("QUORATE_SIMULATION_SEEDS", 2000 if IN_CI else 200)
+FIRST_SEED = number("QUORATE_SIMULATION_FIRST_SEED", first("simulation"))
 
 
 @pytest.mark.timeout(1800)
@@ -23,6 +24,11 @@ def test_no_seed_breaks_a_promise(capsys):
         print(f"\n{summary.line}")
     assert not [f"seed {one.seed}: {one.violations[0]}" for one in failed]
     assert summary.seeds == SEEDS
+
+
+def test_no_seed_that_once_failed_breaks_a_promise():
+    broken = {seed: run(seed).violations for seed in kept("simulation")}
+    assert not any(broken.values()), broken
 
 
 def test_every_kind_of_fault_and_of_check_occurs():

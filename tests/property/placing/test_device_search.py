@@ -1,6 +1,5 @@
 """The search for devices: what trying everything finds, in one go or in many turns."""
 
-import os
 import random
 
 import numpy as np
@@ -11,6 +10,7 @@ from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.room.devices.allocator import Found, Search
 from quorate.core.room.devices.cel.programs import Broken
 from tests.property.plain_allocator import Plain
+from tests.property.seeds import SEED
 from tests.unit.core.device_world import (
     DRIVER,
     choice,
@@ -23,7 +23,6 @@ from tests.unit.core.device_world import (
 )
 from tests.unit.core.devices.test_device_allocator import Nodes2
 
-SEED = int(os.environ.get("QUORATE_SEED", "0")) or random.SystemRandom().getrandbits(32)
 MODEL, RACK = f"{DRIVER}/model", f"{DRIVER}/rack"
 
 

@@ -6,7 +6,7 @@ says how many; ``python -m tests.property.worlds`` plays many, or one of them al
 
 import pytest
 
-from tests.property.seeds import SEED, number
+from tests.property.seeds import SEED, kept, number
 from tests.property.worlds.running import play
 from tests.property.worlds.scripts import seed_of
 
@@ -20,6 +20,12 @@ def test_no_world_breaks_a_promise(part):
     for index in range(1 + part, 1 + WORLDS, PARTS):
         result = play(seed_of(SEED, index))
         if result.kind:
+            seed = f"seed {result.seed}"
             again = f"python -m tests.property.worlds --seed {SEED} --world {index} --shrink"
-            failed.append(f"{result.kind} ({result.theme})\n    {result.text}\n    {again}")
+            failed.append(f"{result.kind} ({result.theme}, {seed})\n    {result.text}\n    {again}")
     assert not failed, f"{len(failed)} worlds failed:\n" + "\n".join(failed)
+
+
+def test_no_world_that_once_failed_breaks_a_promise():
+    results = [play(seed) for seed in kept("worlds")]
+    assert not [result for result in results if result.kind]

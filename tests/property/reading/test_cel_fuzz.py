@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import random
 
 import pytest
@@ -14,9 +13,9 @@ from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.names import CelError, tokens_of
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.cel.text import rewrite
+from tests.property.seeds import SEED
 from tests.unit.core.devices.test_cel import TRAITS, A, C
 
-SEED = int(os.environ.get("QUORATE_SEED", "0")) or random.SystemRandom().getrandbits(32)
 WORDS = f"""( ) [ ] {{ }} , . : ? ! - + * / % == != < <= && || in .? [? true false null 0 1 -1
 9223372036854775807 1u 0x10 1.5 1e300 "" "a" 'b' r"\\w{{5}}" b"x" "[a" ''' "1.2.3" "1Gi" device
 device.driver device.attributes device.capacity {A} {C} .memory .kind .v .uuid x y z cel.bind(x,1,
