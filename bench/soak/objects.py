@@ -9,7 +9,7 @@ from typing import Any
 from bench.cluster.cases import GANG_LABEL, POD_REQUESTS
 from quorate.core.model import GangKey
 from quorate.core.model.journal import entry_of
-from quorate.dialects import labels as dialect
+from quorate.dialects import coscheduler as dialect
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 
 NODE = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
@@ -83,7 +83,7 @@ def running_member(name: str, gang: str, where: str, node_name: str, padding: in
     """Describe a member of a gang of ours that was bound a while ago, as our Bindings leave it."""
     metadata: Json = {
         "name": name,
-        "labels": {dialect.NAME_LABEL: gang, dialect.MIN_LABEL: str(RUNNING_SIZE)},
+        "labels": {dialect.MEMBER_LABEL: gang, dialect.MIN_LABEL: str(RUNNING_SIZE)},
         "annotations": {
             ATTEMPT: f"seed-{gang}",
             ATTEMPT_SIZE: str(RUNNING_SIZE),
@@ -97,7 +97,7 @@ def running_member(name: str, gang: str, where: str, node_name: str, padding: in
 
 def waiting_member(name: str, gang: str, size: int, requests: dict[str, str]) -> Json:
     """Describe a member of a gang that is to be bound."""
-    labels = {GANG_LABEL: gang, dialect.NAME_LABEL: gang, dialect.MIN_LABEL: str(size)}
+    labels = {GANG_LABEL: gang, dialect.MEMBER_LABEL: gang, dialect.MIN_LABEL: str(size)}
     return _pod({"name": name, "labels": labels}, "quorate", requests, "")
 
 

@@ -1,7 +1,7 @@
 """Ways of naming gangs: one file per dialect, pure, and the one place that chooses among them.
 
 In: ``PodFacts``. Out: ``Resolution``. Called by ``shell.watch``; ``shell.report`` looks a dialect
-up by the name in a gang's key. To add a dialect: one file, and one entry in ``DIALECTS``.
+up by the name in a gang's key. To add a dialect: one file, and one row in ``table``.
 """
 
 from __future__ import annotations
@@ -10,18 +10,23 @@ import msgspec
 
 from quorate.core.model import Membership
 from quorate.core.model.reasons import Reason
-from quorate.dialects import hold_time, labels, names, native, near_misses, sigs, volcano, x_k8s
-from quorate.dialects.base import Dialect, Malformed, PodFacts, Resource, StatusPatch
-
-DIALECTS: tuple[Dialect, ...] = (labels, x_k8s, sigs, volcano, native)
-"""In the order in which they win when a pod names several gangs."""
-
-_BY_NAME = {dialect.NAME: dialect for dialect in DIALECTS}
-_EMPTY = (
-    ("label", x_k8s.LABEL),
-    ("label", sigs.LABEL),
-    ("annotation", volcano.ANNOTATION),
+from quorate.dialects import near_misses
+from quorate.dialects.base import (
+    Dialect,
+    GangObject,
+    Malformed,
+    PodFacts,
+    PodKey,
+    Resource,
+    StatusPatch,
+    no_warning,
 )
+from quorate.dialects.common import hold_time, names
+from quorate.dialects.table import DIALECTS, awaited_under, by_name
+
+_WARNINGS = tuple(one.warning for one in DIALECTS if one.warning is not no_warning)
+_NAMED_ALONE = tuple(one.member_key for one in DIALECTS if one.min_key is None)
+"""Keys that name a gang without another key beside them."""
 
 
 class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,11 +44,6 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 ORDINARY = Resolution()
-
-
-def by_name(name: str) -> Dialect | None:
-    """Return the dialect that a gang's key names; None for ``"pod"``, a pod of no gang."""
-    return _BY_NAME.get(name)
 
 
 def resolve(facts: PodFacts) -> Resolution:
@@ -77,34 +77,44 @@ def _two_dialects(
     winner: Dialect, found: Membership, others: list[tuple[Dialect, Membership]]
 ) -> str:
     ignored = " and ".join(
-        f'"{names.shown(named.key.name)}" by {other.NAMED_BY}' for other, named in others
+        f'"{names.shown(named.key.name)}" by {other.member_key}' for other, named in others
     )
     return (
-        f'the pod names several gangs: "{found.key.name}" by {winner.NAMED_BY}, which counts, '
+        f'the pod names several gangs: "{found.key.name}" by {winner.member_key}, which counts, '
         f"and {ignored}, which is ignored; remove one"
     )
 
 
 def _without_gang(facts: PodFacts) -> Resolution:
-    warning = labels.warning(facts)
-    for place, key in _EMPTY:
-        pairs = facts.labels if place == "label" else facts.annotations
-        if pairs.get(key) == "":
-            warning = warning or f"{place} {key} is empty: the pod is scheduled on its own"
+    warning = _warning(facts)
     defect = near_misses.find(facts)
     if defect:
         return Resolution(None, warning, defect, Reason.UNKNOWN_GANG_LABEL.value)
     return Resolution(None, warning) if warning else ORDINARY
 
 
+def _warning(facts: PodFacts) -> str:
+    """Return what a dialect says of the pod, or that a key is empty; of several the first."""
+    for warning in _WARNINGS:
+        if said := warning(facts):
+            return said
+    for key in _NAMED_ALONE:
+        if key.value(facts) == "":
+            return f"{key} is empty: the pod is scheduled on its own"
+    return ""
+
+
 __all__ = [
     "DIALECTS",
     "Dialect",
+    "GangObject",
     "Malformed",
     "PodFacts",
+    "PodKey",
     "Resolution",
     "Resource",
     "StatusPatch",
+    "awaited_under",
     "by_name",
     "resolve",
 ]

@@ -1,14 +1,16 @@
-"""What every dialect is: a small pure module that knows one way of naming gangs.
+"""What a dialect is: a value that says all that the others need of one way of naming gangs.
 
 In: the labels of a pod, or the JSON of an object of the API server. Out: ``Membership``,
-``GangSpec`` and the patch of a status. Called by ``shell.watch`` (decode) and ``shell.report``
-(status); found through ``dialects.DIALECTS`` and ``dialects.resolve``.
+``GangSpec`` and the patch of a status. Each file of this room makes one ``Dialect``;
+``table.DIALECTS`` lists them. Read by ``resolve``, ``shell.watch`` (decode), ``shell.report``
+(status), ``shell.apis`` (words) and ``lint``, none of which names a dialect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -16,6 +18,8 @@ from quorate.core.model import GangSpec, Membership
 from quorate.core.model.reasons import GangView
 
 INT32_MAX = 2**31 - 1
+LIKE, UNLIKE = 2, 0
+"""What ``Dialect.likeness`` returns of a key; 1 is the answer of a dialect that takes the rest."""
 
 
 class Resource(NamedTuple):
@@ -26,6 +30,11 @@ class Resource(NamedTuple):
     plural: str
     kind: str
 
+    @property
+    def api_version(self) -> str:
+        """``group/version``, as manifests write it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
 
 class PodFacts(NamedTuple):
     """All that a dialect reads of a pod. ``scheduling_group`` is ``""`` when the pod has none."""
@@ -35,6 +44,32 @@ class PodFacts(NamedTuple):
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     scheduling_group: str = ""
+
+
+class PodKey(NamedTuple):
+    """Where a pod says something of its gang; as text it is what warnings call that place.
+
+    ``key`` is the key of a label or an annotation, or the dotted path of a field.
+    """
+
+    place: Literal["label", "annotation", "field"]
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.key}"
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The place as a path into a pod or a pod template."""
+        if self.place == "field":
+            return tuple(self.key.split("."))
+        return "metadata", f"{self.place}s", self.key
+
+    def value(self, facts: PodFacts) -> str | None:
+        """Return what the pod says there; None when it says nothing, or for a field."""
+        if self.place == "label":
+            return facts.labels.get(self.key)
+        return facts.annotations.get(self.key) if self.place == "annotation" else None
 
 
 class StatusPatch(msgspec.Struct, frozen=True):
@@ -61,22 +96,78 @@ class Malformed(ValueError):  # noqa: N818 - a finding about an object, not abou
         super().__init__(f"{where}: {message}")
 
 
-class Dialect(Protocol):
-    """The functions of a dialect's module."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GangObject:
+    """The object that says min, in the dialects that have one.
 
-    NAME: str
-    RESOURCE: Resource | None
-    NAMED_BY: str
-    """How a person would name the place that a pod names its gang in, for warnings."""
+    ``decode`` returns what the JSON of the object says; an unusable object has ``defect`` set. It
+    raises ``Malformed``: not JSON, or its namespace and name cannot be read.
+    ``status`` takes what we know of the gang, the JSON of the object and the time (epoch seconds),
+    and returns the patch that makes the status true, or None when it is true already.
 
-    def membership(self, facts: PodFacts) -> Membership | None:
-        """Return the gang that the pod names, or None when it names none in this dialect."""
+    The rest is for ``lint``: ``fields`` of the object's spec, ``min_path`` of the field that says
+    min, the least min that its definition asks for, whether an object may say that its pods are no
+    gang (then a min of 0 is no mistake), former versions of the API that nobody serves any more,
+    and whether Kubernetes' own scheduler places such gangs as gangs.
+    ``awaited_under`` is the scheduler name under which clients wait for the status of an object
+    before they make its first pod; ``""`` where none do.
+    """
 
-    def decode(self, raw: bytes) -> GangSpec:
-        """Return what the object says; an unusable one has ``defect`` set.
+    resource: Resource
+    decode: Callable[[bytes], GangSpec]
+    status: Callable[[GangView, bytes, float], StatusPatch | None]
+    fields: tuple[str, ...]
+    min_path: tuple[str, ...]
+    min_least: int = 0
+    may_be_no_gang: bool = False
+    former_versions: tuple[str, ...] = ()
+    kubernetes_places_it: bool = False
+    awaited_under: str = ""
 
-        Raises ``Malformed``: not JSON, or its namespace and name cannot be read.
-        """
 
-    def status(self, view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
-        """Return the patch that makes the object's status true, or None when it is already."""
+def no_warning(facts: PodFacts) -> str:
+    """Return ``""``: there is nothing to say of a pod that names no gang."""
+    del facts
+    return ""
+
+
+def resembles_none(key: str) -> int:
+    """Return that an unknown key was not meant for this dialect."""
+    del key
+    return UNLIKE
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dialect:
+    """One way of naming gangs.
+
+    ``name`` stands in gangs' keys, in the column API of ``quorate gangs`` and in what the Lease and
+    bound pods remember of a gang: changing it loses the gangs that are being started.
+    ``member_key`` is where a pod names its gang, ``membership`` reads it there: None when the pod
+    names no gang in this dialect. ``min_key`` is where each pod says min; None where an ``object``
+    does. ``task_key`` is where a pod names its task, if the dialect has tasks.
+    ``warning`` says why a pod that has some of the keys is scheduled on its own, where that may
+    surprise; ``""``: it may not. ``mistaken_keys`` are keys that people write instead of
+    ``member_key``. ``likeness`` tells how much an unknown key, in lower case and without signs,
+    looks like this dialect's; the greatest counts, and of equal ones the first dialect's.
+    """
+
+    name: str
+    member_key: PodKey
+    membership: Callable[[PodFacts], Membership | None]
+    min_key: PodKey | None = None
+    task_key: PodKey | None = None
+    warning: Callable[[PodFacts], str] = no_warning
+    mistaken_keys: tuple[PodKey, ...] = ()
+    likeness: Callable[[str], int] = resembles_none
+    object: GangObject | None = None
+
+    @property
+    def resource(self) -> Resource | None:
+        """The object's resource; None where pods say everything themselves."""
+        return self.object.resource if self.object is not None else None
+
+    @property
+    def keys(self) -> tuple[PodKey, ...]:
+        """The places in which pods say who they are with, and min."""
+        return (self.member_key, self.min_key) if self.min_key else (self.member_key,)

@@ -10,25 +10,41 @@ import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Membership
 from quorate.core.model.reasons import GangState, GangView
-from quorate.dialects import conditions, fields
-from quorate.dialects.base import Malformed, PodFacts, Resource, StatusPatch
+from quorate.dialects.base import (
+    Dialect,
+    GangObject,
+    Malformed,
+    PodFacts,
+    PodKey,
+    Resource,
+    StatusPatch,
+)
+from quorate.dialects.common import conditions, fields
 
 NAME = "native"
-RESOURCE: Resource | None = Resource("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
-NAMED_BY = "field spec.schedulingGroup.podGroupName"
 
+_FIELDS = (
+    "schedulingPolicy",
+    "podGroupTemplateRef",
+    "schedulingConstraints",
+    "resourceClaims",
+    "disruptionMode",
+    "priorityClassName",
+    "priority",
+)
+"""Fields of its spec, by the OpenAPI document of Kubernetes 1.36."""
 _CONDITION = "PodGroupScheduled"
 _MESSAGE_MAX = 32768
 """metav1.Condition's own limit."""
 
 
-def membership(facts: PodFacts) -> Membership | None:
+def _membership(facts: PodFacts) -> Membership | None:
     """Return the gang that the pod's spec names."""
     name = facts.scheduling_group
     return Membership(GangKey(facts.namespace, NAME, name)) if name else None
 
 
-def decode(raw: bytes) -> GangSpec:
+def _decode(raw: bytes) -> GangSpec:
     """Return what the PodGroup says; its policy is exactly one of ``gang`` and ``basic``."""
     meta, whole = fields.read_object(raw)
     try:
@@ -71,7 +87,7 @@ def _min_count(spec: fields.JsonObject) -> int:
     return min_count
 
 
-def status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
+def _status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
     """Return the patch of condition PodGroupScheduled; True is never taken back."""
     try:
         meta, whole = fields.read_object(raw)
@@ -101,3 +117,19 @@ def status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
     if wanted == now.get("conditions"):
         return None
     return StatusPatch(msgspec.json.encode({"status": {"conditions": wanted}}), subresource=True)
+
+
+DIALECT = Dialect(
+    name=NAME,
+    member_key=PodKey("field", "spec.schedulingGroup.podGroupName"),
+    membership=_membership,
+    object=GangObject(
+        resource=Resource("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup"),
+        decode=_decode,
+        status=_status,
+        fields=_FIELDS,
+        min_path=("spec", "schedulingPolicy", "gang", "minCount"),
+        may_be_no_gang=True,  # policy basic
+        kubernetes_places_it=True,
+    ),
+)

@@ -9,33 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorate.core.words.plain_text import plain
-from quorate.dialects import labels, sigs, volcano, x_k8s
-from quorate.dialects.base import PodFacts
+from quorate.dialects.base import Dialect, PodFacts, PodKey
+from quorate.dialects.table import DIALECTS
 
-_X_K8S = f"{x_k8s.NAMED_BY}: {{}}"
-_SIGS = f"{sigs.NAMED_BY}: {{}}"
-_VOLCANO = f"{volcano.NAMED_BY}: {{}}"
-_LABELS = f"{labels.NAMED_BY}: {{}} together with label {labels.MIN_LABEL}"
 
-_KNOWN = {
-    # An essay on secondary schedulers, and the prose of scheduler-plugins' KEP-2, spread these.
-    ("label", "pod-group.scheduling.x-k8s.io"): _X_K8S,
-    ("label", "pod-group.scheduling.x-k8s.io/name"): _LABELS,
-    ("label", "scheduling.sigs.k8s.io/pod-group"): _SIGS,
-    ("label", "scheduling.volcano.sh/group-name"): _VOLCANO,
-    ("annotation", "scheduling.volcano.sh/group-name"): _VOLCANO,
-    ("label", volcano.ANNOTATION): _VOLCANO,
-    ("annotation", x_k8s.LABEL): _X_K8S,
-    ("annotation", sigs.LABEL): _SIGS,
-    ("annotation", labels.NAME_LABEL): _LABELS,
-}
-_READ = {
-    ("label", labels.NAME_LABEL),
-    ("label", labels.MIN_LABEL),
-    ("label", sigs.LABEL),
-    ("label", x_k8s.LABEL),
-    ("annotation", volcano.ANNOTATION),
-}
+def _mistaken() -> dict[PodKey, Dialect]:
+    """Return the keys that are known mistakes: each dialect's own, and right keys elsewhere."""
+    swapped = {
+        PodKey("annotation" if of.place == "label" else "label", of.key): dialect
+        for dialect in DIALECTS
+        if (of := dialect.member_key).place != "field"
+    }
+    return swapped | {key: dialect for dialect in DIALECTS for key in dialect.mistaken_keys}
+
+
+_MISTAKEN = _mistaken()
+_MISTAKEN_KEYS = frozenset(key.key for key in _MISTAKEN)
+_READ = frozenset(key for dialect in DIALECTS for key in dialect.keys)
 _OTHERS = ("koordinator.sh", "kueue.x-k8s.io", "run.ai", "kai.scheduler", "yunikorn.apache.org")
 """Domains of schedulers with gangs of their own: their names are meant for them."""
 
@@ -46,26 +36,26 @@ def find(facts: PodFacts) -> str:
 
 
 def _find_in(place: str, pairs: Mapping[str, str]) -> str:
-    suspects = [key for key in pairs if "group" in key.lower()]
+    suspects = [key for key in pairs if "group" in key.lower() or key in _MISTAKEN_KEYS]
     for key in sorted(suspects):  # sorted: the same pod, the same sentence
-        remedy = _remedy(place, key)
-        if remedy and pairs[key]:
-            use = remedy.format(plain(pairs[key], 253))
-            return f"{place} {key} is read by no scheduler; use {use}"
+        here = PodKey("label" if place == "label" else "annotation", key)
+        dialect = _meant(here) if pairs[key] else None
+        if dialect is not None:
+            beside = f" together with {dialect.min_key}" if dialect.min_key else ""
+            use = f"{dialect.member_key}: {plain(pairs[key], 253)}{beside}"
+            return f"{here} is read by no scheduler; use {use}"
     return ""
 
 
-def _remedy(place: str, key: str) -> str:
-    known = _KNOWN.get((place, key))
-    if known or (place, key) in _READ:
-        return known or ""
-    domain = key.partition("/")[0].lower()
-    bare = "".join(letter for letter in key.lower() if letter.isalnum())
+def _meant(key: PodKey) -> Dialect | None:
+    """Return the dialect that the author of an unknown key meant; None when it means no gang."""
+    if key in _MISTAKEN or key in _READ:
+        return _MISTAKEN.get(key)
+    domain = key.key.partition("/")[0].lower()
+    bare = "".join(letter for letter in key.key.lower() if letter.isalnum())
     named_like_a_gang = "podgroup" in bare or "groupname" in bare
     if not named_like_a_gang or "scheduling" not in domain.split(".") or domain.endswith(_OTHERS):
-        return ""
+        return None
     if "minavailable" in bare or "minmember" in bare:
-        return ""
-    if "sigs" in bare:
-        return _LABELS if bare.endswith("name") else _SIGS
-    return _VOLCANO if "volcano" in bare or bare.endswith("k8siogroupname") else _X_K8S
+        return None
+    return max(DIALECTS, key=lambda dialect: dialect.likeness(bare))

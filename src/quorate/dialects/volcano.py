@@ -10,22 +10,40 @@ import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Membership, policy
 from quorate.core.model.reasons import GangState, GangView, Reason
-from quorate.dialects import conditions, fields
-from quorate.dialects.base import Malformed, PodFacts, Resource, StatusPatch
+from quorate.dialects.base import (
+    LIKE,
+    UNLIKE,
+    Dialect,
+    GangObject,
+    Malformed,
+    PodFacts,
+    PodKey,
+    Resource,
+    StatusPatch,
+)
+from quorate.dialects.common import conditions, fields
 
 NAME = "volcano"
-RESOURCE: Resource | None = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 ANNOTATION = "scheduling.k8s.io/group-name"
-NAMED_BY = f"annotation {ANNOTATION}"
 TASK = "volcano.sh/task-spec"
 """The annotation, or else the label, that names a pod's task, as ``spec.minTaskMember`` does."""
 
+_FIELDS = (
+    "minMember",
+    "minTaskMember",
+    "queue",
+    "priorityClassName",
+    "minResources",
+    "networkTopology",
+    "subGroupPolicy",
+)
+"""Fields of its CRD's spec."""
 _TRANSITION_ID = "quorate"
 """Volcano writes its session's uid here; a stable text keeps the status free of churn."""
 _TOO_FEW_PODS = (Reason.NOT_ENOUGH_MEMBERS, Reason.OWNER_MAKES_TOO_FEW, Reason.MEMBERS_GATED)
 
 
-def membership(facts: PodFacts) -> Membership | None:
+def _membership(facts: PodFacts) -> Membership | None:
     """Return the gang named by the annotation, the only key that Volcano's scheduler reads."""
     name = facts.annotations.get(ANNOTATION)
     if not name:
@@ -34,7 +52,7 @@ def membership(facts: PodFacts) -> Membership | None:
     return Membership(GangKey(facts.namespace, NAME, name), task=task)
 
 
-def decode(raw: bytes) -> GangSpec:
+def _decode(raw: bytes) -> GangSpec:
     """Return what the PodGroup says. An absent minMember is 0; the CRD's minimum is 0."""
     meta, whole = fields.read_object(raw)
     try:
@@ -118,7 +136,7 @@ def _refuse_subgroups(spec: fields.JsonObject) -> None:
         )
 
 
-def status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
+def _status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
     """Return the patch of phase, counts and conditions; it goes to the object itself."""
     try:
         meta, whole = fields.read_object(raw)
@@ -198,3 +216,33 @@ def _put(
     return conditions.put(
         found, kind, state, now_s, reason=reason, message=message, transitionID=_TRANSITION_ID
     )
+
+
+def _likeness(key: str) -> int:
+    return LIKE if "volcano" in key or key.endswith("k8siogroupname") else UNLIKE
+
+
+DIALECT = Dialect(
+    name=NAME,
+    member_key=PodKey("annotation", ANNOTATION),
+    membership=_membership,
+    task_key=PodKey("annotation", TASK),
+    mistaken_keys=(
+        PodKey("label", "scheduling.volcano.sh/group-name"),
+        PodKey("annotation", "scheduling.volcano.sh/group-name"),
+    ),
+    likeness=_likeness,
+    object=GangObject(
+        resource=Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"),
+        decode=_decode,
+        status=_status,
+        fields=_FIELDS,
+        min_path=("spec", "minMember"),
+        former_versions=(
+            "scheduling.incubator.k8s.io/v1alpha1",
+            "scheduling.volcano.sh/v1alpha1",
+            "scheduling.volcano.sh/v1alpha2",
+        ),
+        awaited_under="volcano",
+    ),
+)

@@ -7,7 +7,7 @@ the dialects' own, so lint and scheduler agree on who belongs together.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import msgspec
 
 from quorate.core.model import GangKey, GangSpec
 from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES
-from quorate.dialects import DIALECTS, Dialect, Malformed, Resource
+from quorate.dialects import DIALECTS, Dialect, GangObject, Malformed, by_name
 from quorate.lint.objects import KubeObject, mapping
 from quorate.lint.pod_sources import PodSource, pod_sources
 
@@ -28,6 +28,7 @@ GANG_SCHEDULERS = (
     "volcano",
 )
 """Scheduler names that people run gang schedulers under."""
+_BY_API_VERSION = {one.resource.api_version: one for one in DIALECTS if one.resource}
 
 
 class Options(NamedTuple):
@@ -55,6 +56,7 @@ class Group:
 
     object: KubeObject
     dialect: Dialect
+    api: GangObject
     spec: GangSpec
 
     @property
@@ -128,11 +130,12 @@ class Manifests:
 
     def _take_group(self, one: KubeObject) -> None:
         dialect = dialect_of(one.api_version)
-        if dialect is None:
+        if dialect is None or dialect.object is None:
             self.strange_groups.append(one)
         else:
-            spec = _decoded(dialect, one, self.where(one))
-            self.groups.append(Group(one, dialect, spec))
+            key = GangKey(self.where(one), dialect.name, one.name)
+            spec = _decoded(dialect.object.decode, one, key)
+            self.groups.append(Group(one, dialect, dialect.object, spec))
 
     def _gangs(self) -> list[Gang]:
         gangs: dict[GangKey, Gang] = {}
@@ -154,7 +157,8 @@ class Manifests:
         for group in named:
             if group.spec.key.namespace == key.namespace:
                 return group
-        if key.dialect == "labels":
+        dialect = by_name(key.dialect)
+        if dialect is not None and dialect.object is None:
             return None
         for group in named:
             if group.spec.key.dialect == key.dialect:
@@ -170,28 +174,24 @@ class Manifests:
 
 def dialect_of(api_version: str) -> Dialect | None:
     """Return the dialect whose PodGroup has this apiVersion."""
-    for dialect in DIALECTS:
-        if dialect.RESOURCE and api_version_of(dialect.RESOURCE) == api_version:
-            return dialect
-    return None
+    return _BY_API_VERSION.get(api_version)
 
 
-def api_version_of(resource: Resource) -> str:
-    """Return ``group/version`` as manifests write it."""
-    return f"{resource.group}/{resource.version}"
-
-
-def _decoded(dialect: Dialect, one: KubeObject, namespace: str) -> GangSpec:
+def _decoded(decode: Callable[[bytes], GangSpec], one: KubeObject, key: GangKey) -> GangSpec:
     """Return what the scheduler would read, with its defect if it cannot be used."""
-    key = GangKey(namespace, dialect.NAME, one.name)
-    metadata = {"name": one.name, "namespace": namespace}
+    metadata = {"name": one.name, "namespace": key.namespace}
     spec = one.value.get("spec")
     try:
-        return dialect.decode(msgspec.json.encode({"metadata": metadata, "spec": spec}))
+        return decode(msgspec.json.encode({"metadata": metadata, "spec": spec}))
     except Malformed as error:
         return GangSpec(key=key, min_count=1, defect=error.message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         return GangSpec(key=key, min_count=1, defect=f"spec: {error}")
+
+
+def dialect_of_gang(gang: Gang) -> Dialect | None:
+    """Return the dialect in which the gang's pods name it."""
+    return by_name(gang.key.dialect)
 
 
 def spec_of(group: Group) -> Json:

@@ -19,6 +19,7 @@ import structlog
 from quorate.core.model import GangKey
 from quorate.core.model.plan import GangBinds, Plan
 from quorate.core.scheduler import Scheduler
+from quorate.dialects import awaited_under
 from quorate.shell.apis import api_words
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.claims import Claims
@@ -316,7 +317,7 @@ class App:
     def _on_object(self, key: GangKey) -> None:
         if self._leadership.leads:
             self._reporter.touch((key,))
-        if key.dialect == "volcano":
+        if awaited_under(key):
             self._loop.wake()
 
     def _may_decide(self) -> bool:

@@ -17,7 +17,7 @@ from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.room.held_room import speaks_of_holds
 from quorate.core.scheduler import Scheduler
-from quorate.dialects.fields import parse_time
+from quorate.dialects.common.fields import parse_time
 from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError

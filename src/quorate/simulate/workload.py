@@ -19,7 +19,7 @@ from quorate.simulate.checkers.history import GANG_LABEL, MIN_LABEL, NEVER
 from quorate.simulate.cluster.world import NAMESPACE, World
 from quorate.simulate.fleet import ATTEMPT_S
 
-_DIALECTS = ("labels", "x-k8s", "x-k8s", "sigs", "native", "single")
+_DIALECTS = ("coscheduler", "x-k8s", "x-k8s", "sigs", "native", "single")
 _GROUPS = {
     "x-k8s": ("scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/pod-group"),
     "sigs": ("scheduling.sigs.k8s.io/v1alpha1", "pod-group.scheduling.sigs.k8s.io"),
@@ -181,7 +181,7 @@ class Workload:
         }
         if job.apart:
             spec["affinity"] = _apart(job.name)
-        if job.dialect == "labels":
+        if job.dialect == "coscheduler":
             labels |= {_NAME_LABEL: job.name, MIN_LABEL: str(job.minimum)}
         elif job.dialect == "native":
             spec["schedulingGroup"] = {"podGroupName": job.name}

@@ -180,7 +180,9 @@ def test_label_pods_that_disagree_in_min_wait_and_are_named(world):
     for name, minimum in (("a", "2"), ("b", "3"), ("c", "2")):
         labels = {f"{key}/name": "g", f"{key}/min-available": minimum}
         world.create_pod(pod(name, scheduler="coscheduler", labels=labels))
-    world.wait_event("FailedScheduling", "pods a and b disagree in min-available: 2 and 3")
+    world.wait_event(
+        "FailedScheduling", f"pods a and b disagree in label {key}/min-available: 2 and 3"
+    )
     world.stays_unbound(for_s=0.5)
     world.delete_pod("b", wait=True)
     world.wait_bound(2)

@@ -209,9 +209,9 @@ def test_conditions_events_and_statuses_are_plain(world):
                 assert_plain(made["note"])
         dialect, raw = by_name(key.dialect), raws.get(key.name)
         view = explainer.view(key, explanation)
-        if dialect is None or raw is None or view is None:
+        if dialect is None or dialect.object is None or raw is None or view is None:
             continue
-        status = dialect.status(view, json.dumps({**raw, "status": {}}).encode(), NOW_S)
+        status = dialect.object.status(view, json.dumps({**raw, "status": {}}).encode(), NOW_S)
         for text in strings(json.loads(status.body)) if status is not None else ():
             assert_plain(text)
 

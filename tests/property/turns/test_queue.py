@@ -49,7 +49,7 @@ def test_gangs_are_tried_by_priority_age_and_name_whatever_their_arrival(gangs, 
 keys = st.builds(
     key,
     st.sampled_from(["a", "b@1", "b@2"]),
-    st.sampled_from(["x-k8s", "labels", "pod"]),
+    st.sampled_from(["x-k8s", "coscheduler", "pod"]),
     st.sampled_from(["team", "other"]),
 )
 

@@ -6,7 +6,7 @@ import pytest
 
 from quorate.dialects import resolve
 from quorate.dialects.base import PodFacts
-from quorate.dialects.hold_time import FOR_NOBODY, HOLD_SECONDS
+from quorate.dialects.common.hold_time import FOR_NOBODY, HOLD_SECONDS
 from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.pod.decoding import PodDecoder
 

@@ -18,8 +18,13 @@ def facts(labels=None, annotations=None, group=""):
 @pytest.mark.parametrize(
     ("pod", "dialect", "name", "min_count"),
     [
-        (facts({NAME: "exp-1-trial-1", MIN: "2", "determined": "a"}), "labels", "exp-1-trial-1", 2),
-        (facts({NAME: "g", MIN: "+4"}), "labels", "g", 4),
+        (
+            facts({NAME: "exp-1-trial-1", MIN: "2", "determined": "a"}),
+            "coscheduler",
+            "exp-1-trial-1",
+            2,
+        ),
+        (facts({NAME: "g", MIN: "+4"}), "coscheduler", "g", 4),
         (facts({GROUP: "pg1"}), "sigs", "pg1", None),
         (facts({X: "job1", "training.kubeflow.org/job-name": "job1"}), "x-k8s", "job1", None),
         (facts({}, {VOLCANO: "job2", "volcano.sh/task-spec": "worker"}), "volcano", "job2", None),
@@ -36,7 +41,7 @@ def test_each_dialect_finds_its_gang_in_the_pods_namespace(pod, dialect, name, m
 
 
 def test_dialects_stand_in_the_order_in_which_they_win():
-    assert [one.NAME for one in DIALECTS] == ["labels", "x-k8s", "sigs", "volcano", "native"]
+    assert [one.name for one in DIALECTS] == ["coscheduler", "x-k8s", "sigs", "volcano", "native"]
     assert by_name("pod") is None
 
 

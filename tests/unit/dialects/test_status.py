@@ -35,7 +35,7 @@ def raw(status=None, uid="u1"):
 
 
 def written(dialect, seen, status=None):
-    patch = by_name(dialect).status(seen, raw(status), NOW_S)
+    patch = by_name(dialect).object.status(seen, raw(status), NOW_S)
     return json.loads(patch.body)["status"] if patch else None
 
 
@@ -76,7 +76,7 @@ def test_pod_group_phases_follow_scheduler_plugins(dialect, phase, counts, expec
 
 def test_status_goes_where_each_crd_has_it():
     seen = {name: view(name, needed=4, total=1) for name in ("x-k8s", "sigs", "volcano", "native")}
-    found = {name: by_name(name).status(one, raw(), NOW_S) for name, one in seen.items()}
+    found = {name: by_name(name).object.status(one, raw(), NOW_S) for name, one in seen.items()}
     assert {name: (one.subresource, one.fallback_to_main) for name, one in found.items()} == {
         "x-k8s": (True, False),
         "sigs": (True, True),
@@ -97,13 +97,13 @@ def test_occupied_by_is_written_once_and_not_fought_over():
 @pytest.mark.parametrize("dialect", ["x-k8s", "sigs", "volcano", "native"])
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"metadata": {}}', b"{" * 5000])
 def test_an_unreadable_object_gets_no_status(dialect, body):
-    assert by_name(dialect).status(view(dialect, needed=1, total=1), body, NOW_S) is None
+    assert by_name(dialect).object.status(view(dialect, needed=1, total=1), body, NOW_S) is None
 
 
 @pytest.mark.parametrize("dialect", ["x-k8s", "sigs", "volcano", "native"])
 def test_an_object_made_anew_does_not_get_its_predecessors_status(dialect):
     seen = view(dialect, needed=4, total=1)
-    assert by_name(dialect).status(seen, raw(uid="u2"), NOW_S) is None
+    assert by_name(dialect).object.status(seen, raw(uid="u2"), NOW_S) is None
 
 
 def test_volcano_leaves_pending_with_zero_pods_so_that_operators_make_them():
@@ -265,18 +265,14 @@ def test_native_says_nothing_of_an_empty_group_or_while_binds_are_under_way():
     assert written("native", starting) is None
 
 
-def test_the_label_dialect_has_no_status():
-    assert by_name("labels").status(view("labels", needed=1), b"{}", NOW_S) is None
-
-
 def test_native_condition_is_not_written_for_ever_where_no_generation_is_counted():
     waiting = view("native", reason=Reason.NOT_ENOUGH_ROOM, needed=4, total=4, waiting=4)
     obj = {"metadata": {"namespace": "team-a", "name": "g", "uid": "u1"}}
-    patch = by_name("native").status(waiting, json.dumps(obj).encode(), NOW_S)
+    patch = by_name("native").object.status(waiting, json.dumps(obj).encode(), NOW_S)
     status = json.loads(patch.body)["status"]
     assert "observedGeneration" not in status["conditions"][0]
     again = json.dumps(obj | {"status": status}).encode()
-    assert by_name("native").status(waiting, again, NOW_S) is None
+    assert by_name("native").object.status(waiting, again, NOW_S) is None
 
 
 EVIL = "a\x1b[2J\n\u202eb\x9b" + "x" * 100_000

@@ -6,7 +6,7 @@ import pytest
 
 from quorate.core.model import GangKey, Membership, policy
 from quorate.dialects import PodFacts, resolve, volcano
-from quorate.dialects.hold_time import HOLD_SECONDS, with_hold_time
+from quorate.dialects.common.hold_time import HOLD_SECONDS, with_hold_time
 
 GROUP = volcano.ANNOTATION
 
@@ -14,7 +14,7 @@ GROUP = volcano.ANNOTATION
 def spec_of(annotations=None, **spec):
     metadata = {"namespace": "n", "name": "g", "uid": "u", "annotations": annotations or {}}
     raw = json.dumps({"metadata": metadata, "spec": spec}).encode()
-    return with_hold_time(volcano.decode(raw), raw)
+    return with_hold_time(volcano.DIALECT.object.decode(raw), raw)
 
 
 @pytest.mark.parametrize(

@@ -88,4 +88,6 @@ def _title(key: GangKey) -> str:
     if key.is_single:
         return f"Pod {key}"
     words = api_words().get(key.dialect)
-    return f"Gang {key} ({words.kind}, {words.api_version})" if words else f"Gang {key} (labels)"
+    if words is None or not words.kind:
+        return f"Gang {key} ({words.member_key if words else key.dialect})"
+    return f"Gang {key} ({words.kind}, {words.api_version})"

@@ -12,8 +12,6 @@ from quorate.core.cluster.unlisted_kinds import lack_of
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.model.reasons import Reason
 
-_WITHOUT_OBJECT = ("labels", "pod")
-
 
 def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     """Return why the gang may not be placed now, or ``Reason.NONE``.
@@ -25,7 +23,7 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
         return Reason.INTERNAL_ERROR
     if cluster.unserved and lack_of(gang, cluster) is not None:
         return Reason.API_NOT_AVAILABLE
-    if gang.spec is None and gang.key.dialect not in _WITHOUT_OBJECT:
+    if not gang.quorum_is_known:
         return _object_missing(gang.key, cluster)
     if gang.spec is not None and gang.spec.defect:
         return Reason.GANG_OBJECT_INVALID

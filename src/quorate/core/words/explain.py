@@ -44,11 +44,16 @@ from quorate.core.words.pod_words import disagreement, single_words, task_words
 
 
 class ApiWords(NamedTuple):
-    """How a person names a dialect's object and the key by which pods name it."""
+    """How a person names a dialect's object, the key by which pods name it, and that of min.
+
+    ``kind`` and ``api_version`` are ``""`` in a dialect without an object, where pods say min in
+    ``min_key``; it is ``""`` in the others.
+    """
 
     kind: str
     api_version: str
     member_key: str
+    min_key: str = ""
 
 
 _MEND_CLAIM = "create or mend that object, or wait for it to be made"
@@ -242,7 +247,7 @@ class Explainer:
             case Reason.API_NOT_AVAILABLE:
                 return lack_of(gang, self._cluster) or ("", "")
             case Reason.MEMBERS_DISAGREE:
-                return disagreement(gang)
+                return disagreement(gang, self._words(gang.key.dialect).min_key)
             case Reason.INTERNAL_ERROR:
                 return internal_error(gang.memory.aside.incident)
             case Reason.BACKING_OFF:

@@ -25,14 +25,14 @@ def single_words(entry: PodEntry) -> str:
     return f"the pod waits for its scheduling gates: {', '.join(gates[:_GATES_MAX])}{more}"
 
 
-def disagreement(gang: GangEntry) -> tuple[str, str]:
-    """Name two members and the field in which they differ."""
+def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
+    """Name two members and the field in which they differ; ``min_key`` is where pods say min."""
     have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)
     undecided = [e.pod for e in gang.members.values() if e.where in have_a_say]
     undecided.sort(key=lambda pod: pod.name)  # the same gang, the same sentence
     fields: tuple[tuple[str, Callable[[Pod], object]], ...] = (
         ("spec.priority", lambda pod: pod.priority),
-        ("min-available", lambda pod: pod.membership.min_count if pod.membership else None),
+        (min_key or "min", lambda pod: pod.membership.min_count if pod.membership else None),
         ("spec.schedulerName", lambda pod: pod.scheduler),
     )
     for field, value_of in fields:

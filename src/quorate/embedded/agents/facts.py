@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from quorate.core.model import PodShape, Taint
 from quorate.core.model.quantity import QuantityError, parse_amount
-from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.common.fields import UNREADABLE
 from quorate.embedded.agents.settings import COMPLETE_AFTER, FAIL_AFTER, START_AFTER
 from quorate.shell.watch.pod.shape import pod_shape
 from quorate.shell.watch.pod.wire import ShapeError, Spec

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quorate.core.model.quantity import format_amount
-from quorate.dialects import DIALECTS, by_name, labels, native
+from quorate.dialects import DIALECTS, PodKey, by_name
 from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import GANG_SCHEDULERS, Gang, Group, Manifests
 from quorate.lint.objects import KubeObject, path_text, text
@@ -16,14 +16,14 @@ from quorate.lint.rules.pods import did_you_mean
 from quorate.lint.tree import Path
 
 DEFAULT = "default-scheduler"
-_PREFIXES = ("label ", "annotation ", "field ")
+_NAMED_WITHOUT_OBJECT = tuple(one.member_key for one in DIALECTS if one.object is None)
 
 
 def mixed_eras(manifests: Manifests) -> Iterator[Finding]:
     """Pods that name a gang in one API's way, and a PodGroup of that name in another API."""
     for gang in manifests.gangs:
         near = gang.near
-        if near is None or gang.key.dialect == near.dialect.NAME:
+        if near is None or gang.key.dialect == near.dialect.name:
             continue
         if near.spec.key.name != gang.key.name:
             continue
@@ -34,44 +34,45 @@ def mixed_eras(manifests: Manifests) -> Iterator[Finding]:
                 membership_path(source),
                 f"the pods name {gang.key.name} by {said}, and {near.title} is one of "
                 f"{near.object.api_version}: the two never meet",
-                f"use {near.dialect.NAMED_BY}: {gang.key.name} on the pods{_or_group(gang)}",
+                f"use {near.dialect.member_key}: {gang.key.name} on the pods{_or_group(gang)}",
             )
     yield from _incomplete_labels_beside_a_group(manifests)
 
 
 def _incomplete_labels_beside_a_group(manifests: Manifests) -> Iterator[Finding]:
-    """The label of the first API alone, where a PodGroup of that name says min."""
+    """The key of an API without objects alone, where a PodGroup of that name says min."""
     groups = {(one.spec.key.namespace, one.spec.key.name): one for one in manifests.groups}
     for source in manifests.sources:
-        name = source.facts.labels.get(labels.NAME_LABEL, "")
-        near = groups.get((source.namespace, name))
-        if source.resolution.membership is None and near is not None:
-            yield source.object.error(
-                "label-era-mixed",
-                (*source.path, "metadata", "labels", labels.NAME_LABEL),
-                f"label {labels.NAME_LABEL} does not look for a PodGroup, and {near.title} is one "
-                f"of {near.object.api_version}",
-                f"use {near.dialect.NAMED_BY}: {name} on the pods",
-            )
+        for member_key in _NAMED_WITHOUT_OBJECT:
+            name = member_key.value(source.facts) or ""
+            near = groups.get((source.namespace, name))
+            if source.resolution.membership is None and near is not None:
+                yield source.object.error(
+                    "label-era-mixed",
+                    (*source.path, *member_key.path),
+                    f"{member_key} does not look for a PodGroup, and {near.title} is one of "
+                    f"{near.object.api_version}",
+                    f"use {near.dialect.member_key}: {name} on the pods",
+                )
 
 
 def _named_by(gang: Gang) -> str:
     dialect = by_name(gang.key.dialect)
-    return dialect.NAMED_BY if dialect else gang.key.dialect
+    return str(dialect.member_key) if dialect else gang.key.dialect
 
 
 def _or_group(gang: Gang) -> str:
     dialect = by_name(gang.key.dialect)
-    if dialect is None or dialect.RESOURCE is None:
+    if dialect is None or dialect.resource is None:
         return ", or remove the PodGroup"
-    return f", or make the PodGroup one of {dialect.RESOURCE.group}/{dialect.RESOURCE.version}"
+    return f", or make the PodGroup one of {dialect.resource.api_version}"
 
 
 def missing_group(manifests: Manifests) -> Iterator[Finding]:
     """Pods that name a PodGroup which is not in the files, or is in another namespace."""
     for gang in manifests.gangs:
         dialect = by_name(gang.key.dialect)
-        if gang.group is not None or dialect is None or dialect.RESOURCE is None:
+        if gang.group is not None or dialect is None or dialect.resource is None:
             continue
         near = gang.near
         if near is None or (near.dialect is dialect and near.spec.key.name != gang.key.name):
@@ -79,8 +80,8 @@ def missing_group(manifests: Manifests) -> Iterator[Finding]:
             yield gang.sources[0].object.warning(
                 "podgroup-missing",
                 membership_path(gang.sources[0]),
-                f"PodGroup {gang.key.name} ({dialect.RESOURCE.group}/{dialect.RESOURCE.version}) "
-                f"is in none of the files{meant}; until it exists the pods wait",
+                f"PodGroup {gang.key.name} ({dialect.resource.api_version}) is in none of the "
+                f"files{meant}; until it exists the pods wait",
                 f"add it, or make sure that the cluster has it in namespace {gang.key.namespace}",
             )
         elif near.dialect is dialect:
@@ -120,7 +121,7 @@ def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
             what = f"{gang.title} needs {least} members ({path_text(path)})"
             lower = f"lower {path[-1]} to {count}"
         else:
-            what = f"gang {gang.key.name} needs {least} members (label {labels.MIN_LABEL})"
+            what = f"gang {gang.key.name} needs {least} members ({_min_key(gang)})"
             lower = f'lower that label to "{count}"'
         yield one.error(
             "min-above-replicas",
@@ -146,21 +147,22 @@ def _more(gang: Gang, least: int) -> str:
 
 
 def min_available(manifests: Manifests) -> Iterator[Finding]:
-    """Templates of one gang whose min-available labels differ: the scheduler holds such a gang."""
+    """Templates of one gang that say different minima: the scheduler holds such a gang."""
     for gang in manifests.gangs:
-        if gang.key.dialect != labels.NAME:
+        min_key = _min_key(gang)
+        if min_key is None:
             continue
         first = gang.sources[0]
-        wanted = first.facts.labels.get(labels.MIN_LABEL)
+        wanted = min_key.value(first.facts)
         for source in gang.sources[1:]:
-            written = source.facts.labels.get(labels.MIN_LABEL)
+            written = min_key.value(source.facts)
             if _min(source) != _min(first):
                 yield source.object.error(
                     "min-available-disagrees",
-                    (*source.path, "metadata", "labels", labels.MIN_LABEL),
+                    (*source.path, *min_key.path),
                     f"{first.title} says {wanted} and {source.title} says {written} for gang "
                     f"{gang.key.name}: it would be held",
-                    f"give all members the same {labels.MIN_LABEL}",
+                    f"give all members the same {min_key.key}",
                 )
 
 
@@ -184,7 +186,7 @@ def schedulers(manifests: Manifests) -> Iterator[Finding]:
                     f"{source.scheduler}, in one gang: no scheduler would see all of it",
                     f"use one, such as {_one_of(first, source, known)}, for all members",
                 )
-            if source.scheduler in known or gang.key.dialect == native.NAME:
+            if source.scheduler in known or _kubernetes_places(gang):
                 continue
             if source.scheduler == DEFAULT:
                 yield source.object.error(
@@ -269,25 +271,26 @@ def min_resources(manifests: Manifests) -> Iterator[Finding]:
 def membership_path(source: PodSource) -> Path:
     """Return the field by which a pod names its gang."""
     membership = source.resolution.membership
-    for dialect in DIALECTS:
-        if membership is None or membership.key.dialect != dialect.NAME:
-            continue
-        place, key = next(
-            (prefix.strip(), dialect.NAMED_BY.removeprefix(prefix))
-            for prefix in _PREFIXES
-            if dialect.NAMED_BY.startswith(prefix)
-        )
-        if place == "field":
-            return (*source.path, *key.split("."))
-        return (*source.path, "metadata", f"{place}s", key)
-    return source.path
+    dialect = by_name(membership.key.dialect) if membership is not None else None
+    return source.path if dialect is None else (*source.path, *dialect.member_key.path)
 
 
 def min_place(gang: Gang) -> tuple[KubeObject, Path]:
     """Return the object and the field that say the gang's min."""
-    if gang.group is None:
-        first = gang.sources[0]
-        return first.object, (*first.path, "metadata", "labels", labels.MIN_LABEL)
-    if gang.group.dialect.NAME == native.NAME:
-        return gang.group.object, ("spec", "schedulingPolicy", "gang", "minCount")
-    return gang.group.object, ("spec", "minMember")
+    if gang.group is not None:
+        return gang.group.object, gang.group.api.min_path
+    first, min_key = gang.sources[0], _min_key(gang)
+    return first.object, (*first.path, *(min_key.path if min_key is not None else ()))
+
+
+def _min_key(gang: Gang) -> PodKey | None:
+    """Return where the gang's pods say min; None where an object does."""
+    dialect = by_name(gang.key.dialect)
+    return dialect.min_key if dialect is not None else None
+
+
+def _kubernetes_places(gang: Gang) -> bool:
+    """Whether Kubernetes' own scheduler places gangs of this dialect as gangs."""
+    dialect = by_name(gang.key.dialect)
+    api = dialect.object if dialect is not None else None
+    return api is not None and api.kubernetes_places_it

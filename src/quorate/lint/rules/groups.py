@@ -6,49 +6,25 @@ import difflib
 from collections.abc import Iterator
 
 from quorate.core.model.policy import Policy
-from quorate.dialects import native, sigs, volcano, x_k8s
-from quorate.dialects.fields import shown
+from quorate.dialects import DIALECTS
+from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding, Severity
-from quorate.lint.manifests import Group, Manifests, api_version_of, spec_of
+from quorate.lint.manifests import Group, Manifests, spec_of
+from quorate.lint.objects import path_text
+from quorate.lint.rules.objects import value_at
 from quorate.lint.tree import Path
 
 _TIMEOUT_S_MAX = Policy().attempt_timeout_s_max
-_COSCHEDULING = ("minMember", "minResources", "scheduleTimeoutSeconds")
-_FIELDS = {
-    x_k8s.NAME: _COSCHEDULING,
-    sigs.NAME: _COSCHEDULING,
-    volcano.NAME: (
-        "minMember",
-        "minTaskMember",
-        "queue",
-        "priorityClassName",
-        "minResources",
-        "networkTopology",
-        "subGroupPolicy",
-    ),
-    native.NAME: (
-        "schedulingPolicy",
-        "podGroupTemplateRef",
-        "schedulingConstraints",
-        "resourceClaims",
-        "disruptionMode",
-        "priorityClassName",
-        "priority",
-    ),
-}
-"""Fields of each API's spec: CRDs of scheduler-plugins and Volcano, OpenAPI of Kubernetes 1.36."""
-
-_APIS = tuple(
-    api_version_of(dialect.RESOURCE)
-    for dialect in (x_k8s, sigs, volcano, native)
-    if dialect.RESOURCE
-)
-_OLD_APIS = {
-    "scheduling.incubator.k8s.io/v1alpha1": "scheduling.volcano.sh/v1beta1",
-    "scheduling.volcano.sh/v1alpha1": "scheduling.volcano.sh/v1beta1",
-    "scheduling.volcano.sh/v1alpha2": "scheduling.volcano.sh/v1beta1",
+_APIS = tuple(dialect.resource.api_version for dialect in DIALECTS if dialect.resource)
+_FORMER_APIS = {
+    former: dialect.object.resource.api_version
+    for dialect in DIALECTS
+    if dialect.object
+    for former in dialect.object.former_versions
 }
 """Versions that once were served, and what took their place."""
+_FIELDS_OF_MIN = {dialect.object.min_path[-1] for dialect in DIALECTS if dialect.object}
+_TAKEN_FOR_MIN = _FIELDS_OF_MIN | {"minAvailable", "minMembers", "minPods"}
 
 
 def unknown_api(manifests: Manifests) -> Iterator[Finding]:
@@ -56,7 +32,7 @@ def unknown_api(manifests: Manifests) -> Iterator[Finding]:
     for one in manifests.strange_groups:
         path: Path = ("apiVersion",)
         rule = "podgroup-api-unknown"
-        if successor := _OLD_APIS.get(one.api_version):
+        if successor := _FORMER_APIS.get(one.api_version):
             yield one.error(
                 rule,
                 path,
@@ -85,7 +61,7 @@ def unknown_api(manifests: Manifests) -> Iterator[Finding]:
 def unknown_fields(manifests: Manifests) -> Iterator[Finding]:
     """A field that the API does not have: the API server drops it, and min is not what it seems."""
     for group in manifests.groups:
-        known = _FIELDS[group.dialect.NAME]
+        known = group.api.fields
         for field in spec_of(group):
             if field in known:
                 continue
@@ -103,13 +79,11 @@ def unknown_fields(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _field_of_other_api(field: str, group: Group) -> str:
-    if field in ("minCount", "minAvailable", "minMembers", "minPods") and (
-        group.dialect.NAME != native.NAME
-    ):
-        return "did you mean minMember?"
-    if field in ("minMember", "minCount") and group.dialect.NAME == native.NAME:
-        return "in this API it is spec.schedulingPolicy.gang.minCount"
-    return ""
+    """Return what to write instead of a field by which other APIs, or nobody, say min."""
+    path = group.api.min_path
+    if len(path) == 2:
+        return f"did you mean {path[-1]}?" if field in _TAKEN_FOR_MIN else ""
+    return f"in this API it is {path_text(path)}" if field in _FIELDS_OF_MIN else ""
 
 
 def invalid(manifests: Manifests) -> Iterator[Finding]:
@@ -120,7 +94,7 @@ def invalid(manifests: Manifests) -> Iterator[Finding]:
             continue
         where, _, what = defect.partition(": ")
         path = _path(where)
-        is_min = path[-1] in ("minMember", "minCount")
+        is_min = path[-1] in _FIELDS_OF_MIN
         what, _, remedy = (what or defect).rpartition("; ")
         yield group.object.error(
             "min-invalid" if is_min else "podgroup-invalid",
@@ -133,23 +107,23 @@ def invalid(manifests: Manifests) -> Iterator[Finding]:
 def min_not_positive(manifests: Manifests) -> Iterator[Finding]:
     """A min of 0, or none: every pod starts for itself."""
     for group in manifests.groups:
-        if group.spec.defect or group.spec.min_count > 0 or group.dialect.NAME == native.NAME:
+        if group.spec.defect or group.spec.min_count > 0 or group.api.may_be_no_gang:
             continue
-        written = spec_of(group).get("minMember")
-        known = _FIELDS[group.dialect.NAME]
-        if any("min" in field.lower() and field not in known for field in spec_of(group)):
+        least = group.api.min_least
+        written = value_at(group.object.value, group.api.min_path)
+        known = group.api.fields
+        if any("min" in other.lower() and other not in known for other in spec_of(group)):
             continue  # it is misspelt, which has been said
-        if written is None:
-            what = "spec.minMember is absent: every pod starts for itself, it is no gang"
-        else:
-            what = f"spec.minMember is {written}: every pod starts for itself, it is no gang"
-        refused = written is not None and (group.dialect.NAME == x_k8s.NAME or written < 0)
+        state = "absent" if written is None else str(written)
+        field = path_text(group.api.min_path)
+        what = f"{field} is {state}: every pod starts for itself, it is no gang"
+        refused = type(written) is int and (least > 0 or written < 0)
         yield group.object.finding(
             "min-not-positive",
             Severity.ERROR if refused else Severity.WARNING,
-            ("spec", "minMember") if written is not None else ("spec",),
-            f"{what}; this API's definition asks for 1 or more"
-            if group.dialect.NAME == x_k8s.NAME and written is not None
+            group.api.min_path if written is not None else ("spec",),
+            f"{what}; this API's definition asks for {least} or more"
+            if least > 0 and written is not None
             else what,
             "write how many members must start together",
         )
@@ -179,7 +153,7 @@ def without_pods(manifests: Manifests) -> Iterator[Finding]:
             "podgroup-without-pods",
             ("metadata", "name"),
             f"no pod in these files names PodGroup {group.object.name}",
-            f"give its pods {group.dialect.NAMED_BY}: {group.object.name}"
+            f"give its pods {group.dialect.member_key}: {group.object.name}"
             " (an operator may make them, too)",
         )
 

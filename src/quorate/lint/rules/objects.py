@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from quorate.dialects import labels as gang_labels
-from quorate.dialects import sigs, volcano, x_k8s
-from quorate.dialects.fields import shown
+from quorate.dialects import DIALECTS
+from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
 from quorate.lint.objects import KubeObject, mapping
@@ -21,13 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _PREFIX_MAX = 253
 _COUNTS = ("replicas", "parallelism", "completions", "size")
-_GANG_KEYS = (
-    gang_labels.NAME_LABEL,
-    gang_labels.MIN_LABEL,
-    sigs.LABEL,
-    x_k8s.LABEL,
-    volcano.ANNOTATION,
-)
+_GANG_KEYS = frozenset(key.key for dialect in DIALECTS for key in dialect.keys)
 
 
 def duplicate_keys(manifests: Manifests) -> Iterator[Finding]:

@@ -6,19 +6,19 @@ import difflib
 from collections.abc import Iterator
 
 from quorate.core.model.reasons import Reason
-from quorate.dialects import DIALECTS, labels
-from quorate.dialects.fields import shown
+from quorate.dialects import DIALECTS, Dialect, PodKey
+from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
 from quorate.lint.pod_sources import PodSource
 from quorate.lint.tree import Path
 
-_KEYS_OF_GANGS = {
-    key
+_NAMED_ALONE = {
+    dialect.member_key.key
     for dialect in DIALECTS
-    for key in (dialect.NAMED_BY.rpartition(" ")[2],)
-    if dialect.NAMED_BY.startswith(("label", "annotation"))
+    if dialect.min_key is None and dialect.member_key.place != "field"
 }
+"""Keys that name a gang without another key beside them."""
 
 
 def unreadable(manifests: Manifests) -> Iterator[Finding]:
@@ -57,31 +57,33 @@ def _path_of_key(source: PodSource, what: str) -> Path:
 
 
 def incomplete_labels(manifests: Manifests) -> Iterator[Finding]:
-    """Labels of the first API that name no gang after all: each pod would start alone."""
+    """Labels of gang and min that name no gang after all: each pod would start alone."""
     for source in manifests.sources:
-        pairs = source.facts.labels
-        if warning := labels.warning(source.facts):
-            about_min = warning.startswith(f"label {labels.MIN_LABEL} is ")
-            yield source.object.error(
-                "min-available-invalid" if about_min else "gang-label-incomplete",
-                _label(source),
-                warning,
-                f'give the pods both {labels.NAME_LABEL} and {labels.MIN_LABEL}: "4", or neither',
-            )
-        elif labels.membership(source.facts) is None and pairs.get(labels.NAME_LABEL):
-            yield source.object.warning(
-                "min-available-invalid",
-                _label(source),
-                f'label {labels.MIN_LABEL} is "{pairs.get(labels.MIN_LABEL)}": the pods are no '
-                "gang, each starts alone",
-                "write 1 or more for a gang, or remove both labels",
-            )
+        for dialect in DIALECTS:
+            if dialect.min_key is not None:
+                yield from _incomplete(source, dialect, dialect.min_key)
     yield from _empty_names(manifests)
 
 
-def _label(source: PodSource) -> Path:
-    key = labels.MIN_LABEL if labels.MIN_LABEL in source.facts.labels else labels.NAME_LABEL
-    return (*source.path, "metadata", "labels", key)
+def _incomplete(source: PodSource, dialect: Dialect, min_key: PodKey) -> Iterator[Finding]:
+    facts, name_key = source.facts, dialect.member_key
+    written = min_key.value(facts)
+    path = (*source.path, *(name_key if written is None else min_key).path)
+    if warning := dialect.warning(facts):
+        about_min = warning.startswith(f"{min_key} is ")
+        yield source.object.error(
+            "min-available-invalid" if about_min else "gang-label-incomplete",
+            path,
+            warning,
+            f'give the pods both {name_key.key} and {min_key.key}: "4", or neither',
+        )
+    elif dialect.membership(facts) is None and name_key.value(facts):
+        yield source.object.warning(
+            "min-available-invalid",
+            path,
+            f'{min_key} is "{written}": the pods are no gang, each starts alone',
+            "write 1 or more for a gang, or remove both labels",
+        )
 
 
 def _empty_names(manifests: Manifests) -> Iterator[Finding]:
@@ -90,8 +92,8 @@ def _empty_names(manifests: Manifests) -> Iterator[Finding]:
             ("labels", source.facts.labels),
             ("annotations", source.facts.annotations),
         ):
-            for key in sorted(_KEYS_OF_GANGS & pairs.keys()):
-                if not pairs[key] and key != labels.NAME_LABEL:
+            for key in sorted(_NAMED_ALONE & pairs.keys()):
+                if not pairs[key]:
                     yield source.object.error(
                         "gang-label-incomplete",
                         (*source.path, "metadata", place, key),

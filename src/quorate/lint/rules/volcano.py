@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from quorate.dialects import volcano
-from quorate.dialects.fields import shown
+from quorate.dialects import by_name
+from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Gang, Manifests
 from quorate.lint.objects import text
@@ -41,6 +41,8 @@ def min_by_task(manifests: Manifests) -> Iterator[Finding]:
     for gang in manifests.gangs:
         if gang.group is None or gang.count is None:
             continue
+        dialect = by_name(gang.key.dialect)
+        task_key = dialect.task_key.key if dialect is not None and dialect.task_key else "task"
         made = Counter[str]()
         for source in gang.sources:
             named = source.resolution.membership
@@ -51,6 +53,6 @@ def min_by_task(manifests: Manifests) -> Iterator[Finding]:
                     "min-task-above-replicas",
                     ("spec", "minTaskMember", task),
                     f"task {shown(task)} needs {least} members (spec.minTaskMember), and the "
-                    f"files make {made[task]} with {volcano.TASK}: {task}",
+                    f"files make {made[task]} with {task_key}: {task}",
                     f"make {least} pods of it, or lower minTaskMember",
                 )

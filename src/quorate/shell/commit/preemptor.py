@@ -17,7 +17,7 @@ import structlog
 
 from quorate.core.model.changes import PreemptionFailed
 from quorate.core.model.plan import Preemption, Victim
-from quorate.dialects.fields import format_time
+from quorate.dialects.common.fields import format_time
 from quorate.shell.kube.errors import ApiError, Forbidden
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Send, Writer

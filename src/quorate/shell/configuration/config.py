@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES, Policy
-from quorate.dialects.hold_time import HOLD_S_MAX
+from quorate.dialects.common.hold_time import HOLD_S_MAX
 from quorate.shell.configuration.profiles import profiles
 from quorate.shell.configuration.yaml_fields import (
     BadValueError,

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quorate.dialects.fields import format_micro_time
+from quorate.dialects.common.fields import format_micro_time
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import resource_path

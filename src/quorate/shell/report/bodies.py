@@ -12,7 +12,7 @@ from quorate.core.model import Pod
 from quorate.core.model.plan import Preemption
 from quorate.core.model.reasons import Reason
 from quorate.core.words.plain_text import plain
-from quorate.dialects.fields import format_micro_time, format_time
+from quorate.dialects.common.fields import format_micro_time, format_time
 
 _NOTE_BYTES_MAX = 1024
 _NAME_CHARS_MAX = 253

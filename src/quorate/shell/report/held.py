@@ -12,7 +12,7 @@ from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.gangs.holds import Holds
 from quorate.core.model import GangKey, Pod
 from quorate.dialects import by_name
-from quorate.dialects.fields import format_time
+from quorate.dialects.common.fields import format_time
 from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
 
 HELD, NOT_HELD, RELEASED = "SlotHeld", "SlotNotHeld", "SlotReleased"
@@ -69,11 +69,11 @@ def _annotations(key: GangKey) -> dict[str, str]:
 def object_of(gang: GangEntry) -> dict[str, str] | None:
     """Return a reference to the gang's object; None: it has none."""
     dialect = by_name(gang.key.dialect)
-    resource = dialect.RESOURCE if dialect is not None else None
+    resource = dialect.resource if dialect is not None else None
     if resource is None or gang.spec is None or not gang.spec.uid:
         return None
     return {
-        "apiVersion": f"{resource.group}/{resource.version}",
+        "apiVersion": resource.api_version,
         "kind": resource.kind,
         "namespace": gang.key.namespace,
         "name": gang.key.name,

@@ -21,8 +21,8 @@ from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStat
 from quorate.core.telling.telling import Now, Telling
 from quorate.core.words.explain import Explainer
 from quorate.core.words.pod_words import priority_words
-from quorate.dialects import StatusPatch, by_name
-from quorate.dialects.fields import format_micro_time
+from quorate.dialects import StatusPatch, awaited_under, by_name
+from quorate.dialects.common.fields import format_micro_time
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
 from quorate.shell.kube.writer import Writer
@@ -190,9 +190,10 @@ class Reporter:
         return waits or bool(self._scheduler.cluster.holds.owners_to_ask(key))
 
     def _claims_empty(self, gang: GangEntry) -> bool:
-        """Whether an object without pods is ours: Volcano's clients wait for its first phase."""
-        takes_volcano = "volcano" in self._scheduler.policy.scheduler_names
-        return gang.key.dialect == "volcano" and takes_volcano and not gang.members
+        """Whether an object without pods is ours: its clients wait for its first status."""
+        return (
+            not gang.members and awaited_under(gang.key) in self._scheduler.policy.scheduler_names
+        )
 
     def _forget(self, key: GangKey) -> None:
         self._telling.settle(key)
@@ -292,14 +293,15 @@ class Reporter:
     def _send_status(self, saying: SayStatus) -> None:
         key = saying.key
         dialect, raw = by_name(key.dialect), self._objects.get(key)
-        if dialect is None or dialect.RESOURCE is None or raw is None:
+        gang_object = dialect.object if dialect is not None else None
+        if gang_object is None or raw is None:
             self._telling.unused()
             return
-        patch = dialect.status(saying.view, raw, self._clock.wall_s())
+        patch = gang_object.status(saying.view, raw, self._clock.wall_s())
         if patch is None:
             self._telling.unused()
             return
-        of = dialect.RESOURCE
+        of = gang_object.resource
         path = resource_path(of.group, of.version, of.plural, key.namespace, key.name)
         send = partial(self._patch_status, path, patch)
         self.writes.put(saying.about, send, urgent=True, lost=partial(self._status_lost, key))

@@ -31,7 +31,7 @@ from quorate.core.model.devices import (
 )
 from quorate.core.model.quantity import QuantityError, exact
 from quorate.dialects.base import Malformed
-from quorate.dialects.fields import UNREADABLE, parse_time
+from quorate.dialects.common.fields import UNREADABLE, parse_time
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import device_wire as wire
 from quorate.shell.watch.pod.neighbours import requirements

@@ -38,7 +38,7 @@ from quorate.core.model.storage import (
     VolumeAttachment,
 )
 from quorate.dialects.base import Malformed, Resource
-from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.common.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import storage
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice

@@ -12,7 +12,7 @@ from quorate.core.model import Node, Taint
 from quorate.core.model.changes import NodeChanged
 from quorate.core.model.quantity import QuantityError, is_node_resource, parse_amount
 from quorate.dialects.base import Malformed
-from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.common.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch.pod.wire import defect_text
 

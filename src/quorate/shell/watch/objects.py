@@ -22,10 +22,10 @@ from quorate.core.model.changes import (
     ObjectGone,
     PodGone,
 )
-from quorate.dialects import DIALECTS, Dialect
+from quorate.dialects import DIALECTS, GangObject
 from quorate.dialects.base import Malformed, Resource
-from quorate.dialects.fields import UNREADABLE
-from quorate.dialects.hold_time import with_hold_time
+from quorate.dialects.common.fields import UNREADABLE
+from quorate.dialects.common.hold_time import with_hold_time
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS, Lookup
 from quorate.shell.watch.nodes import decode_node
@@ -126,12 +126,12 @@ def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
             required=True,
         ),
     ]
-    kinds += [_gang_kind(dialect, dialect.RESOURCE) for dialect in DIALECTS if dialect.RESOURCE]
+    kinds += [_gang_kind(one.name, one.object) for one in DIALECTS if one.object]
     return {kind.path: kind for kind in kinds}
 
 
-def _gang_kind(dialect: Dialect, resource: Resource) -> WatchedKind:
-    name, decode = dialect.NAME, dialect.decode
+def _gang_kind(name: str, gang_object: GangObject) -> WatchedKind:
+    resource, decode = gang_object.resource, gang_object.decode
 
     def changed(raw: bytes) -> AnyChange:
         return GangChanged(with_hold_time(decode(raw), raw))

@@ -26,7 +26,7 @@ from quorate.core.model.storage import (
     VolumeAttachment,
 )
 from quorate.dialects.base import Malformed
-from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.common.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch.pod.wire import NodeSelector, PodSelector, defect_text
 

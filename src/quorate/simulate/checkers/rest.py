@@ -151,10 +151,12 @@ def _status_problems(world: World, leader: Replica) -> list[Problem]:
     for key, raw in raws.items():
         explanation, dialect = explainer.explain(key), by_name(key.dialect)
         gang = fresh.cluster.gangs.get(key)
-        if explanation is None or dialect is None or gang is None or not gang.ours:
+        if explanation is None or gang is None or not gang.ours:
+            continue
+        if dialect is None or dialect.object is None:
             continue
         view = explainer.view(key, explanation)
-        patch = dialect.status(view, raw, now_s) if view is not None else None
+        patch = dialect.object.status(view, raw, now_s) if view is not None else None
         if patch is not None and _differs(patch.body, raw):
             text = f"{key}: a new scheduler would write {patch.body.decode()}"
             problems.append(("status follows from live objects", text))

@@ -232,7 +232,7 @@ def test_an_ordinary_pod_is_a_gang_of_one():
     ("first", "second", "field"),
     [
         ({"priority": 1}, {"priority": 2}, "spec.priority: 1 and 2"),
-        ({"min_count": 2}, {"min_count": 3}, "min-available: 2 and 3"),
+        ({"min_count": 2}, {"min_count": 3}, "label example.com/min-available: 2 and 3"),
         (
             {"scheduler": "quorate"},
             {"scheduler": "default-scheduler"},

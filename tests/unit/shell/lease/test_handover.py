@@ -7,15 +7,15 @@ from quorate.core.model.journal import Journal
 from quorate.shell.lease.handover import Handover
 
 OWN = Journal("b", 4, ("x-k8s/team/job",))
-FOUND = '{"by":"a","made":2,"open":["labels/team/g"]}'
+FOUND = '{"by":"a","made":2,"open":["coscheduler/team/g"]}'
 
 
 def test_what_is_found_is_kept_until_the_core_has_decided():
     handover = Handover(lambda: OWN, "b")
     kept = handover.journal(FOUND)
-    assert kept == '{"by":"a","made":2,"open":["labels/team/g"],"since":["b"]}'
+    assert kept == '{"by":"a","made":2,"open":["coscheduler/team/g"],"since":["b"]}'
     assert handover.journal(kept) == kept
-    assert handover.found() == [JournalFound(Journal("a", 2, ("labels/team/g",), ("b",)))]
+    assert handover.found() == [JournalFound(Journal("a", 2, ("coscheduler/team/g",), ("b",)))]
     handover.hand_over()
     assert handover.journal(kept) == kept, "our core has not taken it up yet"
     handover.has_decided = True

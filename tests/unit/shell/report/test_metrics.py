@@ -26,7 +26,7 @@ DOC = ROOT / "docs" / "operators" / "metrics.md"
 
 
 def plan(*uids):
-    key = GangKey("n", "labels", "g")
+    key = GangKey("n", "coscheduler", "g")
     binds = tuple(Bind(uid, "n", uid, "node") for uid in uids)
     return Plan(
         gangs=(GangBinds(key=key, attempt="a", binds=binds, size=len(uids), deadline_s=60.0),)

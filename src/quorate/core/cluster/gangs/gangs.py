@@ -61,9 +61,9 @@ class GangEntry:
         self.schedulers: Counter[str] = Counter()
         self.minima: Counter[int | None] = Counter()
         self._opinions: tuple[Counter[Any], ...] = self.priorities, self.schedulers, self.minima
-        self.label_min = 1
-        """Min as the newest member's labels say it, in the dialect without objects; members that
-        have a node are asked only when no other is there."""
+        self.min_by_pods: int | None = None
+        """Min as the newest member itself says it; None where members do not, and an object does.
+        Members that have a node are asked only when no other is there."""
         self.first_created_s = float("inf")
         self.alive = 0
         """Bound members that keep the gang's life going; see ``PodEntry.is_alive``."""
@@ -82,7 +82,7 @@ class GangEntry:
         """How many members must be able to start; 1 for a pod of no gang."""
         if self.spec is not None:
             return self.spec.min_count
-        return self.label_min
+        return 1 if self.min_by_pods is None else self.min_by_pods
 
     @property
     def created_s(self) -> float:
@@ -172,7 +172,7 @@ class GangEntry:
         self.first_created_s = min(self.first_created_s, pod.created_s)
         said = pod.membership.min_count if pod.membership is not None else None
         if said is not None and (where in UNDECIDED or not self.minima):
-            self.label_min = said
+            self.min_by_pods = said
         is_own = where is Where.BOUND and not entry.adopted
         self.lifecycle.saw_mark |= is_own and pod.started
         may_complete = is_own and not self.lifecycle.once_quorate
@@ -215,7 +215,7 @@ class GangEntry:
     def _take_agreed_min(self) -> None:
         """Take the min that the members without a node agree on: what others said is past."""
         if len(self.minima) == 1:
-            self.label_min = next(iter(self.minima)) or self.label_min
+            self.min_by_pods = next(iter(self.minima)) or self.min_by_pods
 
     def give_up(self, entries: Iterable[PodEntry]) -> None:
         """Count these bound members no more: they are being evicted."""
@@ -333,7 +333,7 @@ class GangEntry:
     @property
     def quorum_is_known(self) -> bool:
         """Whether min is known: by the object, or by the pods themselves."""
-        return self.spec is not None or self.key.dialect in ("labels", "pod")
+        return self.spec is not None or self.min_by_pods is not None or self.key.is_single
 
     def _count_opinion(self, opinion: _Opinion, times: int) -> None:
         for counter, value in zip(self._opinions, opinion, strict=True):

@@ -19,8 +19,8 @@ from quorate.core.model.changes import PodChanged, PodGone
 from quorate.core.model.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
-from quorate.dialects.fields import UNREADABLE, parse_time
-from quorate.dialects.hold_time import FOR_NOBODY
+from quorate.dialects.common.fields import UNREADABLE, parse_time
+from quorate.dialects.common.hold_time import FOR_NOBODY
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 from quorate.shell.kube.objects import OwnerRef
 from quorate.shell.watch.pod import shape as pod_shape

@@ -14,7 +14,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
-from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.common.fields import UNREADABLE
 from quorate.shell.kube.objects import Metadata
 
 EMPTY = Raw()

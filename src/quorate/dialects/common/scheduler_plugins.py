@@ -11,9 +11,11 @@ import msgspec
 from quorate.core.model import GangKey, GangSpec
 from quorate.core.model.reasons import GangView
 from quorate.core.words.plain_text import plain
-from quorate.dialects import fields
 from quorate.dialects.base import INT32_MAX, Malformed
+from quorate.dialects.common import fields
 
+FIELDS = ("minMember", "minResources", "scheduleTimeoutSeconds")
+"""Fields of the spec, by its CRDs."""
 _TERMINAL = ("Finished", "Failed")
 _OCCUPANT_CHARS_MAX = 512
 """A name of a namespace and one of an object; an owner's name is whatever a pod says it is."""

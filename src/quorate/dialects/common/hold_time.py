@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from quorate.core.model import GangSpec
-from quorate.dialects.fields import UNREADABLE
+from quorate.dialects.common.fields import UNREADABLE
 
 HOLD_SECONDS = "quorate.dev/hold-seconds"
 HOLD_S_MAX = 86_400.0

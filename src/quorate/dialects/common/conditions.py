@@ -6,7 +6,7 @@ A merge patch replaces a list, so it is always sent whole. Called by ``volcano``
 from __future__ import annotations
 
 from quorate.core.words.plain_text import plain
-from quorate.dialects.fields import JsonObject, format_time
+from quorate.dialects.common.fields import JsonObject, format_time
 
 
 def present(status: JsonObject) -> list[JsonObject]:

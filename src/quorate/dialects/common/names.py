@@ -23,15 +23,15 @@ def wrong_with(dialect: Dialect, name: str) -> str:
 
     A gang without an object is named by a label alone: any value of a label will do.
     """
-    if dialect.RESOURCE is None:
+    if dialect.resource is None:
         if _LABEL_VALUE.fullmatch(name):
             return ""
         remedy = "write at most 63 letters, digits, '-', '_' and '.'"
-        return f'{dialect.NAMED_BY} is "{shown(name)}", which is no value of a label; {remedy}'
+        return f'{dialect.member_key} is "{shown(name)}", which is no value of a label; {remedy}'
     if is_subdomain(name):
         return ""
     return (
-        f'{dialect.NAMED_BY} is "{shown(name)}", and no {dialect.RESOURCE.kind} can have that '
+        f'{dialect.member_key} is "{shown(name)}", and no {dialect.resource.kind} can have that '
         f"name; write the name of one: at most {SUBDOMAIN_CHARS_MAX} lower-case letters, digits, "
         "'-' and '.', with a letter or a digit at both ends"
     )

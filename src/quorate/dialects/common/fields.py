@@ -16,8 +16,8 @@ import msgspec
 from quorate.core.model import GangKey, GangSpec, Owner, policy
 from quorate.core.model.quantity import QuantityError, is_node_resource, parse_amount
 from quorate.core.words.plain_text import plain
-from quorate.dialects import names
 from quorate.dialects.base import INT32_MAX, Malformed
+from quorate.dialects.common import names
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """All that decoding foreign JSON can raise."""

@@ -1,0 +1,1 @@
+"""What several dialects share: JSON fields, names, conditions, label keys, one annotation."""
