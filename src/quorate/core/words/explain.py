@@ -18,13 +18,7 @@ from quorate.core.cluster.unlisted_kinds import lack_of
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.policy import ASIDE_S_MAX, Policy
 from quorate.core.model.quantity import format_amount
-from quorate.core.model.reasons import (
-    Blocker,
-    Explanation,
-    GangView,
-    Reason,
-    available,
-)
+from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, available
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
 from quorate.core.place.one_pod.nominated import beside
