@@ -96,7 +96,7 @@ def _status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
         return None
     found = conditions.present(now)
     old = conditions.find(found, _CONDITION)
-    scheduled = view.members.bound >= max(1, view.members.needed)
+    scheduled = view.members.placed >= max(1, view.members.needed)
     settled = old is not None and old.get("status") == "True"
     nothing_to_say = not scheduled and (
         view.state is not GangState.WAITING or not view.members.total

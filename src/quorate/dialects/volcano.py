@@ -166,8 +166,8 @@ def _phase(phase: str, view: GangView) -> str:
     if members.running and _is_unschedulable(view):
         return "Unknown"
     # By the letter a min of 0 is Completed while its first pods still wait; only an empty one is.
-    if members.bound >= members.needed and (members.bound or not members.total):
-        ended = members.succeeded + members.failed >= members.bound
+    if members.placed >= members.needed and (members.placed or not members.total):
+        ended = members.succeeded + members.failed >= members.placed
         return "Completed" if ended else "Running"
     # A started gang that lost a member must not fall back to Pending: vcjob's controller would not
     # make the replacement, and so nothing would ever bring the gang back.
@@ -183,7 +183,7 @@ def _is_unschedulable(view: GangView) -> bool:
     """
     members = view.members
     return (
-        members.bound + members.assumed < members.needed
+        members.placed + members.assumed < members.needed
         and members.waiting > 0
         and view.reason.nodes_would_help
     )
@@ -195,7 +195,7 @@ def _conditions(
     members = view.members
     if not members.total:
         return found
-    if members.bound >= members.needed:
+    if members.placed >= members.needed:
         if conditions.find(found, "Unschedulable"):
             found = _put(found, "Unschedulable", "False", "", "", now_s)
         ready = "tasks in gang are ready to be scheduled"
@@ -203,7 +203,7 @@ def _conditions(
     if members.assumed or view.state is GangState.STARTING:
         return found
     reason = "NotEnoughTasks" if view.reason in _TOO_FEW_PODS else "NotEnoughResources"
-    unready = members.needed - members.bound
+    unready = members.needed - members.placed
     message = f"{unready}/{members.total} tasks in gang unschedulable: {view.sentence}"
     if conditions.find(found, "Scheduled"):
         found = _put(found, "Scheduled", "False", reason, "", now_s)

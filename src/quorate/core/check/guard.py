@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
-from quorate.core.cluster.gangs.pods import SETTLED
+from quorate.core.cluster.gangs.pods import SETTLED, UNDER_WAY
 from quorate.core.cluster.nodes.encoding import PODS, PodClass
 from quorate.core.model import GangKey, HostPort
 from quorate.core.model.changes import (
@@ -34,7 +34,7 @@ _GANGS_NAMED_MAX = 3
 
 _SETTLED = SETTLED | {Where.ENDED, Where.REFUSED, Where.TERMINATING}
 """Where no binding changes anything: the API server refuses it, or the pod holds no room."""
-_COUNTED = _SETTLED | {Where.ASSUMED}
+_COUNTED = _SETTLED | UNDER_WAY
 """Where a pod is counted on its node already, or never will be."""
 
 
@@ -83,7 +83,7 @@ def may_bind(
     """
     if entry.where in _SETTLED:
         return _ALLOWED
-    if entry.where is Where.ASSUMED and entry.node != node:
+    if entry.where in UNDER_WAY and entry.node != node:
         by = _words(entry.gang.key) if entry.gang is not None else "quorate"
         return Verdict(
             Answer.DENIED, f"pod {_name(entry)} is being bound to node {entry.node} by {by}"

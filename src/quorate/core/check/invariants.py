@@ -29,9 +29,6 @@ UNDONE_TOLERATED_S = 120.0
 LATE_TOLERATED_S = 15.0
 """The last outcome of an attempt comes a little after its time is over."""
 
-RELABELLED_TOLERATED_S = 60.0
-"""A pod that is moved to another gang while its bind is under way has no attempt there."""
-
 
 class Invariant(StrEnum):
     """The names of what must hold; values of ``quorate_invariant_violations_total{invariant}``."""
@@ -174,8 +171,7 @@ def check_pod(cluster: Cluster, entry: PodEntry) -> Iterator[Violation]:
     if awaited != (entry.where is Where.ASSUMED):
         attempt = "waits" if awaited else "does not wait"
         text = f"it is {entry.where.name}, and its gang's attempt {attempt} for its bind"
-        tolerated_s = 0.0 if awaited else RELABELLED_TOLERATED_S
-        yield Violation(Invariant.ASSUMED_HAS_ATTEMPT, name, text, tolerated_s)
+        yield Violation(Invariant.ASSUMED_HAS_ATTEMPT, name, text)
 
 
 def _misplaced(cluster: Cluster, entry: PodEntry) -> str:

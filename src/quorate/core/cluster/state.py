@@ -20,7 +20,7 @@ from quorate.core.cluster.gangs.bound_pods import stay
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.cluster.gangs.holds import Holds, placed
 from quorate.core.cluster.gangs.owners import Owners
-from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED
+from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
 from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.neighbours import Neighbours
 from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
@@ -216,6 +216,8 @@ class ClusterState:
         is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
         if is_moved and where is Where.PAST:
             where = Where.BOUND  # that life was another gang's
+        if is_moved and where is Where.ASSUMED:
+            where = Where.RELABELLED
         if entry.gang is not None and (is_moved or is_bound):
             has_been = was_bound or bool(pod.bound_for)
             entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
@@ -253,7 +255,7 @@ class ClusterState:
             self.grown.add(entry.row)
         del self.pods[change.uid]
         self.classes.release(entry.pod_class)
-        self.devices.note_user(None, entry.pod, is_under_way=entry.where is Where.ASSUMED)
+        self.devices.note_user(None, entry.pod, is_under_way=entry.where in UNDER_WAY)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         self.storage.drop(change.uid)
         self.owners.left(entry.gang, entry.pod.owner)
@@ -283,9 +285,9 @@ class ClusterState:
         """Count the pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
         uses_devices = entry.pod.device_claims or entry.pod.shape.extended
-        if uses_devices and where not in (Where.ASSUMED, Where.BOUND, Where.PAST):
+        if uses_devices and where not in UNDER_WAY | SETTLED:
             self.devices.forget(entry.pod.uid)
-        if where is not Where.ASSUMED:
+        if where not in UNDER_WAY:
             self.storage.forget(entry.pod.uid)
         if entry.gang is not None:
             entry.gang.attach(entry, where)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorate.core.cluster.gangs.gangs import Where, place_of
-from quorate.core.cluster.gangs.pods import SETTLED
+from quorate.core.cluster.gangs.pods import SETTLED, UNDER_WAY
 from quorate.core.cluster.state import ClusterState
 from quorate.core.model import changes
 from quorate.core.model.changes import BindFailure
@@ -30,6 +30,8 @@ def pod_bound(cluster: ClusterState, change: changes.PodBound) -> None:
     if entry is None or entry.gang is None:
         cluster.devices.forget(change.uid)
         return
+    if entry.where is Where.RELABELLED:
+        entry.adopted = True  # for all that is known: the watch tells for whom it was bound
     if entry.where not in (*SETTLED, Where.REFUSED):  # the watch may have told more
         cluster.move(entry, Where.BOUND, change.node)
     cluster.settle(entry.gang, change.uid)
@@ -43,13 +45,13 @@ def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
     if entry is None or entry.gang is None:
         cluster.devices.forget(change.uid)
         return
-    if entry.where is Where.ASSUMED and change.failure is BindFailure.ELSEWHERE:
+    if entry.where in UNDER_WAY and change.failure is BindFailure.ELSEWHERE:
         if entry.gang.attempt is not None:
             entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
         entry.elsewhere = True
         cluster.move(entry, Where.BOUND, change.node)
-    elif entry.where is Where.ASSUMED and entry.node == change.node:
-        if change.failure is not BindFailure.NOT_SENT:
+    elif entry.where in UNDER_WAY and entry.node == change.node:
+        if change.failure is not BindFailure.NOT_SENT and entry.where is Where.ASSUMED:
             entry.gang.memory.failed = True
             entry.gang.memory.last_failure = change.message
         cluster.move(entry, place_of(entry.pod, None, cluster.scheduler_names), "")

@@ -98,7 +98,8 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of a gang's pods. ``needed`` is min; ``exist`` leaves out gated and terminating ones.
 
     ``bound`` have a node (whatever their phase); ``assumed`` have one in our plan; ``waiting`` have
-    none. ``running``, ``succeeded`` and ``failed`` are phases of pods that are bound.
+    none. ``running``, ``succeeded`` and ``failed`` are phases of pods that are bound, or were in an
+    earlier life of the gang (``past``), of which objects tell nothing while a member is alive.
     """
 
     needed: int
@@ -113,6 +114,12 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     succeeded: int = 0
     failed: int = 0
     total: int = 0
+    past: int = 0
+
+    @property
+    def placed(self) -> int:
+        """How many have a node, as any scheduler can tell from the objects alone."""
+        return self.bound + self.past
 
 
 class RuledOut(msgspec.Struct, frozen=True):

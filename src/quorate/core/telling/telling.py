@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of
+from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.model import GangKey, Pod
 from quorate.core.model.reasons import Explanation, GangState, GangView, Reason
 from quorate.core.telling.outbox import Outbox
@@ -174,7 +175,7 @@ class Telling:
         """Return the members that are to be told why they wait; forget what others were told."""
         told = []
         for entry in gang.members.values():
-            if entry.where is Where.ASSUMED and entry.ours:
+            if entry.where in UNDER_WAY and entry.ours:
                 continue  # its bind may fail, and then its condition is what it was
             if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
                 self._forget_pod(entry.pod.uid)

@@ -11,6 +11,7 @@ from functools import partial
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
+from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.cluster.objects import Objects
 from quorate.core.model import changes
 from quorate.core.model.plan import GangBinds
@@ -96,8 +97,8 @@ def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
     if entry.gang is not None:
         entry.gang.set_adopted(entry, before.adopted)
     entry.elsewhere = before.elsewhere
-    if before.where is Where.ASSUMED and entry.where not in (Where.BOUND, Where.REFUSED):
-        cluster.move(entry, Where.ASSUMED, before.node)
+    if before.where in UNDER_WAY and entry.where not in (Where.BOUND, Where.REFUSED):
+        cluster.move(entry, before.where, before.node)
     elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):
         cluster.move(entry, Where.BOUND, before.node)
     elif before.where is Where.PAST and entry.where is not Where.REFUSED:

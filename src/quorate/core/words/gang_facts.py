@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from quorate.core.cluster.gangs.gangs import GangEntry, Where
+from quorate.core.cluster.gangs.pods import SETTLED
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members, Reason
 from quorate.core.words.pod_words import priority_words
@@ -22,7 +23,8 @@ def state_of(gang: GangEntry) -> GangState:
 
 def members_in(gang: GangEntry) -> Members:
     """Count the gang's pods by what became of them."""
-    phases = Counter(e.pod.phase for e in gang.members.values() if e.where is Where.BOUND)
+    there = SETTLED if gang.alive else frozenset({Where.BOUND})
+    phases = Counter(e.pod.phase for e in gang.members.values() if e.where in there)
     counts = gang.counts
     return Members(
         needed=gang.min_count,
@@ -37,6 +39,7 @@ def members_in(gang: GangEntry) -> Members:
         succeeded=phases["Succeeded"],
         failed=phases["Failed"],
         total=len(gang.members),
+        past=counts[Where.PAST] if gang.alive else 0,
     )
 
 

@@ -288,7 +288,7 @@ class Accounts:
         minimum, _ = self.mins_of(key)
         if key in self.maybe:
             return
-        starts = there + sum(p.uid in self.way for p in self.members(key))
+        starts = there + sum(self._is_on_its_way(p, key) for p in self.members(key))
         expect(starts >= minimum, "a gang starts in part", f"{key}: {starts} of {minimum}")
         those = [p for p in self.members(key) if p.uid in self.place or p.uid in self.way]
         expect(not self._lacks_tasks(key, those), "a gang starts without a task", str(key))
@@ -311,6 +311,10 @@ class Accounts:
 
     def takes_room(self, pod, name):
         return not pod.finished and name in (self.place.get(pod.uid), self.way.get(pod.uid))
+
+    def _is_on_its_way(self, pod, key):
+        """Whether a bind for this gang is under way; one for another gang may yet fail."""
+        return pod.uid in self.way and self.made_for.get(pod.uid, key) == key
 
     def _check_eviction(self, eviction):
         pod = self.pods.get(eviction.uid)

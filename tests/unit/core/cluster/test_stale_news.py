@@ -242,7 +242,7 @@ def test_a_member_that_changes_gang_while_its_bind_is_under_way():
     assert w.why(first).members.bound == 1
     assert w.why(second).members.bound == 1
     assert w.used("n0") == 2000
-    assert w.why(second).state is GangState.STARTED
+    assert w.why(second).state is GangState.WAITING, "bound for another gang, it starts nobody"
 
 
 def test_a_gang_that_all_pods_leave_is_forgotten():

@@ -2,10 +2,12 @@
 
 import pytest
 
-from quorate.core.model.changes import BindFailure
+from quorate.core.model import Membership
+from quorate.core.model.changes import BindFailure, GangChanged, NodeChanged, PodBound, PodChanged
+from quorate.core.model.journal import entry_of
 from tests.unit.core.gangs.test_gang_meaning import world
 from tests.unit.core.gangs.test_held_slots import full_world, lose
-from tests.unit.core.world import World, fail, key
+from tests.unit.core.world import VOLCANO, World, binds_of, fail, key
 
 
 @pytest.mark.parametrize(
@@ -93,3 +95,72 @@ def test_nothing_is_held_for_a_gang_whose_members_have_all_finished():
     w.decide()
     assert len(w.cluster.holds) == 0
     assert w.cluster.holds.missing(key("a")) == 0
+
+
+@pytest.mark.parametrize("alive", [1, 2])
+def test_the_counts_of_a_status_are_those_that_a_successor_finds_where_failed_pods_are_kept(alive):
+    w = world(cpu=8)
+    gang = w.gang("job", 2, dialect=VOLCANO)
+    w.cycle()
+    for name in ("job-0", "job-1"):
+        w.edit(name, node="n0", phase="Failed", bound_for=entry_of(gang))
+    w.pod("again-0", gang)
+    w.pod("again-1", gang)
+    assert set(w.cycle()) == {"again-0", "again-1"}
+    for name in ("again-0", "again-1")[:alive]:
+        w.edit(name, node="n0", phase="Running", bound_for=entry_of(gang))
+    if alive == 1:
+        w.delete("again-1")
+    w.decide()
+    after = World()
+    after.observe(NodeChanged(w.nodes["n0"]), GangChanged(w.specs[gang]))
+    after.observe(*map(PodChanged, w.pods.values()))
+    after.decide()
+    ours, theirs = w.why(gang).members, after.why(gang).members
+    assert (ours.failed, ours.running, ours.placed) == (2, alive, 2 + alive)
+    assert (theirs.failed, theirs.running, theirs.placed) == (2, alive, 2 + alive)
+
+
+def test_a_pod_whose_bind_is_under_way_for_another_gang_counts_for_nothing_until_it_is_bound():
+    w = world(cpu=8)
+    w.gang("a", 2)
+    b = w.object("b", 2)
+    binds = {bind.name: bind for bind in binds_of(w.decide())}
+    w.edit("a-0", membership=Membership(b))
+    w.pod("b-0", b)
+    assert w.cycle() == {}
+    assert w.why(b).members.exist == 1
+    w.observe(PodBound("uid-a-0", binds["a-0"].node))
+    assert w.why(b).members.bound == 1
+    assert w.cycle() == {}, "who was bound for another gang starts nobody"
+    w.pod("b-1", b)
+    assert set(w.cycle()) == {"b-0", "b-1"}
+
+
+def test_a_pod_that_was_relabelled_while_its_bind_was_under_way_waits_in_its_new_gang_if_it_fails():
+    w = world(cpu=8)
+    w.gang("a", 2)
+    b = w.object("b", 2)
+    plan = w.decide()
+    w.edit("a-0", membership=Membership(b))
+    w.pod("b-0", b)
+    w.settle(plan, a_0=fail(BindFailure.REFUSED))
+    assert set(w.cycle(after_s=1.0)) == {"a-0", "b-0"}
+
+
+def test_a_pod_that_was_relabelled_and_back_again_while_its_bind_was_under_way_is_its_gangs_own():
+    w = world(cpu=8)
+    a = w.gang("a", 2)
+    b = w.object("b", 2)
+    plan = w.decide()
+    w.edit("a-0", membership=Membership(b))
+    w.edit("a-0", membership=Membership(a))
+    w.settle(plan)
+    for bind in binds_of(plan):
+        seal = bind.name == binds_of(plan)[-1].name
+        fields = {"attempt": plan.gangs[0].attempt, "bound_for": entry_of(a), "started": seal}
+        w.edit(bind.name, node=bind.node, phase="Running", **fields)
+    w.decide()
+    assert w.why(a).members.bound == 2
+    assert w.cluster.gangs[a].started
+    assert w.decide(after_s=120.0).evictions == ()

@@ -32,9 +32,13 @@ class Where(IntEnum):
     """Its node's kubelet refused it: it never ran and never will, so it counts for nothing."""
     PAST = 9
     """Bound in an earlier life of its gang, of which no member is alive: it counts for nothing."""
+    RELABELLED = 10
+    """Ours; its Binding for another gang is under way: it counts for nothing until that is over."""
 
 
-ON_NODES = frozenset({Where.BOUND, Where.ASSUMED, Where.FOREIGN, Where.PAST})
+UNDER_WAY = frozenset({Where.ASSUMED, Where.RELABELLED})
+"""Where a pod waits for the outcome of a Binding of ours."""
+ON_NODES = UNDER_WAY | {Where.BOUND, Where.FOREIGN, Where.PAST}
 """Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
 UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
 """Where a pod has no node and may get one."""
@@ -153,8 +157,8 @@ def place_of(pod: Pod, entry: PodRecord[Gang] | None, ours: frozenset[str]) -> W
         return Where.ENDED
     if pod.scheduler not in ours:
         return Where.FOREIGN
-    if before is Where.ASSUMED:
-        return Where.ASSUMED
+    if before is Where.ASSUMED or before is Where.RELABELLED:
+        return before
     if pod.terminating:
         return Where.TERMINATING
     if pod.gates:
