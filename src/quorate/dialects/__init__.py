@@ -22,7 +22,7 @@ from quorate.dialects.base import (
     no_warning,
 )
 from quorate.dialects.common import hold_time, names
-from quorate.dialects.table import DIALECTS, awaited_under, by_name
+from quorate.dialects.table import DIALECTS, WITH_QUEUES, awaited_under, by_name
 
 _WARNINGS = tuple(one.warning for one in DIALECTS if one.warning is not no_warning)
 _NAMED_ALONE = tuple(one.member_key for one in DIALECTS if one.min_key is None)
@@ -106,6 +106,7 @@ def _warning(facts: PodFacts) -> str:
 
 __all__ = [
     "DIALECTS",
+    "WITH_QUEUES",
     "Dialect",
     "GangObject",
     "Malformed",

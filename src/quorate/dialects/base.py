@@ -110,7 +110,8 @@ class GangObject:
     gang (then a min of 0 is no mistake), former versions of the API that nobody serves any more,
     and whether Kubernetes' own scheduler places such gangs as gangs.
     ``awaited_under`` is the scheduler name under which clients wait for the status of an object
-    before they make its first pod; ``""`` where none do.
+    before they make its first pod; ``""`` where none do. ``has_queues`` says that gangs of the API
+    go through Queue objects, two of which its own scheduler has to make.
     """
 
     resource: Resource
@@ -123,6 +124,7 @@ class GangObject:
     former_versions: tuple[str, ...] = ()
     kubernetes_places_it: bool = False
     awaited_under: str = ""
+    has_queues: bool = False
 
 
 def no_warning(facts: PodFacts) -> str:

@@ -15,6 +15,7 @@ DIALECTS: tuple[Dialect, ...] = (
 )
 """In the order in which they win when a pod names several gangs."""
 
+WITH_QUEUES = frozenset(one.name for one in DIALECTS if one.object and one.object.has_queues)
 _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 

@@ -244,5 +244,6 @@ DIALECT = Dialect(
             "scheduling.volcano.sh/v1alpha2",
         ),
         awaited_under="volcano",
+        has_queues=True,
     ),
 )

@@ -19,7 +19,7 @@ import structlog
 from quorate.core.model import GangKey
 from quorate.core.model.plan import GangBinds, Plan
 from quorate.core.scheduler import Scheduler
-from quorate.dialects import awaited_under
+from quorate.dialects import WITH_QUEUES, awaited_under
 from quorate.shell.apis import api_words
 from quorate.shell.commit.binder import Binder
 from quorate.shell.commit.claims import Claims
@@ -332,7 +332,7 @@ class App:
             log.info("synced", nodes=nodes, pods=pods, gangs=len(cluster.gangs))
             if self.owns_memory:
                 freeze_memory()
-        self._queues.keep(is_served="volcano" in self._feed.served)
+        self._queues.keep(is_served=bool(WITH_QUEUES & self._feed.served))
         if cluster.waiting > self._waiting_before:  # a gang arrives: its binds will come at once
             gangs = (cluster.gangs[key] for key in cluster.touched if key in cluster.gangs)
             self._binds.warm(max((gang.waits for gang in gangs), default=0))

@@ -33,7 +33,7 @@ def test_a_pod_has_a_gang_or_a_defect_but_never_both(labels, annotations, group)
         key, min_count = said.membership.key, said.membership.min_count
         assert key.namespace == "team-a"
         assert key.name
-        assert (min_count is not None) == (key.dialect == "coscheduler")
+        assert (min_count is not None) == (by_name(key.dialect).min_key is not None)
         assert min_count is None or 1 <= min_count < 2**31
 
 

@@ -22,7 +22,7 @@ from quorate.lint.pod_sources import PodSource
 from quorate.lint.rules.gangs import min_place
 from quorate.shell.watch.nodes import decode_node
 
-_DIALECT = "x-k8s"
+_DIALECT = "lint"
 _NAMESPACE = "lint"
 
 
