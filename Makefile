@@ -12,21 +12,21 @@ STAMP := $(VENV)/.installed
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(STAMP) ## Create .venv with quorate and its test extras
+install: $(STAMP) ## Create .venv with quorate, pocketkube and their test extras
 
-$(STAMP): pyproject.toml requirements.lock
+$(STAMP): pyproject.toml embedded/pyproject.toml requirements.lock
 	@command -v $(PYTHON) >/dev/null || { echo "python3 (3.11 or newer) is needed: install it, or set PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=python3.11 or newer"; exit 1; }
 	@echo "installing into $(VENV) (about a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable embedded --editable .
 	@touch $@
 
-lock: ## Write requirements.lock anew from pyproject.toml
+lock: ## Write requirements.lock anew from both pyproject.toml
 	@$(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet uv==0.13.8
 	@$(BIN)/uv pip compile pyproject.toml --extra test --universal --generate-hashes \
-	  --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	  --no-emit-package pocketkube --no-emit-index-url --no-header --quiet --output-file requirements.lock
 
 test-lowest: ## Unit tests with the oldest versions that pyproject.toml permits
 	@$(PYTHON) -m venv .venv-lowest && .venv-lowest/bin/pip install --quiet uv==0.13.8
@@ -52,15 +52,15 @@ test: $(STAMP) ## All checks and all tests, on the real control plane where Go i
 	@$(BIN)/python -m tools.controlplane build --if-possible
 	@$(BIN)/python -m tools.oracle build --tables --if-possible
 	@$(MAKE) --no-print-directory test-fast
-	@$(BIN)/pytest -q -n 2 --dist loadfile tests/clients tests/up
-	@$(BIN)/pytest -v -n 0 tests/differential
+	@$(BIN)/pytest -q -n 2 --dist loadfile embedded/tests/clients tests/clients tests/up
+	@$(BIN)/pytest -v -n 0 embedded/tests/differential
 	@$(BIN)/pytest -q -n 2 tests/oracle tests/parity
 	@$(BIN)/pytest -q -n 2 tests/simulation
 	@$(BIN)/pytest -v -n 2 --dist loadfile tests/e2e --cluster real
 	@$(BIN)/pytest -q -n 0 tests/hostile
 
 test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster
-	@$(BIN)/pytest -q -n 2 tests/unit tests/property
+	@$(BIN)/pytest -q -n 2 tests/unit tests/property embedded/tests/unit embedded/tests/test_own.py
 	@$(BIN)/pytest -q -n 4 tests/e2e --cluster embedded
 
 hostile: $(STAMP) controlplane ## Attack it on a real API server, at length (N=300 random examples)
@@ -68,7 +68,7 @@ hostile: $(STAMP) controlplane ## Attack it on a real API server, at length (N=3
 	  $(BIN)/pytest -v -n 0 --timeout 0 tests/hostile
 
 differential: $(STAMP) controlplane ## Compare N sequences of requests with the real API server
-	@QUORATE_DIFFERENTIAL_EXAMPLES=$(or $(N),200) $(BIN)/pytest -q -n 0 tests/differential
+	@QUORATE_DIFFERENTIAL_EXAMPLES=$(or $(N),200) $(BIN)/pytest -q -n 0 embedded/tests/differential
 
 sim: $(STAMP) ## Replay one seed of the simulation (SEED=1; ARGS=--trace to see what happens)
 	@$(BIN)/python -m quorate.simulate --seed $(or $(SEED),1) $(ARGS)

@@ -9,10 +9,17 @@ from tools import house
 CIRCLE = ("quorate.core.plan.filters", "quorate.core.room.")
 """The one circle that is left: rules ask what is free, and what is free asks rules."""
 FULL = {
-    **{"embedded/api": 18, "embedded/controllers": 30, "embedded/patch": 13},
-    **{"embedded/registry/rules": 23, "embedded/schema": 14, "embedded/server": 19},
+    **{
+        "agents": 13,
+        "api": 19,
+        "controllers": 29,
+        "patch": 13,
+        "registry/rules": 23,
+        "schema": 14,
+        "server": 19,
+    },
     **{"core/plan/filters": 15},
-    **{"clients": 17, "unit/embedded": 55},
+    **{"clients": 15, "unit": 54},
 }
 """Rooms that are still too full, by their path. They may lose modules, and gain none."""
 
@@ -43,10 +50,11 @@ def test_every_room_says_what_it_is_for(package):
     assert silent == []
 
 
-@pytest.mark.parametrize("above", ["quorate", "quorate.core"])
+@pytest.mark.parametrize("above", ["quorate", "quorate.core", "pocketkube"])
 def test_every_room_is_in_a_layer(above):
     layered = {module for one in house.contracts() for row in one.layers for module in row}
-    known = {name for name in house.modules("quorate") if name.rpartition(".")[0] == above}
+    modules = house.modules(above.partition(".")[0])
+    known = {name for name in modules if name.rpartition(".")[0] == above}
     assert known - layered - {"quorate.__main__"} == set()
 
 

@@ -33,6 +33,8 @@ from tools.controlplane.versions import cache_root
 EXTRAS = ("cli", "devices", "embedded")
 """What people install; ``test`` is for those who change quorate."""
 ROOT = Path(__file__).resolve().parent.parent
+OURS = ("quorate", "pocketkube")
+"""The distributions of this repository; no lock pins them."""
 SERVICE = os.environ.get("QUORATE_ADVISORIES_URL", "https://api.osv.dev/v1/querybatch")
 TIMEOUT_S = 5.0
 ASK_AGAIN_S = 3600.0  # after the service could not be reached
@@ -100,7 +102,7 @@ def locked(text: str) -> dict[str, str]:
 
 
 def check_requirements(
-    project: Mapping[str, Any], versions: Mapping[str, str], ours: Iterable[str] = ("quorate",)
+    project: Mapping[str, Any], versions: Mapping[str, str], ours: Iterable[str] = OURS
 ) -> None:
     """Compare one pyproject.toml with the lock; ``ours`` are distributions of this repository.
 
@@ -137,7 +139,7 @@ def _is_range(operators: set[str]) -> bool:
 
 
 def licences(name: str, extras: Iterable[str] = ()) -> dict[str, str]:
-    """Return the licence of each installed package that ``name`` runs with, itself left out."""
+    """Return the licence of each installed package that ``name`` runs with; ours are left out."""
     found: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     waiting = [(name, extra) for extra in ("", *extras)]
@@ -147,7 +149,7 @@ def licences(name: str, extras: Iterable[str] = ()) -> dict[str, str]:
             continue
         seen.add((canonical(package), extra))
         distribution = metadata.distribution(package)
-        if canonical(package) != canonical(name):
+        if canonical(package) not in OURS:
             found[canonical(package)] = licence_of(cast(Message, distribution.metadata))
         for written in distribution.requires or ():
             needed = Requirement(written)
@@ -264,7 +266,7 @@ def main() -> int:
         versions = locked((ROOT / "requirements.lock").read_text())
         projects = [tomllib.loads(file.read_text()) for file in project_files()]
         for project in projects:
-            check_requirements(project, versions, [one["project"]["name"] for one in projects])
+            check_requirements(project, versions)
         found = licences("quorate", EXTRAS)
         if options.list:
             for name, licence in sorted(found.items()):

@@ -22,7 +22,7 @@ from typing import Self
 
 import yaml
 
-from quorate.embedded.private_files import write_private
+from pocketkube.private_files import write_private
 from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient
 from tools.controlplane.process import ComponentError

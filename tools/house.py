@@ -19,9 +19,15 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "maintainers" / "architecture.md"
 BEGIN, END = "<!-- the house: begin -->\n", "<!-- the house: end -->\n"
-PACKAGES = {"quorate": ROOT / "src" / "quorate"}
+PACKAGES = {
+    "quorate": ROOT / "src" / "quorate",
+    "pocketkube": ROOT / "embedded" / "src" / "pocketkube",
+}
 """The packages that are installed, and where each is."""
-BESIDE = {name: ROOT / name for name in ("bench", "tools", "tests")}
+BESIDE = {
+    **{name: ROOT / name for name in ("bench", "tools", "tests")},
+    "embedded.tests": ROOT / "embedded" / "tests",
+}
 """What runs from a checkout only. It has rooms too, but no layers."""
 MODULES_MAX = 12
 _COLUMN = 34

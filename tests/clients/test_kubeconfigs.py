@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from tests.clients.two_clusters import World
-from tests.conftest import skip_or_fail
 from tools.controlplane.versions import binary
+from tools.testing import skip_or_fail
 
 
 @pytest.fixture

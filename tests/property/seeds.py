@@ -1,7 +1,7 @@
 """The seed of a run of random tests: fresh each time, unless ``QUORATE_SEED`` says which.
 
 It is put into the environment, so that all processes of one run have the same, and
-``tests/conftest.py`` prints it at the end of each run, also when all is well. Seeds that once
+``conftest.py`` prints it at the end of each run, also when all is well. Seeds that once
 failed are kept in ``kept_seeds.toml`` and drawn again in each run.
 """
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pocketkube.api import rbac
+from pocketkube.api.writing import User
+from pocketkube.store.store import Store
 from quorate.cli.commands.manifests import render
-from quorate.embedded.api import rbac
-from quorate.embedded.api.writing import User
-from quorate.embedded.store.store import Store
 from tests.rights import ASKED, LEASE, NAMESPACE, PREEMPTION, Right, granted
 
 RBAC = render(parts=["rbac"], preemption=True)

@@ -5,8 +5,10 @@ links, package by package, so that nothing is there that the wheel does not ask 
 """
 
 import re
+import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -18,7 +20,16 @@ from tests.e2e.harness.world import gang_pods, wait_for
 from tools.embedded import Embedded
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = ("typer", "click", "rich", "pygments", "cel", "prompt_toolkit", "cryptography")
+EXTRAS = (
+    "typer",
+    "click",
+    "rich",
+    "pygments",
+    "cel",
+    "prompt_toolkit",
+    "cryptography",
+    "pocketkube",
+)
 PODS = "/api/v1/namespaces/default/pods"
 GANG = "pod-group.scheduling.sigs.k8s.io"
 
@@ -29,17 +40,18 @@ def run(*command):
     )
 
 
-def needed(wheel: Path) -> set[str]:
-    """Return the names of all packages that the wheel needs without extras."""
+def needed(wheel: Path, *extras: str) -> set[str]:
+    """Return the names of all packages of others that the wheel needs, with these extras."""
     (described,) = metadata.distributions(path=[str(wheel)])
-    waiting, found = [described], set()
+    waiting, found = [(described, extra) for extra in ("", *extras)], set()
     while waiting:
-        for written in waiting.pop().requires or ():
+        distribution, extra = waiting.pop()
+        for written in distribution.requires or ():
             one = Requirement(written)
-            if one.name not in found and (not one.marker or one.marker.evaluate({"extra": ""})):
+            if one.name not in found and (not one.marker or one.marker.evaluate({"extra": extra})):
                 found.add(one.name)
-                waiting.append(metadata.distribution(one.name))
-    return found
+                waiting += [(metadata.distribution(one.name), of) for of in ("", *one.extras)]
+    return found - {"pocketkube"}
 
 
 def link(package: str, to: Path) -> None:
@@ -51,25 +63,50 @@ def link(package: str, to: Path) -> None:
             target.symlink_to(distribution.locate_file(top))
 
 
+def wheel_of(home: Path, to: Path) -> Path:
+    """Build the wheel of a distribution of this repository, as pip does."""
+    built = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", to, home)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = to.glob("*.whl")
+    return wheel
+
+
+def environment(folder: Path, wheels: Iterable[Path], *extras: str) -> Path:
+    """Make an environment that has the wheels and what they need; return where its programs are."""
+    made = run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
+    assert made.returncode == 0, made.stderr
+    python = folder / "venv" / "bin" / "python"
+    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    for wheel in wheels:
+        pip = (sys.executable, "-m", "pip", "--python", python)
+        installed = run(*pip, "install", "-q", "--no-deps", "--no-index", wheel)
+        assert installed.returncode == 0, installed.stderr
+        for package in needed(wheel, *extras):
+            link(package, packages)
+    return python.parent
+
+
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
     """The folder of the programs of an environment that has the wheel and what it needs."""
     folder = tmp_path_factory.mktemp("bare")
-    built = run(
-        sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder / "dist", ROOT
-    )
-    assert built.returncode == 0, built.stderr
-    (wheel,) = (folder / "dist").glob("*.whl")
-    made = run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
-    assert made.returncode == 0, made.stderr
-    python = folder / "venv" / "bin" / "python"
-    pip = (sys.executable, "-m", "pip", "--python", python)
-    installed = run(*pip, "install", "-q", "--no-deps", "--no-index", wheel)
-    assert installed.returncode == 0, installed.stderr
-    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
-    for package in needed(wheel):
-        link(package, packages)
-    return python.parent
+    return environment(folder, [wheel_of(ROOT, folder / "dist")])
+
+
+@pytest.fixture(scope="module")
+def pocket(tmp_path_factory):
+    """Pocketkube's wheel, where there is no quorate."""
+    folder = tmp_path_factory.mktemp("pocket")
+    return environment(folder, [wheel_of(ROOT / "embedded", folder / "dist")])
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Both wheels, with the extras that ``quorate up`` asks for."""
+    folder = tmp_path_factory.mktemp("both")
+    homes = {"quorate": ROOT, "pocketkube": ROOT / "embedded"}
+    wheels = [wheel_of(home, folder / name) for name, home in homes.items()]
+    return environment(folder, wheels, "cli", "embedded")
 
 
 @pytest.fixture(scope="module")
@@ -188,3 +225,38 @@ def test_pods_with_selectors_of_devices_wait_for_the_extra_and_others_go_on(
         assert "pip install 'quorate[devices]'" in str(said())
     finally:
         assert running.stop() == 0, running.log_file.read_text()
+
+
+def until_ready(command, told, folder):
+    """Run a program of an environment until it has told its kubeconfig; return what it printed."""
+    log = folder / "log"
+    with log.open("w") as to:
+        process = subprocess.Popen([str(part) for part in command], stdout=to, stderr=to)
+    try:
+        wait_for(lambda: told in log.read_text() or process.poll() is not None, "it is ready")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0, log.read_text()
+    return log.read_text()
+
+
+def test_pocketkube_runs_where_there_is_no_quorate(pocket, tmp_path):
+    assert "No module named 'quorate'" in run(pocket / "python", "-c", "import quorate").stderr
+    said = until_ready([pocket / "pocketkube", "--nodes", "2"], "export KUBECONFIG=", tmp_path)
+    assert "with 2 nodes" in said
+
+
+def test_quorate_up_runs_from_both_wheels(both, tmp_path):
+    said = until_ready([both / "quorate", "up", "--nodes", "2"], "export KUBECONFIG=", tmp_path)
+    assert "with 2 nodes" in said
+    assert "quorate schedules" in said
+
+
+def test_lint_knows_shapes_without_the_embedded_cluster(both):
+    program = (
+        "import sys; sys.modules['pocketkube'] = None\n"
+        "from quorate.cli.main import call; sys.exit(call(sys.argv[1:]))"
+    )
+    job = ROOT / "examples" / "coreweave-podgroup.yaml"
+    linted = run(both / "python", "-c", program, "lint", "--shape", "small", job)
+    assert linted.returncode == 0, linted.stderr + linted.stdout

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
-from quorate.embedded.private_files import private_folder
+from pocketkube.private_files import private_folder
 from tools.controlplane import credentials, flags, versions
 from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient, ApiError

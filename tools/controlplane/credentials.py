@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorate.embedded.private_files import tighten, write_private
+from pocketkube.private_files import tighten, write_private
 
 FILES = ("tokens.csv", "service-account.key")
 """What shows that a folder is a control plane's own."""

@@ -12,7 +12,7 @@ from tools.controlplane import ApiError, Cluster, ComponentError
 from tools.controlplane.golang import GoError
 from tools.openapi.recording import recorded
 
-TARGET = Path(__file__).parents[2] / "src/quorate/embedded/schema/recorded.json.xz"
+TARGET = Path(__file__).parents[2] / "embedded/src/pocketkube/schema/recorded.json.xz"
 
 
 def main(arguments: list[str] | None = None) -> int:

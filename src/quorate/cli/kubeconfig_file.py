@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from quorate.embedded.private_files import FILE_MODE, FOLDER_MODE, write_private
+from pocketkube.private_files import FILE_MODE, FOLDER_MODE, write_private
 
 _LOCK_TRIES = 50
 _LOCK_TRY_S = 0.1

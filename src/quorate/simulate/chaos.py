@@ -11,10 +11,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from quorate.embedded.api.binding import bind
-from quorate.embedded.api.writing import Deleting
-from quorate.embedded.errors import ApiError
-from quorate.embedded.objects import Object
+from pocketkube.api.binding import bind
+from pocketkube.api.writing import Deleting
+from pocketkube.errors import ApiError
+from pocketkube.objects import Object
 from quorate.shell.kube.errors import ApiError as ApiRefusal
 from quorate.simulate.checkers.history import NEVER, STARTED, PodTruth
 from quorate.simulate.cluster.network import Link

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
+from pocketkube.store.store import Event
 from quorate.core.model.plan import Plan
-from quorate.embedded.store.store import Event
 from quorate.shell.kube.errors import ApiError
 from quorate.simulate.cluster.network import Link
 from quorate.simulate.cluster.server import Request

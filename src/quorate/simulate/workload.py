@@ -12,9 +12,9 @@ import contextlib
 import random
 from dataclasses import dataclass
 
-from quorate.embedded.api.writing import Deleting
-from quorate.embedded.errors import ApiError
-from quorate.embedded.objects import Object
+from pocketkube.api.writing import Deleting
+from pocketkube.errors import ApiError
+from pocketkube.objects import Object
 from quorate.simulate.checkers.history import GANG_LABEL, MIN_LABEL, NEVER
 from quorate.simulate.cluster.world import NAMESPACE, World
 from quorate.simulate.fleet import ATTEMPT_S

@@ -4,17 +4,15 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
-import sys
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import yaml
 
-from tests.e2e.harness.world import wait_for
 from tools.controlplane import Access
+from tools.testing import command_line, free_port, manifests, wait_for
 
 CONFIG = {
     "apiVersion": "quorate.dev/v1alpha1",
@@ -35,24 +33,6 @@ CONFIG = {
     "logFormat": "json",
 }
 BESIDE_ROLE = "quorate-preempting"
-
-
-def command_line(*args: str) -> list[str]:
-    return [sys.executable, "-m", "quorate.cli", *args]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def manifests(*args: str) -> str:
-    """Return what ``quorate manifests`` prints."""
-    done = subprocess.run(
-        command_line("manifests", *args), capture_output=True, text=True, check=True
-    )
-    return done.stdout
 
 
 def install_beside(cluster: Access, namespace: str) -> None:

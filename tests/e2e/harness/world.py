@@ -4,12 +4,13 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain, zip_longest
 
 import yaml
 
 from tools.controlplane import Access, ApiError
+from tools.testing import wait_for
 
 X_K8S = "scheduling.x-k8s.io/v1alpha1"
 SIGS = "scheduling.sigs.k8s.io/v1alpha1"
@@ -18,18 +19,6 @@ NATIVE = "scheduling.k8s.io/v1alpha2"
 GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 SAID_WITHIN_S = 45.0
 """Other words for the same reason come after up to 30 s."""
-
-
-def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> object:
-    """Return the first true value of ``true()``; fail with ``what`` when there is none in time."""
-    deadline_s = time.monotonic() + timeout_s
-    while True:
-        value = true()
-        if value:
-            return value
-        if time.monotonic() > deadline_s:
-            raise AssertionError(f"after {timeout_s:g} s still not true: {what}; last: {value!r}")
-        time.sleep(0.05)
 
 
 def make_namespace(cluster: Access, name: str) -> None:

@@ -8,9 +8,9 @@ import threading
 import pytest
 import yaml
 
+from pocketkube.access import kubeconfig
 from quorate.cli import kubeconfig_file
 from quorate.cli.kubeconfig_file import KubeconfigFileError, add, check, remove
-from quorate.embedded.access import kubeconfig
 
 MINE = """\
 # work
@@ -35,7 +35,7 @@ current-context: prod
 def ours(tmp_path):
     ca = tmp_path / "ca.crt"
     ca.write_text("CA")
-    return json.loads(kubeconfig("https://127.0.0.1:7", ca, "s3cret"))
+    return json.loads(kubeconfig("https://127.0.0.1:7", ca, "s3cret", name="quorate"))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import socket
 import pytest
 import yaml
 
-from quorate.embedded.server import tls
+from pocketkube.server import tls
 from tests.unit.cli.api_server import (
     NODES,
     ApiServer,

@@ -20,6 +20,7 @@ from quorate.lint.manifests import Options
 from quorate.lint.reading import read
 from quorate.lint.rules import NAMES, RULES
 from quorate.lint.rules.shape import ShapeNodesError
+from quorate.shapes.shape_file import ShapeError, load, nodes_of
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow"}
 _SKIPPED_SHOWN_MAX = 5
@@ -82,12 +83,6 @@ def _check_ignored(ignore: Sequence[str]) -> None:
 
 def _nodes(shape: str) -> list[dict[str, Any]]:
     """Return the nodes of a shape. Raises LintCallError."""
-    from quorate.embedded.shapes.shape_file import (  # noqa: PLC0415 - only with --shape
-        ShapeError,
-        load,
-        nodes_of,
-    )
-
     try:
         return list(nodes_of(load(shape)))
     except ShapeError as error:

@@ -20,20 +20,20 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from pocketkube.access import kubeconfig
+from pocketkube.agents.durations import parse_run_time
+from pocketkube.agents.settings import Settings as AgentSettings
+from pocketkube.cluster import EmbeddedCluster, Options
+from pocketkube.objects import Object
+from pocketkube.private_files import write_private
+from pocketkube.server.http import ListenError
+from pocketkube.store.durable import DataError
 from quorate.cli import kubeconfig_file
 from quorate.cli.commands.manifests import render
 from quorate.cli.kubeconfig_file import KubeconfigFileError
 from quorate.cli.show import output
 from quorate.cli.show.output import say
-from quorate.embedded.access import kubeconfig
-from quorate.embedded.agents.durations import parse_run_time
-from quorate.embedded.agents.settings import Settings as AgentSettings
-from quorate.embedded.cluster import EmbeddedCluster, Options
-from quorate.embedded.objects import Object
-from quorate.embedded.private_files import write_private
-from quorate.embedded.server.http import ListenError
-from quorate.embedded.shapes.shape_file import ShapeError, load, nodes_of, presets
-from quorate.embedded.store.durable import DataError
+from quorate.shapes.shape_file import ShapeError, load, nodes_of, presets
 from quorate.shell import app
 from quorate.shell.configuration.config import Config, ConfigError
 from quorate.shell.configuration.config import load as load_config
@@ -105,6 +105,7 @@ async def _serve(wishes: Wishes, folder: Path, started_s: float) -> None:
         agents=_agents(wishes.run_time),
         runs_agents=wishes.agents,
         runs_controllers=wishes.controllers,
+        name="quorate",
     )
     cluster = EmbeddedCluster(
         folder, now_s=clock.now_s, monotonic_s=clock.monotonic_s, options=options
@@ -161,7 +162,9 @@ async def _schedule(
     namespace = config.leader_election.namespace
     token = cluster.service_account_token(namespace, "quorate")
     path = cluster.folder / "kubeconfig-quorate"
-    write_private(path, kubeconfig(cluster.inner_server, cluster.ca, token, user="quorate"))
+    write_private(
+        path, kubeconfig(cluster.inner_server, cluster.ca, token, user="quorate", name="quorate")
+    )
     await app.run(config, await load_credentials(path, clock=clock), stop)
 
 

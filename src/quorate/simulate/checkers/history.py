@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorate.embedded.store.store import Event, Store
+from pocketkube.store.store import Event, Store
 
 NEVER = 1 << 62
 GANG_LABEL = "simulation/gang"

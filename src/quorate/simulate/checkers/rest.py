@@ -11,11 +11,11 @@ from functools import lru_cache
 
 import msgspec
 
+from pocketkube.errors import ApiError
 from quorate.core.model import GangKey
 from quorate.core.model.changes import DialectServed, GangChanged, JournalFound
 from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
-from quorate.embedded.errors import ApiError
 from quorate.shell.apis import api_words
 from quorate.shell.watch.objects import watched_kinds
 from quorate.simulate.checkers.history import NEVER, GangTruth, History, PodTruth

@@ -15,9 +15,9 @@ from typing import Protocol
 
 import msgspec
 
-from quorate.embedded import errors
-from quorate.embedded.server.answers import encode
-from quorate.embedded.store.store import Event
+from pocketkube import errors
+from pocketkube.server.answers import encode
+from pocketkube.store.store import Event
 from quorate.shell.kube.client import KubeClient, Params, PatchKind
 from quorate.shell.kube.connections.sessions import ByteStream
 from quorate.shell.kube.errors import ApiError, Unreachable, error_from_response

@@ -1,4 +1,4 @@
-"""The API server without HTTP: paths and bodies in, bytes out, by the rules of ``embedded.api``.
+"""The API server without HTTP: paths and bodies in, bytes out, by the rules of ``pocketkube.api``.
 
 Called by ``network``. What it refuses is raised as the shell's own ``ApiError``, made from the
 Status object that a real server would answer.
@@ -11,17 +11,17 @@ from collections.abc import Mapping
 import msgspec
 from multidict import MultiDict
 
-from quorate.embedded import errors
-from quorate.embedded.api.api import Api
-from quorate.embedded.api.binding import bind
-from quorate.embedded.api.checking import checked
-from quorate.embedded.api.eviction import evict
-from quorate.embedded.api.writing import Writing
-from quorate.embedded.objects import Object
-from quorate.embedded.server import answers, bodies, options, reading
-from quorate.embedded.server.requests import Target, target_of
-from quorate.embedded.server.selecting import selection_of
-from quorate.embedded.server.watches import Watch
+from pocketkube import errors
+from pocketkube.api.api import Api
+from pocketkube.api.binding import bind
+from pocketkube.api.checking import checked
+from pocketkube.api.eviction import evict
+from pocketkube.api.writing import Writing
+from pocketkube.objects import Object
+from pocketkube.server import answers, bodies, options, reading
+from pocketkube.server.requests import Target, target_of
+from pocketkube.server.selecting import selection_of
+from pocketkube.server.watches import Watch
 from quorate.shell.kube.errors import ApiError, error_from_response
 
 _WANTED = answers.Wanted(answers.Form.OBJECT)

@@ -14,15 +14,15 @@ from importlib import resources as package_files
 
 import yaml
 
-from quorate.embedded.agents.agents import Agents
-from quorate.embedded.agents.settings import Settings
-from quorate.embedded.api.api import Api
-from quorate.embedded.objects import Object
-from quorate.embedded.registry.custom import resources_of
-from quorate.embedded.registry.resources import Registry
-from quorate.embedded.schema.document import Document
-from quorate.embedded.schema.resource import Resource
-from quorate.embedded.store.store import Event, Store
+from pocketkube.agents.agents import Agents
+from pocketkube.agents.settings import Settings
+from pocketkube.api.api import Api
+from pocketkube.objects import Object
+from pocketkube.registry.custom import resources_of
+from pocketkube.registry.resources import Registry
+from pocketkube.schema.document import Document
+from pocketkube.schema.resource import Resource
+from pocketkube.store.store import Event, Store
 from quorate.simulate.checkers.history import History
 from quorate.simulate.cluster.network import Network
 from quorate.simulate.cluster.server import Server

@@ -1,0 +1,94 @@
+"""The subresource ``scale``: one number of an object, in a form that is the same for all kinds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from pocketkube import errors
+from pocketkube.api.selectors import selector_of
+from pocketkube.causes import negative
+from pocketkube.objects import Object
+from pocketkube.registry.metadata import metadata_causes
+from pocketkube.schema.document import Document
+from pocketkube.schema.resource import Resource
+
+_SCALE = "io.k8s.api.autoscaling.v1.Scale"
+
+
+def scale_resource(resource: Resource) -> Resource:
+    """Return what the subresource of a resource reads and writes, as a resource of its own."""
+    return dataclasses.replace(
+        resource,
+        group="autoscaling",
+        version="v1",
+        kind="Scale",
+        shape=Document.load().shape(_SCALE),
+        crd="",
+    )
+
+
+def scale_of(resource: Resource, obj: Object) -> Object:
+    """Return the Scale (autoscaling/v1) of an object."""
+    paths = resource.extras.get("scale", {})
+    replicas = _at(obj, paths.get("specReplicasPath", ".spec.replicas"))
+    current = _at(obj, paths.get("statusReplicasPath", ".status.replicas"))
+    metadata = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: dict[str, Any] = {"replicas": current or 0}
+    selector = _selector(resource, obj, paths)
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
+    """Return a copy of the object with the Scale's replicas. Raises ApiError (409, 422)."""
+    name = obj["metadata"]["name"]
+    replicas = (scale.get("spec") or {}).get("replicas", 0) or 0
+    causes = negative("spec.replicas", replicas)
+    if not resource.crd:
+        named = {**scale, "metadata": {**(scale.get("metadata") or {}), "name": name}}
+        causes += metadata_causes(named, scale_resource(resource), "path-segment")
+    if causes:
+        raise errors.invalid("autoscaling", "Scale", name, causes)
+    version = scale.get("metadata", {}).get("resourceVersion")
+    if version and version != obj["metadata"]["resourceVersion"]:
+        raise errors.conflict(resource.group, resource.plural, name, errors.MODIFIED)
+    path = resource.extras.get("scale", {}).get("specReplicasPath", ".spec.replicas")
+    return _with(obj, path.lstrip(".").split("."), replicas)
+
+
+def _with(obj: Object, path: list[str], value: object) -> Object:
+    head, *rest = path
+    inner = obj.get(head)
+    return (
+        {**obj, head: _with(inner if isinstance(inner, dict) else {}, rest, value)}
+        if rest
+        else {
+            **obj,
+            head: value,
+        }
+    )
+
+
+def _at(obj: Object, path: str) -> Any:
+    found: Any = obj
+    for part in path.lstrip(".").split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _selector(resource: Resource, obj: Object, paths: dict[str, str]) -> str:
+    if resource.crd:
+        path = paths.get("labelSelectorPath", "")
+        return str(_at(obj, path) or "") if path else ""
+    selector = obj.get("spec", {}).get("selector") or {}
+    plain = not {"matchLabels", "matchExpressions"} & selector.keys()  # of ReplicationControllers
+    return str(selector_of({"matchLabels": selector} if plain else selector))

@@ -1,0 +1,180 @@
+"""Names, label keys and values, and the metadata that all kinds share.
+
+In: texts, and objects. Out: messages, and causes. Called by ``api`` and the rules of single kinds.
+Source of the rules and of their words: k8s.io/apimachinery ``util/validation``, ``api/validation``
+and ``api/validate/content`` of 1.36. Answers are remembered: most texts come again and again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from pocketkube.causes import invalid
+from pocketkube.errors import Cause
+
+Messages = tuple[str, ...]
+
+ANNOTATIONS_BYTES_MAX = 256 * 1024
+GENERATED_LENGTH_MAX = 63
+SUFFIX_LENGTH = 5
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+
+_label = re.compile(_LABEL).fullmatch
+_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_label_1035 = re.compile(_LABEL_1035).fullmatch
+_key = re.compile(_KEY).fullmatch
+_config_key = re.compile(_CONFIG_KEY).fullmatch
+
+_LOWER = "lower case alphanumeric characters"
+_ENDS = "must start and end with an alphanumeric character"
+_LABEL_TEXT = (
+    f"a lowercase RFC 1123 label must consist of {_LOWER} or '-', and {_ENDS} "
+    f"(e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_SUBDOMAIN_TEXT = (
+    f"a lowercase RFC 1123 subdomain must consist of {_LOWER}, '-' or '.', and {_ENDS} "
+    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_LABEL_1035_TEXT = (
+    f"a DNS-1035 label must consist of {_LOWER} or '-', start with an alphabetic character, and "
+    "end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation "
+    f"is '{_LABEL_1035}')"
+)
+_KEY_TEXT = (
+    f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} (e.g. 'MyName',  or "
+    f"'my.name',  or '123-abc', regex used for validation is '{_KEY}')"
+)
+_VALUE_TEXT = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    f"and {_ENDS} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    f"'({_KEY})?')"
+)
+_CONFIG_KEY_TEXT = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', "
+    f" or 'KEY_NAME',  or 'key-name', regex used for validation is '{_CONFIG_KEY}')"
+)
+
+
+def _at_most(characters: int) -> str:
+    return f"must be no more than {characters} characters"
+
+
+def _at_most_bytes(count: int) -> str:
+    """Labels are counted in bytes, and say so; names say characters."""
+    return f"must be no more than {count} bytes"
+
+
+@lru_cache(maxsize=8192)
+def dns_subdomain(text: str) -> Messages:
+    """Check a DNS-1123 subdomain, such as most objects' names."""
+    found = (_at_most(253),) if len(text) > 253 else ()
+    return found if _subdomain(text) else (*found, _SUBDOMAIN_TEXT)
+
+
+@lru_cache(maxsize=8192)
+def dns_label(text: str) -> Messages:
+    """Check a DNS-1123 label, such as a namespace's or a container's name."""
+    found = (_at_most(63),) if len(text) > 63 else ()
+    if _label(text):
+        return found
+    return (*found, "must not contain dots" if _subdomain(text) else _LABEL_TEXT)
+
+
+@lru_cache(maxsize=1024)
+def dns_1035_label(text: str) -> Messages:
+    """Check a DNS-1035 label, such as a Service's name."""
+    found = (_at_most(63),) if len(text) > 63 else ()
+    return found if _label_1035(text) else (*found, _LABEL_1035_TEXT)
+
+
+@lru_cache(maxsize=8192)
+def label_key(text: str) -> Messages:
+    """Check a qualified name: a label's key, a finalizer, a resource, a taint's key."""
+    prefix, slash, name = text.rpartition("/")
+    found: Messages = ()
+    if "/" in prefix:
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return (f"a valid label key {_KEY_TEXT} {example}",)
+    if slash and not prefix:
+        found = ("prefix part must be non-empty",)
+    elif slash:
+        too_long_text = (_at_most_bytes(253),) if len(prefix) > 253 else ()
+        wrong = too_long_text if _subdomain(prefix) else (*too_long_text, _SUBDOMAIN_TEXT)
+        found = tuple(f"prefix part {message}" for message in wrong)
+    if not name:
+        found += ("name part must be non-empty",)
+    elif len(name.encode()) > 63:
+        found += (f"name part {_at_most_bytes(63)}",)
+    return found if _key(name) else (*found, f"name part {_KEY_TEXT}")
+
+
+@lru_cache(maxsize=8192)
+def label_value(text: str) -> Messages:
+    """Check a label's value, which may be empty."""
+    found = (_at_most_bytes(63),) if len(text.encode()) > 63 else ()
+    return found if not text or _key(text) else (*found, _VALUE_TEXT)
+
+
+def path_segment(text: str) -> Messages:
+    """Check a name that only has to fit into a URL, such as a role's."""
+    if text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{one}'" for one in "/%" if one in text)
+
+
+@lru_cache(maxsize=1024)
+def config_key(text: str) -> Messages:
+    """Check a key of a ConfigMap or a Secret, which becomes the name of a file."""
+    found: Messages = (_at_most(253),) if len(text) > 253 else ()
+    if not _config_key(text):
+        found += (_CONFIG_KEY_TEXT,)
+    if text in (".", ".."):
+        found += (f"must not be '{text}'",)
+    elif text.startswith(".."):
+        found += ("must not start with '..'",)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def port_name(text: str) -> Messages:
+    """Check the name of a port (IANA service name)."""
+    found = [_at_most(15)] if len(text) > 15 else []
+    if not re.fullmatch("[-a-z0-9]+", text):
+        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search("[a-z]", text):
+        found.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        found.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        found.append("must not begin or end with a hyphen")
+    return tuple(found)
+
+
+def generated(base: str, suffix: str) -> str:
+    """Return the name of an object with ``generateName``: at most 63 characters, suffix and all.
+
+    Source: k8s.io/apiserver ``storage/names``.
+    """
+    return base[: GENERATED_LENGTH_MAX - SUFFIX_LENGTH] + suffix
+
+
+def invalid_text(field: str, text: str, check: Callable[[str], Messages]) -> list[Cause]:
+    """Return one cause for each thing that ``check`` finds wrong with the value of a field."""
+    return [invalid(field, text, message) for message in check(text)]
+
+
+def label_causes(labels: Mapping[str, str], field: str) -> list[Cause]:
+    """Check labels, or a node selector, which has their form."""
+    causes: list[Cause] = []
+    for key, value in labels.items():
+        if label_key(key) or label_value(value):
+            causes += invalid_text(field, key, label_key)
+            causes += invalid_text(field, value, label_value)
+    return causes

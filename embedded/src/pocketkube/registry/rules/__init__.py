@@ -1,0 +1,102 @@
+"""The rules of single kinds: defaults, what the server sets itself, checks that no schema states.
+
+One module per family of kinds; ``RULES`` is the table of them all, by bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pocketkube.registry.rules import (
+    apps,
+    batch,
+    configuration,
+    definitions,
+    events,
+    nodes,
+    others,
+    scheduling,
+    services,
+    volumes,
+)
+from pocketkube.registry.rules.base import Rules, Surroundings
+from pocketkube.registry.rules.pods import PODS
+from pocketkube.schema.resource import Resource
+
+__all__ = ["RULES", "Rules", "Surroundings", "rules_of"]
+
+_ADMISSION = "admissionregistration.k8s.io"
+
+RULES: Mapping[str, Rules] = {
+    "configmaps": configuration.CONFIG_MAPS,
+    "endpoints": services.ENDPOINTS,
+    "events": events.CORE_EVENTS,
+    "limitranges": configuration.LIMIT_RANGES,
+    "namespaces": nodes.NAMESPACES,
+    "nodes": nodes.NODES,
+    "persistentvolumeclaims": volumes.CLAIMS,
+    "persistentvolumes": volumes.VOLUMES,
+    "pods": PODS,
+    "podtemplates": configuration.POD_TEMPLATES,
+    "replicationcontrollers": apps.REPLICATION_CONTROLLERS,
+    "resourcequotas": configuration.QUOTAS,
+    "secrets": configuration.SECRETS,
+    "serviceaccounts": configuration.SERVICE_ACCOUNTS,
+    "services": services.SERVICES,
+    "controllerrevisions.apps": apps.CONTROLLER_REVISIONS,
+    "daemonsets.apps": apps.DAEMON_SETS,
+    "deployments.apps": apps.DEPLOYMENTS,
+    "replicasets.apps": apps.REPLICA_SETS,
+    "statefulsets.apps": apps.STATEFUL_SETS,
+    "horizontalpodautoscalers.autoscaling": others.AUTOSCALERS,
+    "cronjobs.batch": batch.CRON_JOBS,
+    "jobs.batch": batch.JOBS,
+    "certificatesigningrequests.certificates.k8s.io": others.SIGNING_REQUESTS,
+    "leases.coordination.k8s.io": others.LEASES,
+    "endpointslices.discovery.k8s.io": services.ENDPOINT_SLICES,
+    "ingresses.networking.k8s.io": others.INGRESSES,
+    "ingressclasses.networking.k8s.io": others.WITH_GENERATION,
+    "networkpolicies.networking.k8s.io": others.NETWORK_POLICIES,
+    "runtimeclasses.node.k8s.io": others.RUNTIME_CLASSES,
+    "poddisruptionbudgets.policy": others.BUDGETS,
+    "clusterrolebindings.rbac.authorization.k8s.io": others.CLUSTER_ROLE_BINDINGS,
+    "clusterroles.rbac.authorization.k8s.io": others.CLUSTER_ROLES,
+    "rolebindings.rbac.authorization.k8s.io": others.ROLE_BINDINGS,
+    "roles.rbac.authorization.k8s.io": others.ROLES,
+    "deviceclasses.resource.k8s.io": others.WITH_GENERATION,
+    "resourceclaims.resource.k8s.io": others.RESOURCE_CLAIMS,
+    "resourceclaimtemplates.resource.k8s.io": others.RESOURCE_CLAIM_TEMPLATES,
+    "resourceslices.resource.k8s.io": others.RESOURCE_SLICES,
+    "podgroups.scheduling.k8s.io": scheduling.POD_GROUPS,
+    "priorityclasses.scheduling.k8s.io": scheduling.CLASSES,
+    "workloads.scheduling.k8s.io": scheduling.WORKLOADS,
+    "csidrivers.storage.k8s.io": others.DRIVERS,
+    "storageclasses.storage.k8s.io": volumes.STORAGE_CLASSES,
+    "customresourcedefinitions.apiextensions.k8s.io": definitions.RULES,
+    "flowschemas.flowcontrol.apiserver.k8s.io": others.WITH_GENERATION,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": others.WITH_GENERATION,
+    **{
+        f"{plural}.storage.k8s.io": others.versioned("storage.k8s.io", plural, has_generation=False)
+        for plural in ("csinodes", "csistoragecapacities", "volumeattachments")
+    },
+    **{
+        f"{plural}.{_ADMISSION}": others.versioned(_ADMISSION, plural, has_generation=True)
+        for plural in (
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+            "mutatingwebhookconfigurations",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "validatingwebhookconfigurations",
+        )
+    },
+}
+
+
+def rules_of(resource: Resource) -> Rules:
+    """Return the rules of a resource: of its kind, of custom resources, or none but the shared."""
+    if resource.crd:
+        return others.versioned(resource.group, resource.plural, has_generation=True)
+    if resource.bucket == "events" and resource.group:
+        return events.NEW_EVENTS
+    return RULES.get(resource.bucket, others.PLAIN)

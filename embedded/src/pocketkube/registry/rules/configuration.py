@@ -1,0 +1,214 @@
+"""ConfigMaps, Secrets, service accounts, quotas, limit ranges and pod templates.
+
+Source: kubernetes ``pkg/apis/core`` (defaults, validation) of 1.36.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from pocketkube.causes import duplicate, forbidden, immutable, invalid, required, too_long
+from pocketkube.errors import Cause
+from pocketkube.names import config_key, invalid_text, label_key
+from pocketkube.objects import Object
+from pocketkube.registry.quantities import canonical_list, nano_units
+from pocketkube.registry.rules.base import Rules, Surroundings
+from pocketkube.registry.rules.common import set_default, spec_of, text_of, with_status
+from pocketkube.registry.rules.pod_defaults import default_template
+from pocketkube.registry.rules.pod_spec import template_causes
+
+_BYTES_MAX = 1024 * 1024
+_FROZEN = "field is immutable when `immutable` is set"
+_NEEDED_KEYS = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_BASIC_AUTH = ("username", "password")
+_TOKEN = "kubernetes.io/service-account-token"
+_ACCOUNT = "kubernetes.io/service-account.name"
+
+
+def _keys_causes(obj: Object, *fields: str) -> list[Cause]:
+    causes: list[Cause] = []
+    size = 0
+    for field in fields:
+        for key, value in (obj.get(field) or {}).items():
+            causes += invalid_text(f"{field}[{key}]", key, config_key)
+            size += len(value.encode())
+    if size > _BYTES_MAX:
+        causes.append(too_long("", _BYTES_MAX))
+    return causes
+
+
+def _map_causes(obj: Object) -> list[Cause]:
+    causes = _keys_causes(obj, "data", "binaryData")
+    binary = obj.get("binaryData") or {}
+    return causes + [
+        invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+        for key in obj.get("data") or ()
+        if key in binary
+    ]
+
+
+def _frozen_causes(obj: Object, old: Object, *fields: str) -> list[Cause]:
+    if not old.get("immutable"):
+        return []
+    causes = [] if obj.get("immutable") else [forbidden("immutable", _FROZEN)]
+    return causes + [
+        forbidden(field, _FROZEN) for field in fields if obj.get(field) != old.get(field)
+    ]
+
+
+def _map_update_causes(obj: Object, old: Object) -> list[Cause]:
+    return _frozen_causes(obj, old, "data", "binaryData")
+
+
+def _default_secret(obj: Object) -> None:
+    """Set the type, and put ``stringData``, which is only ever sent, into ``data``."""
+    set_default(obj, "type", "Opaque")
+    plain = obj.pop("stringData", None)
+    if plain:
+        coded = {key: base64.b64encode(text.encode()).decode() for key, text in plain.items()}
+        obj["data"] = {**(obj.get("data") or {}), **coded}
+
+
+def _secret_causes(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    data = obj.get("data") or {}
+    size = 0
+    for key, text in data.items():
+        causes += invalid_text(f"data[{key}]", key, config_key)
+        try:
+            size += len(base64.b64decode(text, validate=True))
+        except (binascii.Error, ValueError):
+            causes.append(invalid(f"data[{key}]", text, "must be base64"))
+    if size > _BYTES_MAX:
+        causes.append(too_long("data", _BYTES_MAX))
+    kind = obj["type"]
+    causes += [required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
+    if kind == "kubernetes.io/basic-auth" and not any(key in data for key in _BASIC_AUTH):
+        causes += [required(f"data[{key}]") for key in _BASIC_AUTH]
+    if kind == _TOKEN and not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT):
+        causes.append(required(f"metadata.annotations[{_ACCOUNT}]"))
+    return causes
+
+
+def _secret_update_causes(obj: Object, old: Object) -> list[Cause]:
+    causes = immutable("type", obj.get("type"), old.get("type"))
+    return causes + _frozen_causes(obj, old, "data")
+
+
+def _default_quota(obj: Object) -> None:
+    canonical_list(spec_of(obj).get("hard") or {})
+
+
+_COMPUTED = ("cpu", "memory", "ephemeral-storage")
+_QUOTA_NAMES = frozenset(
+    {
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "requests.storage",
+        "resourcequotas",
+        "secrets",
+        "services",
+        "services.loadbalancers",
+        "services.nodeports",
+        *(f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _COMPUTED),
+    }
+)
+
+
+def _quota_causes(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    for name, amount in (obj["spec"].get("hard") or {}).items():
+        at = f"spec.hard[{name}]"
+        causes += invalid_text(at, name, label_key)
+        huge = name.removeprefix("requests.").startswith("hugepages-")
+        if "/" not in name and name not in _QUOTA_NAMES and not huge:
+            for what in ("type or fully qualified", "for quota"):
+                causes.append(invalid(at, name, f"must be a standard resource {what}"))
+        if nano_units(amount) < 0:
+            causes.append(invalid(at, amount, "must be greater than or equal to 0"))
+    return causes
+
+
+def _default_limits(obj: Object) -> None:
+    """Complete the limits of containers: from max to default to defaultRequest, and from min."""
+    for item in spec_of(obj).get("limits") or ():
+        for field in ("max", "min", "default", "defaultRequest"):
+            canonical_list(item.get(field) or {})
+        if item.get("type") != "Container":
+            continue
+        limit: dict[str, Any] = {**(item.get("max") or {}), **(item.get("default") or {})}
+        request = {**(item.get("min") or {}), **limit, **(item.get("defaultRequest") or {})}
+        for field, value in (("default", limit), ("defaultRequest", request)):
+            if value:
+                item[field] = value
+
+
+def _name_limits(obj: Object, _around: Surroundings) -> None:
+    """Name limits that have no name after their UID; no other kind does that."""
+    metadata = obj["metadata"]
+    if not metadata.get("name"):
+        metadata["name"] = metadata["uid"]
+
+
+def _limits_causes(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, item in enumerate(obj["spec"].get("limits") or ()):
+        at, kind = f"spec.limits[{index}]", item.get("type", "")
+        wrong = invalid_text(f"{at}.type", kind, label_key)
+        causes += wrong
+        if not wrong and "/" not in kind and kind not in _LIMITED:
+            why = "must be a standard limit type or fully qualified"
+            causes.append(invalid(f"{at}.type", kind, why))
+        if kind in seen:
+            causes.append(duplicate(f"{at}.type", kind))
+        seen.add(kind)
+        least, most = item.get("min") or {}, item.get("max") or {}
+        if kind == "Pod":
+            why = "may not be specified when `type` is 'Pod'"
+            causes += [forbidden(f"{at}.{f}", why) for f in _OF_CONTAINERS if item.get(f)]
+        if kind == "PersistentVolumeClaim" and "storage" not in {**least, **most}:
+            why = "either minimum or maximum storage value is required, but neither was provided"
+            causes.append(required(f"{at}.limits", why))
+        for key, value in least.items():
+            if key in most and nano_units(value) > nano_units(most[key]):
+                why = f"min value {value} is greater than max value {most[key]}"
+                causes.append(invalid(f"{at}.min[{key}]", value, why))
+    return causes
+
+
+_LIMITED = ("Pod", "Container", "PersistentVolumeClaim")
+_OF_CONTAINERS = ("default", "defaultRequest")
+
+
+def _default_pod_template(obj: Object) -> None:
+    set_default(obj, "template", {})
+    default_template(obj["template"])
+
+
+def _pod_template_causes(obj: Object) -> list[Cause]:
+    return template_causes(obj["template"], "template")
+
+
+CONFIG_MAPS = Rules(validate=_map_causes, validate_update=_map_update_causes)
+SECRETS = Rules(
+    defaults=_default_secret,
+    validate=_secret_causes,
+    validate_update=_secret_update_causes,
+    selectable={"type": text_of("type")},
+)
+SERVICE_ACCOUNTS = Rules()
+QUOTAS = Rules(defaults=_default_quota, prepare_create=with_status({}), validate=_quota_causes)
+LIMIT_RANGES = Rules(defaults=_default_limits, prepare_create=_name_limits, validate=_limits_causes)
+POD_TEMPLATES = Rules(
+    defaults=_default_pod_template, validate=_pod_template_causes, has_generation=True
+)

@@ -1,0 +1,288 @@
+"""What containers ask for: sums, the class of service, and checks of requests and limits.
+
+Source: kubernetes ``pkg/apis/core/v1/helper/qos``, ``pkg/apis/core/validation`` and k8s.io/
+component-helpers ``resource`` of 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pocketkube.causes import (
+    NEGATIVE,
+    NOT_INTEGER,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from pocketkube.errors import Cause
+from pocketkube.names import invalid_text, label_key
+from pocketkube.registry.quantities import NANO, nano_units, of_nano
+
+_STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
+_KNOWN = frozenset(
+    {
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "storage",
+        "requests.storage",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+_WHOLE = frozenset(
+    {
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+_QOS = ("cpu", "memory")
+
+
+def is_huge_page(name: str) -> bool:
+    """Tell whether a resource is pages of a size, such as hugepages-2Mi."""
+    return name.startswith("hugepages-")
+
+
+def is_native(name: str) -> bool:
+    """Tell whether a resource is Kubernetes' own: it has no domain, or kubernetes.io."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Tell whether a resource is a device or the like, such as nvidia.com/gpu."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not label_key(f"requests.{name}")
+
+
+def may_overcommit(name: str) -> bool:
+    """Tell whether requests may be below limits."""
+    return is_native(name) and not is_huge_page(name)
+
+
+def qos_class(spec: Mapping[str, Any]) -> str:
+    """Return BestEffort, Burstable or Guaranteed."""
+    sources: Iterable[Mapping[str, Any]]
+    if spec.get("resources"):
+        sources = [spec["resources"]]
+    else:
+        containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        sources = [container.get("resources") or {} for container in containers]
+        if not any(sources):
+            return "BestEffort"
+    requests: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    guaranteed = True
+    for source in sources:
+        _add_for_qos(requests, source.get("requests"))
+        guaranteed &= _add_for_qos(limits, source.get("limits")) == len(_QOS)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _add_for_qos(sums: dict[str, int], amounts: Mapping[str, Any] | None) -> int:
+    found = 0
+    for name in _QOS:
+        amount = _amount((amounts or {}).get(name, "0"))
+        if amount > 0:
+            sums[name] = sums.get(name, 0) + amount
+            found += 1
+    return found
+
+
+def asked_by_containers(spec: Mapping[str, Any], field: str) -> dict[str, str]:
+    """Return the requests or limits of all containers together, as the scheduler counts them."""
+    return {name: of_nano(amount) for name, amount in _summed(spec, field).items()}
+
+
+def nano_requests(spec: Mapping[str, Any]) -> dict[str, int]:
+    """Return what a node has to give to a pod, in billionths: containers or pod, and overhead."""
+    sums = _summed(spec, "requests")
+    for name, amount in _amounts(spec, "requests").items():
+        if name in _QOS or is_huge_page(name):
+            sums[name] = amount
+    for name, text in (spec.get("overhead") or {}).items():
+        sums[name] = sums.get(name, 0) + _amount(text)
+    return sums
+
+
+def _summed(spec: Mapping[str, Any], field: str) -> dict[str, int]:
+    """Add up containers, in billionths.
+
+    Sidecars (init containers that always restart) run beside the rest; other init containers one
+    after the other, before it.
+    """
+    sums: dict[str, int] = {}
+    for container in spec.get("containers") or ():
+        for name, amount in _amounts(container, field).items():
+            sums[name] = sums.get(name, 0) + amount
+    sidecars: dict[str, int] = {}
+    for container in spec.get("initContainers") or ():
+        amounts = _amounts(container, field)
+        if container.get("restartPolicy") == "Always":
+            for name, amount in amounts.items():
+                sums[name] = sums.get(name, 0) + amount
+                sidecars[name] = sidecars.get(name, 0) + amount
+            amounts = sidecars
+        else:
+            amounts = {name: amount + sidecars.get(name, 0) for name, amount in amounts.items()}
+        for name, amount in amounts.items():
+            sums[name] = max(sums.get(name, 0), amount)
+    return sums
+
+
+def _amounts(container: Mapping[str, Any], field: str) -> dict[str, int]:
+    given = (container.get("resources") or {}).get(field) or {}
+    return {name: _amount(text) for name, text in given.items()}
+
+
+def _amount(text: Any) -> int:
+    """Return an amount; 0 for what is none, which ``quantity_causes`` refuses."""
+    try:
+        return nano_units(text if isinstance(text, str) else str(text))
+    except ValueError:
+        return 0
+
+
+def container_resource_name(name: str, field: str) -> list[Cause]:
+    """Check the name of a resource that a container asks for."""
+    if name in _STANDARD:
+        return []
+    causes = invalid_text(field, name, label_key)
+    if not causes and "/" not in name and name not in _KNOWN and not is_huge_page(name):
+        causes.append(invalid(field, name, "must be a standard resource type or fully qualified"))
+    if "/" not in name:
+        if not is_huge_page(name):
+            causes.append(invalid(field, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        causes.append(invalid(field, name, "doesn't follow extended resource name standard"))
+    return causes
+
+
+def pod_resource_name(name: str, field: str) -> list[Cause]:
+    """Check the name of a resource of the whole pod."""
+    if name in _QOS or is_huge_page(name):
+        return []
+    return [unsupported(field, name, ("cpu", "hugepages-", "memory"))]
+
+
+def quantity_causes(name: str, text: str, field: str) -> list[Cause]:
+    """Check an amount of a resource: not negative, and whole where devices are counted."""
+    try:
+        amount = nano_units(text)
+    except ValueError:
+        return [invalid(field, text, "quantities must match the regular expression")]
+    causes = [invalid(field, text, NEGATIVE)] if amount < 0 else []
+    if amount % NANO and (name in _WHOLE or is_extended(name)):
+        causes.append(invalid(field, text, NOT_INTEGER))
+    if is_huge_page(name):
+        size = _amount(name.removeprefix("hugepages-"))
+        if amount <= 0 or size <= 0 or amount % size:
+            why = f"{text} is not positive integer multiple of {name}"
+            causes.append(invalid(field, text, why))
+    return causes
+
+
+@lru_cache(maxsize=4096)
+def _is_fine(check_name: Callable[[str, str], list[Cause]], name: str, text: str) -> bool:
+    """Tell, from memory, whether nothing is wrong with an amount: most pods ask for the same."""
+    return not check_name(name, "") and not quantity_causes(name, text, "")
+
+
+def resource_causes(
+    resources: Mapping[str, Any],
+    field: str,
+    claims: frozenset[str] = frozenset(),
+    check_name: Callable[[str, str], list[Cause]] = container_resource_name,
+) -> list[Cause]:
+    """Check requests, limits and claims of one container, or of a pod."""
+    causes: list[Cause] = []
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for name, text in limits.items():
+        if not _is_fine(check_name, name, text):
+            causes += check_name(name, f"{field}.limits[{name}]")
+            causes += quantity_causes(name, text, f"{field}.limits[{name}]")
+    for name, text in requests.items():
+        if not _is_fine(check_name, name, text):
+            causes += check_name(name, f"{field}.requests[{name}]")
+            causes += quantity_causes(name, text, f"{field}.requests[{name}]")
+        causes += _against_limit(name, text, limits.get(name), field)
+    bare = not any(name in limits or name in requests for name in _QOS)
+    if bare and any(is_huge_page(name) for name in (*limits, *requests)):
+        causes.append(forbidden(field, "HugePages require cpu or memory"))
+    for index, claim in enumerate(resources.get("claims") or ()):
+        name = claim.get("name", "")
+        if name not in claims:
+            causes.append(_unknown_claim(f"{field}.claims[{index}]", name, claims))
+    return causes
+
+
+def _unknown_claim(field: str, name: str, claims: frozenset[str]) -> Cause:
+    why = "must be one of the names in pod.spec.resourceClaims"
+    why += "" if claims else " which is empty"
+    return Cause("FieldValueNotFound", f'Not found: "{name}": {why}', field)
+
+
+def _against_limit(name: str, text: str, limit: str | None, field: str) -> list[Cause]:
+    if text == limit:
+        return []
+    overcommit = may_overcommit(name)
+    if limit is None:
+        why = "Limit must be set for non overcommitable resources"
+        return [] if overcommit else [required(f"{field}.limits", why)]
+    difference = _amount(text) - _amount(limit)
+    if difference and not overcommit:
+        why = f"must be equal to {name} limit of {limit}"
+    elif difference > 0:
+        why = f"must be less than or equal to {name} limit of {limit}"
+    else:
+        return []
+    return [invalid(f"{field}.requests", text, why)]
+
+
+def pod_resource_causes(spec: Mapping[str, Any], field: str) -> list[Cause]:
+    """Check the resources of the whole pod, and that they cover those of its containers."""
+    resources = spec["resources"]
+    causes = resource_causes(resources, field, check_name=pod_resource_name)
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    for name, asked in asked_by_containers(spec, "requests").items():
+        given = requests.get(name)
+        if given is not None and _amount(given) < _amount(asked):
+            why = f"must be greater than or equal to aggregate container requests of {asked}"
+            causes.append(invalid(f"{field}.requests[{name}]", given, why))
+    for place in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(place) or ()):
+            own = (container.get("resources") or {}).get("limits") or {}
+            for name, asked in own.items():
+                given = limits.get(name)
+                if given is not None and _amount(given) < _amount(asked):
+                    why = f"must be less than or equal to pod limits of {given}"
+                    where = f"spec.{place}[{index}].resources.limits[{name}]"
+                    causes.append(invalid(where, asked, why))
+    return causes

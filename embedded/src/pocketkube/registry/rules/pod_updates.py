@@ -1,0 +1,150 @@
+"""Which fields of a pod may change.
+
+Source: kubernetes ``ValidatePodUpdate`` and the pod's strategy of 1.36.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pocketkube.causes import INT32_MAX, between, forbidden, invalid
+from pocketkube.errors import Cause
+from pocketkube.objects import Object
+
+_MAY_CHANGE = (
+    "pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def pod_update_causes(pod: Object, old: Object) -> list[Cause]:
+    """Refuse changes of a pod's spec but those that a real API server lets pass."""
+    new, before = pod["spec"], old["spec"]
+    if new == before:
+        return []
+    for field in ("containers", "initContainers"):
+        if len(new.get(field) or ()) != len(before.get(field) or ()):
+            return [forbidden(f"spec.{field}", "pod updates may not add or remove containers")]
+    causes, stop = _deadline_causes(new, before)
+    if stop:
+        return causes
+    causes += _toleration_causes(new, before)
+    causes += _gate_causes(new, before)
+    expected = _with_old_fields(new, before)
+    if before.get("schedulingGates"):
+        causes += _gated_causes(new, before)
+        _take(expected, before, "nodeSelector")
+        _take_node_affinity(expected, before)
+    if expected != before:
+        causes.append(forbidden("spec", f"{_MAY_CHANGE}\n{_difference(before, expected)}"))
+    return causes
+
+
+def _with_old_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the new spec with the old values of all that may change."""
+    result = dict(new)
+    for field in ("containers", "initContainers"):
+        if new.get(field):
+            pairs = zip(new[field], old[field], strict=True)
+            result[field] = [{**one, "image": other.get("image")} for one, other in pairs]
+    for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        _take(result, old, field)
+    was, now = old.get("terminationGracePeriodSeconds"), new.get("terminationGracePeriodSeconds")
+    if was is not None and was < 0 and now == 1:
+        result["terminationGracePeriodSeconds"] = was
+    return result
+
+
+def _take(target: dict[str, Any], source: Mapping[str, Any], field: str) -> None:
+    if field in source:
+        target[field] = source[field]
+    else:
+        target.pop(field, None)
+
+
+def _take_node_affinity(target: dict[str, Any], old: Mapping[str, Any]) -> None:
+    """Give the spec the node affinity of the old one, which has been checked by itself."""
+    mine = dict(target.get("affinity") or {})
+    _take(mine, old.get("affinity") or {}, "nodeAffinity")
+    if mine or old.get("affinity") is not None:
+        target["affinity"] = mine
+    else:
+        target.pop("affinity", None)
+
+
+def _deadline_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> tuple[list[Cause], bool]:
+    field = "spec.activeDeadlineSeconds"
+    now, was = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
+    if now is None:
+        why = "must not update from a positive integer to nil value"
+        return ([invalid(field, None, why)] if was is not None else []), False
+    if not 0 <= now <= INT32_MAX:
+        return [invalid(field, now, between(0, INT32_MAX))], True
+    if was is not None and was < now:
+        return [invalid(field, now, "must be less than or equal to previous value")], True
+    return [], False
+
+
+def _toleration_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
+    given = [_without_seconds(one) for one in new.get("tolerations") or ()]
+    if all(_without_seconds(one) in given for one in old.get("tolerations") or ()):
+        return []
+    why = "existing toleration can not be modified except its tolerationSeconds"
+    return [forbidden("spec.tolerations", why)]
+
+
+def _without_seconds(toleration: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+
+def _gate_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
+    known = {gate.get("name") for gate in old.get("schedulingGates") or ()}
+    why = "only deletion is allowed, but found new scheduling gate"
+    return [
+        forbidden(f"spec.schedulingGates[{index}].name", f"{why} '{gate.get('name', '')}'")
+        for index, gate in enumerate(new.get("schedulingGates") or ())
+        if gate.get("name") not in known
+    ]
+
+
+def _gated_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
+    """Check what only pods with scheduling gates may change: node selector and node affinity."""
+    causes: list[Cause] = []
+    now, was = new.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+    if not was.items() <= now.items():
+        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        causes.append(invalid("spec.nodeSelector", now, why))
+    old_terms, terms = _terms(old), _terms(new)
+    if not old_terms:
+        return causes
+    field = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
+    if len(terms) != len(old_terms):
+        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        return [*causes, invalid(field, terms, why)]
+    for index, (term, before) in enumerate(zip(terms, old_terms, strict=True)):
+        if not all(_only_adds(term, before, key) for key in ("matchExpressions", "matchFields")):
+            why = "only additions are allowed (no mutations or deletions)"
+            causes.append(invalid(f"{field}[{index}]", term, why))
+    return causes
+
+
+def _terms(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    node = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    return (node.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+
+
+def _only_adds(term: Mapping[str, Any], before: Mapping[str, Any], key: str) -> bool:
+    was, now = before.get(key) or [], term.get(key) or []
+    return now[: len(was)] == was
+
+
+def _difference(before: object, after: object) -> str:
+    """Show what changed, as text; a real API server shows its own structures."""
+    was, now = (json.dumps(one, indent=1, sort_keys=True).splitlines() for one in (before, after))
+    return "\n".join(list(difflib.unified_diff(was, now, lineterm=""))[2:])

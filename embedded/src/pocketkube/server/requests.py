@@ -1,0 +1,74 @@
+"""What a URL asks for: the resource, namespace, name, subresource and verb.
+
+Source: ``RequestInfo`` of k8s.io/apiserver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from multidict import MultiMapping
+
+from pocketkube import errors
+from pocketkube.registry.resources import Registry
+from pocketkube.schema.resource import Resource
+from pocketkube.server.options import is_true
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "GET": "get", "HEAD": "get"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What one request is about."""
+
+    verb: str  # as RBAC names it: get, list, watch, create, update, patch, delete, deletecollection
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str
+
+
+def target_of(
+    registry: Registry, method: str, path: str, query: MultiMapping[str]
+) -> Target | None:
+    """Return what the request is about; None for a path that names no resource.
+
+    Raises ApiError (404): the path has the form of a resource's, but there is no such resource.
+    """
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        raise errors.no_such_path()
+    plural, name, subresource = (*rest, "", "")[:3]
+    resource = registry.resource(group, version, plural)
+    if bool(namespace) != resource.namespaced and (namespace or name):
+        raise errors.no_such_path()
+    if resource.namespaced and not namespace and method not in ("GET", "HEAD"):
+        raise errors.no_such_method()
+    return Target(
+        verb=_verb(method, name, query),
+        resource=resource,
+        namespace=namespace,
+        name=name,
+        subresource=subresource,
+    )
+
+
+def _verb(method: str, name: str, query: MultiMapping[str]) -> str:
+    if method == "DELETE":
+        return "delete" if name else "deletecollection"
+    verb = _VERBS.get(method, method.lower())
+    if verb != "get":
+        return verb
+    if name:  # one object is never watched by its path: RBAC would be asked for another verb
+        return "get"
+    return "watch" if is_true(query.get("watch")) else "list"

@@ -1,0 +1,104 @@
+"""What docs/maintainers/clients.md says to be otherwise than on a real cluster, is so.
+
+A test here that fails says that something works by now: then its row goes.
+"""
+
+import json
+
+import pytest
+
+from embedded.tests.clients.running import as_yaml, claim, config_map, pod
+
+pytestmark = pytest.mark.usefixtures("embedded_only")
+
+
+@pytest.fixture
+def embedded_only(on_real):
+    if on_real:
+        pytest.skip("these are the differences from a real control plane")
+
+
+def test_explain_has_fields_and_types_but_no_prose(kubectl):
+    shown = kubectl("explain", "pod.spec.containers.resources")
+    assert "limits\t<map[string]Quantity>\n    <no description>" in shown
+
+
+def test_quotas_and_limits_are_kept_and_not_enforced(kubectl):
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}
+    limit_range = {"apiVersion": "v1", "kind": "LimitRange", "spec": limits}
+    limit_range["metadata"] = {"name": "limits"}
+    kubectl("create", "-f", "-", manifest=as_yaml(limit_range))
+    kubectl("create", "quota", "none", "--hard=pods=0")
+    kubectl("create", "-f", "-", manifest=as_yaml(pod()))
+    assert kubectl("get", "pod", "solo", "-o", "jsonpath={.spec.containers[0].resources}") == "{}"
+
+
+def test_webhooks_are_kept_and_not_called(kubectl):
+    name = kubectl.namespace
+    hook = {
+        "name": "nobody.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["configmaps"],
+            }
+        ],
+    }
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [hook],
+    }
+    kubectl("create", "-f", "-", manifest=as_yaml(configuration))
+    kubectl("create", "-f", "-", manifest=as_yaml(config_map(a="1")))
+    kubectl("delete", "validatingwebhookconfiguration", name)
+
+
+def test_nothing_acts_on_claims_services_and_autoscalers(kubectl):
+    kubectl("create", "-f", "-", manifest=as_yaml(pod(labels={"app": "solo"}), claim()))
+    kubectl("wait", "--for=condition=Ready", "pod/solo", "--timeout=20s")
+    kubectl("expose", "pod", "solo", "--port=80")
+    kubectl("create", "deployment", "web", "--image=x")
+    kubectl("autoscale", "deployment", "web", "--max=3")
+    assert kubectl("get", "endpointslices,endpoints", "-o", "name") == ""
+    assert kubectl("get", "pvc", "data", "-o", "jsonpath={.status.phase}") == "Pending"
+    shown = json.loads(kubectl("get", "hpa", "web", "-o", "json"))
+    assert not shown["status"].get("conditions")
+
+
+def test_there_is_no_service_in_front_of_the_api(kubectl):
+    assert kubectl("get", "services", "-n", "default", "-o", "name") == ""
+
+
+def test_there_are_no_aggregated_apis_component_statuses_and_metrics_of_the_server(kubectl):
+    assert kubectl("get", "apiservices,componentstatuses", "-o", "name") == ""
+    assert "(NotFound)" in kubectl.refused("get", "--raw", "/metrics")
+
+
+def test_fields_have_managers_only_after_the_first_apply(kubectl):
+    shown = ("get", "cm", "settings", "-o", "jsonpath={.metadata.managedFields[*].manager}")
+    kubectl("create", "-f", "-", manifest=as_yaml(config_map(a="1")))
+    assert kubectl(*shown) == ""
+    kubectl(
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "-f",
+        "-",
+        manifest=as_yaml(config_map(a="2")),
+    )
+    assert kubectl(*shown).split() == ["kubectl", "before-first-apply"]
+
+
+def test_pod_security_is_not_enforced(kubectl):
+    kubectl(
+        "label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted"
+    )
+    kubectl("run", "root", "--image=x", "--privileged")

@@ -1,0 +1,236 @@
+"""The API as calls: names, versions, deletion, policies, definitions. Pure: no HTTP, no clock."""
+
+import copy
+import random
+
+import pytest
+
+from pocketkube.api.api import Api
+from pocketkube.api.definitions import Definitions
+from pocketkube.api.writing import Deleting, Patch, Writing
+from pocketkube.errors import ApiError
+from pocketkube.registry.resources import Registry
+from pocketkube.schema.document import Document
+from pocketkube.store.store import Store
+
+NOW_S = 1_800_000_000.0
+
+
+class World:
+    def __init__(self) -> None:
+        registry = Registry(Document.load().resources())
+        self.api = Api(Store(), registry, now_s=lambda: NOW_S, chance=random.Random(7))
+        Definitions(self.api)
+        self.create("v1", "namespaces", {"metadata": {"name": "a"}})
+
+    def named(self, api_version: str, plural: str):
+        return self.api.registry.named(api_version, plural)
+
+    def create(self, api_version: str, plural: str, obj: dict, namespace: str = "a", **how) -> dict:
+        resource = self.named(api_version, plural)
+        where = namespace if resource.namespaced else ""
+        return self.api.create(resource, where, obj, Writing(**how))
+
+    def config_map(self, name: str, **more) -> dict:
+        return self.create("v1", "configmaps", {"metadata": {"name": name}, **more})
+
+    def delete(self, plural: str, name: str, namespace: str = "a", **how) -> dict:
+        resource = self.named("v1", plural)
+        where = namespace if resource.namespaced else ""
+        return self.api.delete(resource, where, name, Deleting(**how))
+
+    def update(self, plural: str, obj: dict, **how) -> dict:
+        metadata = obj["metadata"]
+        where = metadata.get("namespace", "")
+        return self.api.update(self.named("v1", plural), where, metadata["name"], obj, **how)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def refused(code: int, action, *args, **kwargs) -> ApiError:
+    with pytest.raises(ApiError) as error:
+        action(*args, **kwargs)
+    assert error.value.code == code, error.value.message
+    return error.value
+
+
+def test_a_new_object_gets_uid_time_and_version(world):
+    metadata = world.config_map("x")["metadata"]
+    assert metadata["creationTimestamp"] == "2027-01-15T08:00:00Z"
+    assert len(metadata["uid"]) == 36
+    assert metadata["resourceVersion"] == str(world.api.store.revision)
+
+
+def test_a_generated_name_that_is_taken_is_drawn_again(world):
+    resource = world.named("v1", "configmaps")
+    names = set()
+    for seed in (1, 1, 1):
+        world.api._chance.seed(seed)
+        made = world.api.create(resource, "a", {"metadata": {"generateName": "x-"}})
+        names.add(made["metadata"]["name"])
+    assert len(names) == 3
+
+
+def test_no_object_without_its_namespace(world):
+    error = refused(404, world.create, "v1", "configmaps", {"metadata": {"name": "x"}}, "none")
+    assert error.message == 'namespaces "none" not found'
+
+
+def test_a_name_is_taken_once(world):
+    world.config_map("x")
+    assert refused(409, world.config_map, "x").reason == "AlreadyExists"
+
+
+def test_an_update_of_an_older_version_is_a_conflict(world):
+    first = world.config_map("x")
+    world.update("configmaps", copy.deepcopy({**first, "data": {"k": "1"}}))
+    error = refused(409, world.update, "configmaps", {**first, "data": {"k": "2"}})
+    assert error.reason == "Conflict"
+
+
+def test_an_update_that_changes_nothing_keeps_the_version(world):
+    first = world.config_map("x", data={"k": "v"})
+    again = world.update("configmaps", {"data": {"k": "v"}, "metadata": {**first["metadata"]}})
+    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+def test_a_dry_run_stores_nothing(world):
+    made = world.create("v1", "configmaps", {"metadata": {"name": "x"}}, dry_run=True)
+    assert made["metadata"]["name"] == "x"
+    assert world.api.find("configmaps", "a", "x") is None
+
+
+def test_finalizers_hold_a_deletion_until_the_last_is_gone(world):
+    made = world.create("v1", "configmaps", {"metadata": {"name": "x", "finalizers": ["t/hold"]}})
+    held = world.delete("configmaps", "x")
+    assert held["metadata"]["deletionTimestamp"]
+    assert world.api.find("configmaps", "a", "x")
+    held["metadata"]["finalizers"] = []
+    world.update("configmaps", held)
+    assert world.api.find("configmaps", "a", "x") is None
+    assert made["metadata"]["uid"] == held["metadata"]["uid"]
+
+
+def test_a_deletion_with_another_uid_is_a_conflict(world):
+    world.config_map("x")
+    refused(409, world.delete, "configmaps", "x", uid="other")
+    assert world.api.find("configmaps", "a", "x")
+
+
+def pod(name: str, **spec) -> dict:
+    spec = {"containers": [{"name": "c", "image": "i"}], **spec}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def test_a_pod_on_a_node_ends_with_grace_and_one_without_goes_at_once(world):
+    world.create("v1", "pods", pod("placed", nodeName="n"))
+    world.create("v1", "pods", pod("waiting"))
+    marked = world.delete("pods", "placed")
+    assert marked["metadata"]["deletionGracePeriodSeconds"] == 30
+    world.delete("pods", "waiting")
+    assert [entry.name for entry in world.api.store.entries("pods")] == ["placed"]
+    world.delete("pods", "placed", grace_period_s=0)
+    assert not list(world.api.store.entries("pods"))
+
+
+def test_amend_writes_only_what_changed(world):
+    world.config_map("x", data={"k": "v"})
+    before = world.api.store.revision
+    world.api.amend("configmaps", "a", "x", lambda obj: obj["data"].update(k="v"))
+    assert world.api.store.revision == before
+    world.api.amend("configmaps", "a", "x", lambda obj: obj["data"].update(k="w"))
+    assert world.api.find("configmaps", "a", "x")["data"] == {"k": "w"}
+    assert world.api.amend("configmaps", "a", "none", lambda _obj: None) is None
+
+
+def test_an_apply_patch_creates_and_owns(world):
+    named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    patch = Patch("apply", {**named, "data": {"k": "v"}})
+    resource = world.named("v1", "configmaps")
+    made = world.api.patch(resource, "a", "x", patch, Writing(field_manager="me"))
+    (entry,) = made["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("me", "Apply")
+    other = Patch("apply", {**named, "data": {"k": "w"}})
+    refused(409, world.api.patch, resource, "a", "x", other, Writing(field_manager="you"))
+
+
+def policy(expression: str) -> tuple[dict, dict]:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [{**rule, "resources": ["configmaps"]}]},
+        "validations": [{"expression": expression, "message": "not like this"}],
+    }
+    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    return (
+        {"metadata": {"name": "p"}, "spec": spec},
+        {"metadata": {"name": "b"}, "spec": binding},
+    )
+
+
+def bind_policy(world: World, expression: str) -> None:
+    api = "admissionregistration.k8s.io/v1"
+    made, binding = policy(expression)
+    world.create(api, "validatingadmissionpolicies", made)
+    world.create(api, "validatingadmissionpolicybindings", binding)
+
+
+def test_a_bound_policy_refuses_what_breaks_its_expression(world):
+    bind_policy(world, "has(object.data) && object.data.k == 'v'")
+    world.config_map("good", data={"k": "v"})
+    error = refused(422, world.config_map, "bad", data={"k": "w"})
+    assert "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not like this" in str(
+        error
+    )
+    assert world.api.find("configmaps", "a", "bad") is None
+
+
+def test_an_expression_that_fails_refuses_too(world):
+    bind_policy(world, "object.nothing.at.all")
+    assert "resulted in error" in refused(422, world.config_map, "x").message
+
+
+def definition(kind: str, plural: str) -> dict:
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    }
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "metadata": {"name": f"{plural}.t.dev"},
+        "spec": {
+            "group": "t.dev",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [version],
+        },
+    }
+
+
+def test_a_definition_is_served_until_it_is_deleted_with_its_objects(world):
+    crds = world.named("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    world.api.create(crds, "", definition("Thing", "things"))
+    thing = {"apiVersion": "t.dev/v1", "kind": "Thing", "metadata": {"name": "x"}, "spec": {"n": 1}}
+    world.create("t.dev/v1", "things", thing)
+    world.api.delete(crds, "", "things.t.dev")
+    assert (
+        world.api.find("customresourcedefinitions.apiextensions.k8s.io", "", "things.t.dev") is None
+    )
+    assert not list(world.api.store.entries("things.t.dev"))
+    refused(404, world.named, "t.dev/v1", "things")
+
+
+def test_a_definition_waits_for_finalizers_of_its_objects(world):
+    crds = world.named("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    world.api.create(crds, "", definition("Thing", "things"))
+    thing = {"apiVersion": "t.dev/v1", "kind": "Thing"}
+    thing["metadata"] = {"name": "x", "finalizers": ["t.dev/hold"]}
+    world.create("t.dev/v1", "things", thing)
+    world.api.delete(crds, "", "things.t.dev")
+    assert world.api.get(crds, "", "things.t.dev")["metadata"]["deletionTimestamp"]
+    world.api.amend("things.t.dev", "a", "x", lambda obj: obj["metadata"].update(finalizers=[]))
+    assert (
+        world.api.find("customresourcedefinitions.apiextensions.k8s.io", "", "things.t.dev") is None
+    )

@@ -1,0 +1,150 @@
+"""Quantities, times and bytes, as a real server 1.36 gave them back."""
+
+import pytest
+
+from pocketkube.schema import canonical
+
+QUANTITIES = {
+    "0": "0",
+    "00": "0",
+    "0m": "0",
+    "0Gi": "0",
+    ".": "0",
+    "1000m": "1",
+    "1500m": "1500m",
+    "1.5": "1500m",
+    "0.5": "500m",
+    ".5": "500m",
+    "5.": "5.",
+    "+5": "+5",
+    "-1": "-1",
+    "  5": "5",
+    "2000": "2k",
+    "10000P": "10E",
+    "1E": "1E",
+    "1e3": "1e3",
+    "1E3": "1E3",
+    "12e4": "120e3",
+    "1e-3": "1e-3",
+    "1e+21": "1e+21",
+    "1.5Gi": "1536Mi",
+    "1024": "1024",
+    "1024Ki": "1Mi",
+    "1000Ki": "1000Ki",
+    "1025Mi": "1025Mi",
+    "2048Gi": "2Ti",
+    "0.1Ki": "102400m",
+    "-1024Ki": "-1Mi",
+    "16Ei": "9223372036854775807",
+    "123456789012345678901": "123456789012345678901",
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), QUANTITIES.items())
+def test_quantities(given, expected):
+    assert canonical.quantity(given) == expected
+
+
+@pytest.mark.parametrize("given", sorted({*QUANTITIES.values()}))
+def test_canonical_quantities_stay(given):
+    assert canonical.quantity(given) == given
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("", canonical.BAD_QUANTITY),
+        ("x", canonical.BAD_QUANTITY),
+        ("5x", canonical.BAD_QUANTITY),
+        ("1_0", canonical.BAD_QUANTITY),
+        ("1.2.3", canonical.BAD_QUANTITY),
+        ("5mm", canonical.BAD_SUFFIX),
+        ("5-3", canonical.BAD_SUFFIX),
+    ],
+)
+def test_bad_quantities(given, why):
+    with pytest.raises(ValueError, match="quantit") as caught:
+        canonical.quantity(given)
+    assert str(caught.value) == why
+
+
+def test_an_absurd_exponent_costs_no_time():
+    assert canonical.quantity("1e999999999") == "1e999999999"
+
+
+def test_what_is_smaller_than_a_billionth_is_a_billionth():
+    assert canonical.quantity("0.0000000001") == "1n"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("2024-02-29T23:59:59Z", "2024-02-29T23:59:59Z"),
+        ("2024-01-01T00:00:00.123456+02:00", "2023-12-31T22:00:00Z"),
+        ("2024-01-01T00:00:00-05:30", "2024-01-01T05:30:00Z"),
+        ("2024-01-01T5:00:00Z", "2024-01-01T05:00:00Z"),
+    ],
+)
+def test_times_are_written_in_utc_and_whole_seconds(given, expected):
+    assert canonical.time(given) == expected
+
+
+def test_micro_times_keep_their_microseconds():
+    given = "2024-01-01T00:00:00.123456+02:00"
+    assert canonical.time(given, micro=True) == "2023-12-31T22:00:00.123456Z"
+
+
+_AS = 'as "2006-01-02T15:04:05Z07:00": cannot parse'
+_MICRO = 'as "2006-01-02T15:04:05.000000Z07:00": cannot parse'
+
+
+@pytest.mark.parametrize(
+    ("given", "micro", "why"),
+    [
+        ("yesterday", False, f'{_AS} "yesterday" as "2006"'),
+        ("", False, f'{_AS} "" as "2006"'),
+        ("2024-01-01", False, f'{_AS} "" as "T"'),
+        ("2024-02-20 05:00:00Z", False, f'{_AS} " 05:00:00Z" as "T"'),
+        ("2024-02-20t05:00:00z", False, f'{_AS} "t05:00:00z" as "T"'),
+        ("2024-02-20T05:00:00", False, f'{_AS} "" as "Z07:00"'),
+        ("2024-01-01T00:00:00Z", True, f'{_MICRO} "Z" as ".000000"'),
+        ("2024-01-01T00:00:00.5Z", True, f'{_MICRO} ".5Z" as ".000000"'),
+        ("2024-01-01T00:00:00.1234567Z", True, f'{_MICRO} "7Z" as "Z07:00"'),
+    ],
+)
+def test_what_is_no_time(given, micro, why):
+    with pytest.raises(ValueError, match="parsing time") as caught:
+        canonical.time(given, micro=micro)
+    assert str(caught.value) == f'parsing time "{given}" {why}'
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("2024-13-01T00:00:00Z", "month out of range"),
+        ("2024-02-30T00:00:00Z", "day out of range"),
+        ("2023-02-29T00:00:00Z", "day out of range"),
+        ("2024-02-20T25:00:00Z", "hour out of range"),
+        ("2024-02-20T05:00:00Zx", 'extra text: "x"'),
+    ],
+)
+def test_times_out_of_range(given, why):
+    with pytest.raises(ValueError, match="parsing time") as caught:
+        canonical.time(given)
+    assert str(caught.value) == f'parsing time "{given}": {why}'
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("YQ==", "YQ=="), ("YQ=\n=", "YQ=="), ("YR==", "YQ=="), ("", "")]
+)
+def test_bytes_are_encoded_anew(given, expected):
+    assert canonical.encoded_bytes(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "index"),
+    [("YQ", 0), ("Y", 0), ("%%", 0), (" YQ==", 0), ("YQ==x", 4), ("YWJj%", 4), ("YQ==YQ==", 4)],
+)
+def test_bad_bytes(given, index):
+    with pytest.raises(ValueError, match=f"illegal base64 data at input byte {index}$"):
+        canonical.encoded_bytes(given)

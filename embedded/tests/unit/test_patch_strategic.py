@@ -1,0 +1,269 @@
+"""Strategic merge patches: every row was answered so by a real kube-apiserver 1.36."""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pocketkube.errors import ApiError
+from pocketkube.patch.strategic import strategic_merge
+from pocketkube.schema.document import Document
+
+DEPLOYMENT = Document.load().shape("io.k8s.api.apps.v1.Deployment")
+A = {"name": "a", "image": "i", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}
+B = {"name": "b", "image": "j"}
+LIVE = {
+    "metadata": {"name": "s", "labels": {"a": "b"}, "finalizers": ["a.b/c", "a.b/d"]},
+    "spec": {
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%"}},
+        "template": {
+            "spec": {
+                "containers": [A, B],
+                "tolerations": [{"key": "x", "operator": "Exists"}],
+                "volumes": [{"name": "v", "emptyDir": {}}],
+            }
+        },
+    },
+}
+
+
+def merged(patch):
+    return strategic_merge(LIVE, patch, DEPLOYMENT)
+
+
+def pod(**fields):
+    return {"spec": {"template": {"spec": fields}}}
+
+
+def containers(*items, **beside):
+    found = merged(pod(containers=list(items), **beside))["spec"]["template"]["spec"]["containers"]
+    return [(c["name"], c.get("image"), [e["name"] for e in c.get("env", [])]) for c in found]
+
+
+IS_A, IS_B = ("a", "i", ["A", "B"]), ("b", "j", [])
+
+CONTAINERS = {
+    "new_comes_first": ([{"name": "c", "image": "z"}], [("c", "z", []), IS_A, IS_B]),
+    "known_stays_in_place": ([{"name": "b", "image": "z"}], [IS_A, ("b", "z", [])]),
+    "deleted": ([{"name": "b", "$patch": "delete"}], [IS_A]),
+    "absent_deleted": ([{"name": "x", "$patch": "delete"}], [IS_A, IS_B]),
+    "replaced": ([{"$patch": "replace"}, {"name": "q", "image": "z"}], [("q", "z", [])]),
+    "replaced_at_the_end": ([{"name": "q", "image": "z"}, {"$patch": "replace"}], [("q", "z", [])]),
+    "replaced_by_nothing": ([{"$patch": "replace"}], []),
+    "null_deletes": ([{"name": "a", "image": None}], [("a", None, ["A", "B"]), IS_B]),
+    "twice": (
+        [{"name": "a", "image": "1"}, {"name": "a", "image": "2"}],
+        [("a", "2", ["A", "B"]), IS_B],
+    ),
+    "new_twice": (
+        [{"name": "q", "image": "1"}, {"name": "q", "command": ["2"]}],
+        [("q", "1", []), IS_A, IS_B],
+    ),
+    "inner_list": (
+        [{"name": "a", "env": [{"name": "B", "$patch": "delete"}, {"name": "C", "value": "3"}]}],
+        [("a", "i", ["C", "A"]), IS_B],
+    ),
+    "inner_order": (
+        [{"name": "a", "$setElementOrder/env": [{"name": "B"}, {"name": "A"}]}],
+        [("a", "i", ["B", "A"]), IS_B],
+    ),
+    "inner_order_with_new": (
+        [
+            {
+                "name": "a",
+                "$setElementOrder/env": [{"name": "C"}, {"name": "B"}, {"name": "A"}],
+                "env": [{"name": "C", "value": "3"}],
+            }
+        ],
+        [("a", "i", ["C", "B", "A"]), IS_B],
+    ),
+    "nothing": ([], [IS_A, IS_B]),
+}
+
+
+@pytest.mark.parametrize(("items", "expected"), CONTAINERS.values(), ids=CONTAINERS.keys())
+def test_lists_with_a_merge_key(items, expected):
+    assert containers(*items) == expected
+
+
+def test_the_order_is_as_the_patch_wants_it():
+    order = {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}
+    assert containers({"name": "b", "image": "z"}, **order) == [("b", "z", []), IS_A]
+
+
+FINALIZERS = {
+    "deleted": ({"$deleteFromPrimitiveList/finalizers": ["a.b/c"]}, ["a.b/d"]),
+    "deleted_and_added": (
+        {"$deleteFromPrimitiveList/finalizers": ["a.b/c"], "finalizers": ["a.b/e"]},
+        ["a.b/e", "a.b/d"],
+    ),
+    "deletion_that_is_no_list": (
+        {"$deleteFromPrimitiveList/finalizers": "a.b/c"},
+        ["a.b/c", "a.b/d"],
+    ),
+    "there_already": ({"finalizers": ["a.b/d"]}, ["a.b/c", "a.b/d"]),
+    "repeats": ({"finalizers": ["a.b/z", "a.b/d", "a.b/d"]}, ["a.b/z", "a.b/c", "a.b/d"]),
+    "empty": ({"finalizers": []}, ["a.b/c", "a.b/d"]),
+    "null": ({"finalizers": None}, None),
+    "ordered": ({"$setElementOrder/finalizers": ["a.b/d", "a.b/c"]}, ["a.b/d", "a.b/c"]),
+}
+
+
+@pytest.mark.parametrize(("metadata", "expected"), FINALIZERS.values(), ids=FINALIZERS.keys())
+def test_lists_of_texts(metadata, expected):
+    assert merged({"metadata": metadata})["metadata"].get("finalizers") == expected
+
+
+STRATEGY = {
+    "merged": ({"type": "Recreate"}, {**LIVE["spec"]["strategy"], "type": "Recreate"}),
+    "retained": ({"$retainKeys": ["type"], "type": "Recreate"}, {"type": "Recreate"}),
+    "replaced": ({"$patch": "replace", "type": "Recreate"}, {"type": "Recreate"}),
+    "deleted": ({"$patch": "delete"}, {}),
+}
+
+
+@pytest.mark.parametrize(("strategy", "expected"), STRATEGY.values(), ids=STRATEGY.keys())
+def test_objects_with_directives(strategy, expected):
+    assert merged({"spec": {"strategy": strategy}})["spec"]["strategy"] == expected
+
+
+def test_lists_without_strategy_are_replaced():
+    tolerations = [{"key": "y", "operator": "Exists"}]
+    found = merged(pod(tolerations=tolerations))["spec"]["template"]["spec"]
+    assert found["tolerations"] == tolerations
+
+
+def test_a_union_changes_its_member_by_retain_keys():
+    volume = {"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/x"}}
+    found = merged(pod(volumes=[volume]))["spec"]["template"]["spec"]
+    assert found["volumes"] == [{"name": "v", "hostPath": {"path": "/x"}}]
+
+
+def test_what_is_new_comes_without_nulls_and_deleted_objects():
+    affinity = {"nodeAffinity": None, "podAffinity": {"x": None}, "gone": {"$patch": "delete"}}
+    found = merged(pod(affinity=affinity, dnsConfig={"$patch": "delete"}))
+    assert found["spec"]["template"]["spec"]["affinity"] == {"podAffinity": {}}
+    assert "dnsConfig" not in found["spec"]["template"]["spec"]
+
+
+def test_the_whole_object_may_be_replaced():
+    patch = {"$patch": "replace", "metadata": {"name": "s"}}
+    assert merged(patch) == {"metadata": {"name": "s"}}
+    assert merged({"$patch": "delete"}) == {}
+
+
+RETAIN = "invalid patch format of retainKeys"
+REFUSED = {
+    "no_object": ([1], 400, "json: cannot unmarshal array into Go value of type map[string]inter"),
+    "no_key": (
+        pod(containers=[{"image": "z"}]),
+        500,
+        "map: map[image:z] does not contain declared merge key: name",
+    ),
+    "merge_in_a_list": (
+        pod(containers=[{"name": "q", "$patch": "merge"}]),
+        500,
+        "merging lists cannot yet be specified in the patch",
+    ),
+    "unknown_in_a_list": (
+        pod(containers=[{"name": "q", "$patch": "bogus"}]),
+        500,
+        "unknown patch type: bogus in map: map[$patch:bogus name:q]",
+    ),
+    "deletes_without_key": (
+        pod(containers=[{"$patch": "delete"}]),
+        500,
+        "map: map[$patch:delete] does not contain declared merge key: name",
+    ),
+    "items_of_two_types": (
+        {"metadata": {"finalizers": [{"a": "b"}]}},
+        500,
+        "list element types are not identical: [[a.b/c a.b/d] [map[a:b]]]",
+    ),
+    "order_not_followed": (
+        pod(containers=[B], **{"$setElementOrder/containers": [{"name": "a"}]}),
+        500,
+        "The order in patch list:\n[map[image:j name:b]]\n doesn't match $setElementOrder list:\n"
+        "[map[name:a]]\n",
+    ),
+    "directive_behind_the_order": (
+        pod(
+            containers=[{"name": "a"}, {"$patch": "replace"}],
+            **{"$setElementOrder/containers": [{"name": "a"}]},
+        ),
+        500,
+        "The order in patch list:\n[map[name:a] map[$patch:replace]]\n doesn't match "
+        "$setElementOrder list:\n[map[name:a]]\n",
+    ),
+    "order_of_texts": (
+        {"metadata": {"$setElementOrder/finalizers": ["a.b/d"], "finalizers": ["a.b/e"]}},
+        500,
+        "The order in patch list:\n[a.b/e]\n doesn't match $setElementOrder list:\n[a.b/d]\n",
+    ),
+    "order_of_unknown": (
+        pod(**{"$setElementOrder/nope": [{"name": "a"}]}),
+        500,
+        'unable to find api field in struct PodSpec for the json field "nope"',
+    ),
+    "order_is_text": (
+        pod(**{"$setElementOrder/containers": "x"}),
+        500,
+        "expected a []interface {}, but received a string",
+    ),
+    "order_without_key": (
+        pod(**{"$setElementOrder/containers": [{"image": "x"}]}),
+        500,
+        "map: map[image:x] does not contain declared merge key: name",
+    ),
+    "deletion_without_slash": (
+        {"metadata": {"$deleteFromPrimitiveListfinalizers": ["a.b/c"]}},
+        400,
+        "invalid patch format of primitive list",
+    ),
+    "retains_not_all": (
+        {"spec": {"strategy": {"$retainKeys": ["type"], "rollingUpdate": {"maxSurge": 1}}}},
+        400,
+        RETAIN,
+    ),
+    "retains_text": ({"spec": {"strategy": {"$retainKeys": "type"}}}, 400, RETAIN),
+    "merge_of_an_object": (
+        {"spec": {"strategy": {"$patch": "merge", "type": "Recreate"}}},
+        500,
+        "unknown patch type: merge in map: map[$patch:merge type:Recreate]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("patch", "code", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused(patch, code, message):
+    with pytest.raises(ApiError) as refused:
+        merged(patch)
+    assert refused.value.code == code
+    assert refused.value.message.startswith(message)
+
+
+def test_nothing_of_the_input_is_changed():
+    patch = pod(containers=[{"name": "a", "$patch": "delete"}, {"name": "n", "image": None}])
+    live, given_patch = copy.deepcopy(LIVE), copy.deepcopy(patch)
+    found = merged(patch)
+    found["spec"]["template"]["spec"]["volumes"].clear()
+    assert live == LIVE
+    assert patch == given_patch
+
+
+@given(name=st.sampled_from(["priorityClassName", "hostAliases", "affinity", "nodeSelector"]))
+def test_null_for_an_absent_field_changes_nothing(name):
+    assert merged(pod(**{name: None})) == LIVE
+
+
+@given(order=st.permutations(["a", "b"]), image=st.sampled_from(["i", "x"]))
+def test_a_wanted_order_is_followed_and_keeps(order, image):
+    patch = pod(
+        containers=[{"name": "b", "image": image}],
+        **{"$setElementOrder/containers": [{"name": name} for name in order]},
+    )
+    once = merged(patch)
+    names = [c["name"] for c in once["spec"]["template"]["spec"]["containers"]]
+    assert names == order
+    assert strategic_merge(once, patch, DEPLOYMENT) == once

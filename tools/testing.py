@@ -1,0 +1,56 @@
+"""What tests of both distributions share, and benches too: waiting, skipping, ports, processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+
+def in_ci() -> bool:
+    """Whether this is a run of CI."""
+    return os.environ.get("CI", "").lower() in ("1", "true", "yes")
+
+
+def skip_or_fail(why: str) -> None:
+    """Skip with a plain message on a developer's machine; fail in CI."""
+    if in_ci():
+        pytest.fail(f"{why} (in CI nothing is skipped)", pytrace=False)
+    pytest.skip(why)
+
+
+def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> object:
+    """Return the first true value of ``true()``; fail with ``what`` when there is none in time."""
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        value = true()
+        if value:
+            return value
+        if time.monotonic() > deadline_s:
+            raise AssertionError(f"after {timeout_s:g} s still not true: {what}; last: {value!r}")
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody has at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def command_line(*args: str) -> list[str]:
+    """Return the command that runs quorate's command line."""
+    return [sys.executable, "-m", "quorate.cli", *args]
+
+
+def manifests(*args: str) -> str:
+    """Return what ``quorate manifests`` prints."""
+    done = subprocess.run(
+        command_line("manifests", *args), capture_output=True, text=True, check=True
+    )
+    return done.stdout
