@@ -5,9 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock check test-lowest audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
+.PHONY: help install docs lock check test-lowest audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,10 +24,20 @@ $(STAMP): pyproject.toml embedded/pyproject.toml requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable embedded --editable .
 	@touch $@
 
+docs: $(STAMP) $(DOCS_STAMP) ## Build the docs site into build/site; each warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "built: build/site/index.html; with search: python3 -m http.server -d build/site"
+
+$(DOCS_STAMP): $(STAMP) requirements-docs.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
 lock: ## Write requirements.lock anew from both pyproject.toml
 	@$(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet uv==0.13.8
 	@$(BIN)/uv pip compile pyproject.toml --extra test --universal --generate-hashes \
 	  --no-emit-package pocketkube --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	@$(BIN)/uv pip compile --group pyproject.toml:docs --constraints requirements.lock --universal --generate-hashes \
+	  --no-emit-index-url --no-header --quiet --output-file requirements-docs.lock
 
 test-lowest: ## Unit tests with the oldest versions that pyproject.toml permits
 	@$(PYTHON) -m venv .venv-lowest && .venv-lowest/bin/pip install --quiet uv==0.13.8
@@ -39,7 +50,7 @@ check: $(STAMP) ## Format, lint, types, walls, audit and tidiness, in seconds
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache | tail -n 4
 	@$(MAKE) --no-print-directory audit
-	@$(BIN)/pytest -q -n 0 tests/test_tidy.py
+	@$(BIN)/pytest -q -n 0 tests/test_tidy.py tests/test_docs.py
 
 audit: $(STAMP) ## Check pins, hashes, licences and known vulnerabilities of what we depend on
 	@$(BIN)/python -m tools.audit

@@ -89,13 +89,13 @@ def read_until(process, text):
     return read
 
 
-def test_each_step_is_told_and_comes_true_and_keep_leaves_the_cluster_up(demo):
+def test_each_step_is_told_and_comes_true_and_keep_leaves_the_cluster_up(demo, tmp_path):
     with socket.socket() as other:  # another scheduler of this machine has the usual port
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError):  # one really runs
             other.bind(("0.0.0.0", 10271))
             other.listen()
-        process = demo("--keep")
+        process = demo("--keep", "--picture", str(tmp_path / "demo.svg"))
         said = read_until(process, "export KUBECONFIG=")
     at = -1
     for text in STEPS:
@@ -103,6 +103,9 @@ def test_each_step_is_told_and_comes_true_and_keep_leaves_the_cluster_up(demo):
         assert found > at, f"{text!r} is missing, or in another order:\n{said}"
         at = found
     assert "\x1b" not in said
+    if "red    8 of 8" in said:  # else blue had all its pods as soon, and came first
+        drawn, kept = (tmp_path / "demo.svg").read_text(), (ROOT / "docs" / "demo.svg").read_text()
+        assert drawn == kept, "run: make demo ARGS='--picture docs/demo.svg'"
     kubeconfig = said.rpartition("export KUBECONFIG=")[2].strip()
     gangs = subprocess.run(
         [sys.executable, "-m", "quorate.cli", "gangs", "--kubeconfig", kubeconfig],

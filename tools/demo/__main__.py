@@ -96,7 +96,7 @@ def _run(
         shown = [("quorate", clusters.quorate)]
         stage = Stage(screen, shown, options.examples, pace=pace, wait_s=options.wait)
         try:
-            play(stage, clusters)
+            play(stage, clusters, options.picture)
         except StepFailedError as error:
             screen.end_view()
             screen.fail(f"{error}. To look around: make demo ARGS=--keep")
@@ -151,6 +151,7 @@ def _options() -> argparse.Namespace:
         help="2 takes twice as long, 0 does not pause (default: 1 on a terminal, else 0)",
     )
     add("--wait", type=float, default=WAIT_S, metavar="S", help="how long a check may take, in s")
+    add("--picture", type=Path, metavar="FILE", help="write step 3 as an SVG, too")
     add("--examples", type=Path, default=EXAMPLES, metavar="DIR", help="play with other manifests")
     return parser.parse_args()
 

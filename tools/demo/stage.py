@@ -20,6 +20,7 @@ import yaml
 from tools.controlplane import ApiError
 from tools.demo.clusters import DemoCluster
 from tools.demo.screen import Screen
+from tools.demo.svg import svg
 from tools.demo.view import summary, view
 from tools.demo.world import Picture, look
 
@@ -74,6 +75,10 @@ class Stage:
         """Have the view printed, where there is no live one."""
         self._look()
         self._screen.snapshot()
+
+    def draw(self, file: Path) -> None:
+        """Write what is shown as an SVG. Raises OSError."""
+        file.write_text(svg([(title, self._picture(one)) for title, one in self._shown]))
 
     # What is done
 

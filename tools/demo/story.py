@@ -10,6 +10,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from tools.demo.clusters import DemoCluster
@@ -29,11 +30,14 @@ class Clusters(NamedTuple):
     naive: DemoCluster
 
 
-def play(stage: Stage, clusters: Clusters) -> None:
-    """Play all of it. Raises StepFailedError, ClusterError."""
+def play(stage: Stage, clusters: Clusters, picture: Path | None = None) -> None:
+    """Play all of it; ``picture`` is a file for an SVG of two gangs with room for one.
+
+    Raises StepFailedError, ClusterError, and OSError when the file cannot be written.
+    """
     _waits_and_says_why(stage, clusters.quorate)
     _labels(stage, clusters.quorate)
-    _two_gangs(stage, clusters)
+    _two_gangs(stage, clusters, picture)
     _loses_a_pod(stage, clusters.quorate)
 
 
@@ -71,7 +75,7 @@ def _labels(stage: Stage, cluster: DemoCluster) -> None:
     stage.snapshot()
 
 
-def _two_gangs(stage: Stage, clusters: Clusters) -> None:
+def _two_gangs(stage: Stage, clusters: Clusters, picture: Path | None) -> None:
     quorate, naive = clusters
     stage.step("3/4  Two gangs, and room for one")
     naive.ready()
@@ -94,6 +98,8 @@ def _two_gangs(stage: Stage, clusters: Clusters) -> None:
             lambda now: f" ({now.gang(RED).running} and {now.gang(BLUE).running} of 8)",
         )
         stage.snapshot()
+        if picture is not None:
+            stage.draw(picture)
         stage.say(
             "A gang works once all its members have met, and ends when its work is done. "
             "Let that happen where it can:"

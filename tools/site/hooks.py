@@ -9,7 +9,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -23,10 +28,10 @@ _DECISIONS = "adr/"
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
-def on_config(config: Any) -> Any:
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put each decision into the menu, in the order of the numbers."""
     found = sorted(path.name for path in (ROOT / "docs" / "adr").glob("*.md"))
-    _fill(config.nav, [f"{_DECISIONS}{name}" for name in found])
+    _fill(config.nav or [], [f"{_DECISIONS}{name}" for name in found])
     return config
 
 
@@ -41,7 +46,7 @@ def _fill(menu: list[Any], decisions: list[str]) -> None:
                 _fill(below, decisions)
 
 
-def on_files(files: Any, *, config: Any) -> Any:
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages at the top of the repository and the examples."""
     from mkdocs.structure.files import File  # noqa: PLC0415 - an extra of its own
 
@@ -54,7 +59,7 @@ def on_files(files: Any, *, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(text: str, *, page: Any, config: Any, files: Any) -> str:
+def on_page_markdown(text: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links at where the site has their files."""
     back = {there: name for name, there in PAGES.items() if there != "index.md"}
     here = page.file.src_uri

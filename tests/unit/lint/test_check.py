@@ -171,7 +171,7 @@ def test_a_source_without_end_is_not_read_without_end():
 
 
 def test_the_documentation_names_every_rule():
-    text = (ROOT / "docs" / "users" / "cli.md").read_text()
+    text = (ROOT / "docs" / "users" / "lint.md").read_text()
     assert [name for name in NAMES if f"`{name}`" not in text] == []
 
 

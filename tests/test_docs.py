@@ -1,0 +1,217 @@
+"""The docs are true: links resolve, the menu has every page, what the code has has its row."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+import yaml
+
+from quorate.cli.main import app
+from quorate.core.model.reasons import Reason
+from quorate.lint.check import Text, check
+from quorate.lint.finding import Severity
+from quorate.lint.manifests import Options
+from quorate.shell.configuration import config, profiles
+from tests.paths import ROOT
+from tests.test_tidy import tracked
+from tools.site.hooks import PAGES
+
+DOCS = ROOT / "docs"
+TEXTS = {path: path.read_text() for path in tracked("*.md")}
+FENCE = re.compile(r"(?ms)^ *```.*?^ *```$")
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+README_LINES_MAX = 120
+
+
+def prose(path: Path) -> str:
+    return FENCE.sub("", TEXTS[path])
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
+    found: set[str] = set()
+    for heading in re.findall(r"(?m)^#+ +(.+?)\s*$", prose(path)):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
+        found.add(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
+    return found
+
+
+def page(name: str) -> str:
+    return TEXTS[DOCS / name]
+
+
+def rows(name: str) -> set[str]:
+    """Return what stands in backquotes in the first column of a page's tables."""
+    lines = re.findall(r"(?m)^\| *([^|\n]+?) *\|", page(name))
+    return {word for line in lines for word in re.findall(r"`([^`]+)`", line)}
+
+
+def headings(name: str) -> set[str]:
+    return set(re.findall(r"(?m)^#+ +(.+?)\s*$", prose(DOCS / name)))
+
+
+def test_relative_links_lead_somewhere():
+    dead = []
+    for source in TEXTS:
+        for target in LINK.findall(prose(source)):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            name, _, anchor = target.partition("#")
+            path = (source.parent / name).resolve() if name else source
+            if not path.exists() or (anchor and anchor not in anchors(path)):
+                dead.append(f"{source.relative_to(ROOT)}: {target}")
+    assert dead == []
+
+
+def test_pages_that_source_names_exist():
+    files = tracked("*.py", "*.md", "*.yaml", "*.toml", "Makefile")
+    dead = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for name in re.findall(r"(?<![\w./-])docs/[\w/.-]*\.\w+", path.read_text())
+        if not (ROOT / name).is_file()
+    ]
+    assert dead == []
+
+
+class Loader(yaml.SafeLoader):
+    """Reads mkdocs.yml, in which a Python function is named."""
+
+
+Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+
+
+def menu(entries: list) -> list[str]:
+    found = []
+    for entry in entries:
+        for value in entry.values() if isinstance(entry, dict) else [entry]:
+            found += menu(value) if isinstance(value, list) else [value]
+    return found
+
+
+def test_every_page_is_in_the_menu_and_nothing_else():
+    settings = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
+    pages = {path.relative_to(DOCS).as_posix() for path in TEXTS if path.is_relative_to(DOCS)}
+    expected = {one for one in pages if not one.startswith("adr/")} | {"adr/"}
+    expected |= set(PAGES.values())
+    assert sorted(menu(settings["nav"])) == sorted(expected)
+
+
+def test_lists_are_lists_on_the_site_too():
+    """Python-Markdown wants a blank line before a list, and blocks in it indented by four."""
+    wrong = []
+    for path, text in TEXTS.items():
+        wrong += [(path, line) for line in re.findall(r"(?m)^ {1,3}```.*$", text)]
+        start = r"(?m)^(?![-*\d\s|#]).+\n(?:- |\d+\. ).*$"
+        wrong += [(path, found) for found in re.findall(start, prose(path))]
+    assert wrong == []
+
+
+def test_the_readme_is_short():
+    assert len(TEXTS[ROOT / "README.md"].splitlines()) <= README_LINES_MAX
+
+
+def test_every_field_of_the_configuration_has_its_row():
+    documented = rows("operators/configure.md")
+    sections = {"leaderElection": "_ELECTION", "recorder": "_RECORDER", "guard": "_GUARD"}
+    fields = set(config._TOP) - set(sections)
+    for section, table in sections.items():
+        fields |= {f"{section}.{name}" for name in getattr(config, table)}
+    assert fields - documented == set()
+    assert set(profiles._ARGUMENTS) - documented == set()
+    text = page("operators/configure.md")
+    arguments = {name for table in profiles._ARGUMENTS.values() for name in table}
+    assert {
+        one for one in arguments | set(profiles._PLUGIN_SETS) if f"`{one}`" not in text
+    } == set()
+
+
+def test_defaults_of_the_configuration_are_those_of_the_code():
+    text = page("operators/configure.md")
+    shipped = config.Config.default()
+    election, policy = shipped.leader_election, shipped.policy
+    expected = {
+        "attemptTimeoutSeconds": policy.attempt_timeout_s,
+        "backoffSeconds": policy.backoff_s,
+        "backoffMaxSeconds": policy.backoff_s_max,
+        "holdSlotSeconds": policy.hold_s,
+        "holdSlotMaxSeconds": policy.hold_s_max,
+        "heldSlotsMaxPerGang": policy.held_slots_per_gang_max,
+        "heldSlotsMaxPerNamespace": policy.held_slots_per_namespace_max,
+        "bindConcurrency": shipped.bind_concurrency,
+        "leaderElection.leaseDurationSeconds": election.lease_duration_s,
+        "leaderElection.renewDeadlineSeconds": election.renew_deadline_s,
+        "leaderElection.retryPeriodSeconds": election.retry_period_s,
+        "recorder.maxBytes": shipped.recorder.bytes_max,
+    }
+    wrong = [n for n, value in expected.items() if f"| `{n}` | {value:.0f} |" not in text]
+    assert wrong == []
+
+
+def test_every_reason_has_its_section():
+    assert {str(reason) for reason in Reason} - headings("users/why-it-waits.md") == set()
+
+
+def test_reasons_that_nodes_would_help_are_marked():
+    for reason in Reason:
+        section = page("users/why-it-waits.md").split(f"\n### {reason}\n")[1].split("\n#")[0]
+        assert ("◆" in section) == reason.nodes_would_help, reason
+
+
+def test_every_command_and_option_has_its_row():
+    text = page("users/cli.md")
+    commands = typer.main.get_command(app).commands
+    assert {name for name in commands if f"| `quorate {name}" not in text} == set()
+    options = {
+        option
+        for command in commands.values()
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("--") and option != "--help"
+    }
+    assert {one for one in options if f"`{one}`" not in text} == set()
+
+
+def test_every_warning_of_the_log_is_in_the_runbook():
+    said = set()
+    for path in tracked("src/quorate/shell/*.py", "src/quorate/cli/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("warning", "error", "exception", "critical")
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+                and "log" in ast.unparse(node.func.value)
+            ):
+                said.add(node.args[0].value)
+    assert len(said) > 20
+    assert {one for one in said if "%s" not in one} - rows("operators/runbook.md") == set()
+
+
+def test_every_alert_asks_for_metrics_that_there_are_and_is_in_the_runbook():
+    [block] = re.findall(r"(?ms)^```yaml\n(.*?)^```$", page("operators/alerts.md"))
+    alerts = [rule for group in yaml.safe_load(block)["groups"] for rule in group["rules"]]
+    metrics = rows("operators/metrics.md")  # compared with the code in unit/shell/report
+    for alert in alerts:
+        named = {one.removesuffix("_bucket") for one in re.findall(r"quorate_\w+", alert["expr"])}
+        assert named
+        assert named <= metrics, alert["alert"]
+        assert alert["alert"] in headings("operators/runbook.md")
+
+
+MANIFESTS = [
+    pytest.param(block, id=f"{path.stem}-{number}")
+    for path in sorted(DOCS.glob("users/*.md"))
+    for number, block in enumerate(re.findall(r"(?ms)^```yaml\n(.*?)^```$", TEXTS[path]))
+    if "kind:" in block
+]
+
+
+@pytest.mark.parametrize("block", MANIFESTS)
+def test_manifests_of_the_docs_pass_lint(block):
+    report = check([Text("page", block)], Options())
+    assert report.unreadable == ()
+    assert [one.message for one in report.findings if one.severity is Severity.ERROR] == []
