@@ -14,11 +14,10 @@ AT_LEAST = {
     "CLASS_VARIANTS_KEPT_MAX": 64,
     "TURN_STEPS_MAX": 1,
     "TOUCHED_PER_TURN_MAX": 1,
-    "SEARCH_SIZES_MAX": 1,
     "DEVICE_LOOKS_PER_STEP": 1,
     "CEL_COST_PER_STEP": 1,
     "EXPLAINED_PER_TURN_MAX": 1,
-    "DIVE_FAILURES_MAX": 1,
+    "RESTART_FAILURES_MAX": 1,
     "LONG_TURN_STEPS_MAX": 6_000,
 }
 """Below these is nothing: no step in a turn is no turn, twice none is none, nothing is divided

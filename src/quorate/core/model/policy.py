@@ -108,14 +108,18 @@ GREEDY_FILLS_MAX = 96
 SEARCH_CHOSEN_MAX = 64
 """Where a gang has more pods than it needs: ways to choose those that it needs."""
 
-DIVE_FAILURES_MAX = 20
-"""Dead ends after which the joint search begins anew with another habit; then twice as many."""
+RESTART_FAILURES_MAX = 20
+"""Dead ends after which the joint search begins anew with another heuristic; once all were tried,
+twice as many."""
+
+SEARCH_KINDS_AT_ONCE_MAX = 500
+"""Kinds of nodes that the joint search weighs before it looks at the steps that are left."""
+
+SEARCH_US_PER_STEP = 16
+"""Microseconds of work of the joint search, as it estimates them, that are one step."""
 
 ORDER_FAILURES_MAX = 150
 """Dead ends after which the pods of a placement are taken to have no order."""
-
-SEARCH_SIZES_MAX = 16
-"""Sizes of pods, by resource, for which the joint search counts how many as large fit."""
 
 SEARCHES_OPEN_MAX = 8
 """So many gangs have a joint search that goes on in later turns; each keeps what it needs of all

@@ -1,4 +1,4 @@
-"""Where a pod of a class may go, the best place first: where it leaves most to the others."""
+"""Where the next pod of a class may go, the best first: where it leaves most to the others."""
 
 from __future__ import annotations
 
@@ -6,160 +6,177 @@ from collections.abc import Generator, Iterator
 from operator import sub
 from typing import NamedTuple
 
-from quorate.core.place.search.capacities import MANY, Fits
-from quorate.core.place.search.state import Move, State
-from quorate.core.place.search.values import Cell, Inside, Kind, Outlook, Work
+from quorate.core.model import policy
+from quorate.core.place.search.capacities import ResourceSlots
+from quorate.core.place.search.state import Assignment, State
+from quorate.core.place.search.values import (
+    MANY,
+    Bounds,
+    Location,
+    LocationCapacity,
+    NodeKind,
+    Work,
+)
 
-_AT_ONCE = 500
-"""So many kinds of nodes are weighed between two pauses."""
-
-
-class Habit(NamedTuple):
-    """What is tried first. Where one habit errs early and goes on for long, another may not."""
-
-    largest: bool = False
-    """The largest pods first, not those with the fewest slots to spare."""
-    roomiest: bool = False
-    """The roomiest nodes first, not the tightest."""
-    root: bool = False
-    """With the first pod of a group that is attracted to itself, where it may come later, too."""
+_Score = tuple[float, int, int]
+"""The lowest is best: slots lost to others less what is gained, and ``State.cost``."""
 
 
-class _Choice(NamedTuple):
-    """Nodes of a cell from which a pod takes the same. The first fields say what comes first."""
+class Heuristic(NamedTuple):
+    """In which order choices are tried. Where one errs early for long, another may not."""
 
-    cost: tuple[float, int, int]
+    largest_first: bool = False
+    """The largest pods come first, else the class with the least slack."""
+    worst_fit: bool = False
+    """Of equally good nodes those with the most free capacity come first, else the fullest."""
+    roots_early: bool = False
+    """Roots are placed first also where their group could begin with another member."""
+
+
+class _Candidate(NamedTuple):
+    """Kinds of nodes in one location that differ only in free capacity of no use to the pod.
+
+    The first fields say what comes first.
+    """
+
+    score: _Score
     free: tuple[int, ...]
-    cell: Cell
-    alike: int
-    kinds: list[Kind]
+    location: Location
+    group: int
+    kinds: list[NodeKind]
 
 
-class Moves:
-    """Weighs places."""
+class Branching:
+    """Yields the assignments of one class in the state, in the order to try them."""
 
-    def __init__(self, state: State, fits: Fits, work: Work) -> None:
+    def __init__(self, state: State, resource_slots: ResourceSlots, work: Work) -> None:
         self._state = state
-        self._fits = fits
+        self._resource_slots = resource_slots
         self._work = work
-        self._alike: list[dict[Kind, int]] = [{} for _ in state.left]
-        """By class: a number for kinds that differ only in room that it makes no use of."""
-        self._numbers: dict[object, int] = {}
+        self._group_of: list[dict[NodeKind, int]] = [{} for _ in state.left]
+        """By class: the group of kinds that differ only in free capacity of no use to it."""
+        self._groups: dict[object, int] = {}
         self._lost: list[tuple[int, ...]] = []
-        """By that number: how many slots of each class a pod of the class takes."""
+        """By group: how many slots of each other class one pod takes."""
 
-    def of(self, index: int, outlook: Outlook, habit: Habit) -> Iterator[Move | None]:
-        """Yield where a pod of the class may go; by habit, where least is lost first.
-
-        None is a pause: it took long to weigh places.
-        """
-        choices: list[_Choice] = []
+    def assignments(
+        self, index: int, bounds: Bounds, heuristic: Heuristic
+    ) -> Iterator[Assignment | None]:
+        """Yield where a pod of the class may go. None is a pause: it took long to weigh them."""
+        candidates: list[_Candidate] = []
         losses: dict[int, float] = {}
-        stands: dict[object, tuple[float, int, int] | None] = {}
+        scores: dict[object, _Score | None] = {}
         at_pause = 0
-        for cell in self._state.distinct_cells():
-            if len(choices) > at_pause + _AT_ONCE:
-                at_pause = len(choices)
+        for location in self._state.symmetry.distinct_locations():
+            if len(candidates) > at_pause + policy.SEARCH_KINDS_AT_ONCE_MAX:
+                at_pause = len(candidates)
                 yield None
-            alike = yield from self._inside(index, cell, outlook.inside[cell])
-            for number, kinds in alike.items():
+            groups = yield from self._groups_in(index, location, bounds.by_location[location])
+            for group, kinds in groups.items():
                 kind = kinds[0]
-                spot = cell, kind.static, kind.present, kind.meters
-                if spot not in stands:
-                    stands[spot] = self._stand(index, cell, kind, outlook)
-                stand = stands[spot]
-                if stand is None:
+                spot = location, kind.facts, kind.present, kind.counts
+                if spot not in scores:
+                    scores[spot] = self._score(index, location, kind, bounds)
+                score = scores[spot]
+                if score is None:
                     continue
-                if number not in losses:
-                    losses[number] = self._loss(number, outlook)
-                gain, full, roomy = stand
-                best = max(kinds) if habit.roomiest else min(kinds)
-                free = tuple(-amount for amount in best.free) if habit.roomiest else best.free
-                cost = losses[number] - gain, full, roomy
-                choices.append(_Choice(cost, free, cell, number, kinds))
-        self._work.done += 6 + 3 * len(choices)
-        choices.sort()
-        for _, _, cell, _, kinds in choices:
-            for kind in sorted(kinds, reverse=habit.roomiest):
-                yield Move(index, cell, kind, self._state.after(index, kind))
+                if group not in losses:
+                    losses[group] = self._loss(group, bounds)
+                best = max(kinds) if heuristic.worst_fit else min(kinds)
+                free = tuple(-amount for amount in best.free) if heuristic.worst_fit else best.free
+                score = losses[group] + score[0], *score[1:]
+                candidates.append(_Candidate(score, free, location, group, kinds))
+        self._work.done_us += 6 + 3 * len(candidates)
+        candidates.sort()
+        for _, _, location, _, kinds in candidates:
+            for kind in sorted(kinds, reverse=heuristic.worst_fit):
+                yield Assignment(index, location, kind, self._state.after(index, kind))
 
-    def _inside(
-        self, index: int, cell: Cell, inside: Inside
-    ) -> Generator[None, None, dict[int, list[Kind]]]:
-        """Return the kinds of nodes in the cell that take a pod of the class, by their numbers."""
-        found = inside.alike.get(index)
+    def _groups_in(
+        self, index: int, location: Location, capacity: LocationCapacity
+    ) -> Generator[None, None, dict[int, list[NodeKind]]]:
+        """Return the kinds of nodes in the location that take a pod of the class, by group."""
+        found = capacity.candidates.get(index)
         if found is None:
-            found = inside.alike[index] = {}
-            numbers, all_kinds = self._alike[index], self._state.cells[cell]
-            kinds = [kind for kind in all_kinds if inside.shares[kind].sums[index]]
-            new = [kind for kind in kinds if kind not in numbers]
-            for start in range(0, len(new), _AT_ONCE):
-                self._learn(index, new[start : start + _AT_ONCE])
+            found = capacity.candidates[index] = {}
+            group_of, all_kinds = self._group_of[index], self._state.nodes[location]
+            kinds = [kind for kind in all_kinds if capacity.by_kind[kind].sums[index]]
+            new = [kind for kind in kinds if kind not in group_of]
+            at_once = policy.SEARCH_KINDS_AT_ONCE_MAX
+            for start in range(0, len(new), at_once):
+                self._learn(index, new[start : start + at_once])
                 yield
-            self._work.done += 1 + (len(all_kinds) + len(kinds)) // 3
+            self._work.done_us += 1 + (len(all_kinds) + len(kinds)) // 3
             for kind in kinds:
-                found.setdefault(numbers[kind], []).append(kind)
+                found.setdefault(group_of[kind], []).append(kind)
         return found
 
-    def _stand(
-        self, index: int, cell: Cell, kind: Kind, outlook: Outlook
-    ) -> tuple[float, int, int] | None:
-        """Return what is gained in a place, and what it costs; None: no pod may be there."""
-        self._work.done += 4 + len(self._alike) // 2
-        if not self._state.is_below(index, cell, kind, outlook):
+    def _score(
+        self, index: int, location: Location, kind: NodeKind, bounds: Bounds
+    ) -> _Score | None:
+        """Return how good the place is, lost slots left aside; None: no pod may end there."""
+        self._work.done_us += 4 + len(self._group_of) // 2
+        if not self._state.is_within_final_limits(index, location, kind, bounds):
             return None
-        return self._gain(index, cell, kind, outlook), *self._state.cost(index, cell, kind)
+        gain = self._gain(index, location, kind, bounds)
+        return -gain, *self._state.cost(index, location, kind)
 
-    def _loss(self, number: int, outlook: Outlook) -> float:
-        """Return how much of what others have to choose from a pod of the class would take."""
-        self._work.done += 1 + len(self._alike) // 8
-        return sum(n * scarce for n, scarce in zip(self._lost[number], outlook.scarce, strict=True))
+    def _loss(self, group: int, bounds: Bounds) -> float:
+        """Return the slots that other classes lose to one pod, weighted by their scarcity."""
+        self._work.done_us += 1 + len(self._group_of) // 8
+        pairs = zip(self._lost[group], bounds.scarcity, strict=True)
+        return sum(n * scarcity for n, scarcity in pairs)
 
-    def _learn(self, index: int, kinds: list[Kind]) -> None:
-        """Number kinds of nodes that a pod of the class was not weighed on before."""
+    def _learn(self, index: int, kinds: list[NodeKind]) -> None:
+        """Find the groups of kinds that a pod of the class was not weighed on before."""
         demand = self._state.demand[index]
         after = [tuple(map(sub, kind.free, demand)) for kind in kinds]
-        self._fits.learn(after)
-        self._work.done += len(kinds) * (3 + len(self._alike) // 4)
+        self._resource_slots.learn(after)
+        self._work.done_us += len(kinds) * (3 + len(self._group_of) // 4)
         for kind, free in zip(kinds, after, strict=True):
-            allowed, apart, *_ = self._state.ties.statics[kind.static]
+            facts = self._state.constraints.facts[kind.facts]
+            apart, slots_of = facts.apart[index], self._resource_slots.of
             lost = tuple(
                 0
-                if other == index or not allowed >> other & 1
-                else _few(before) - (0 if apart[index] >> other & 1 else _few(left))
+                if other == index or not facts.allowed >> other & 1
+                else _capped(before) - (0 if apart >> other & 1 else _capped(left))
                 for other, (before, left) in enumerate(
-                    zip(self._fits.of(kind.free), self._fits.of(free), strict=True)
+                    zip(slots_of(kind.free), slots_of(free), strict=True)
                 )
             )
-            what = kind.static, kind.present, kind.meters, lost
-            number = self._numbers.setdefault(what, len(self._lost))
-            if number == len(self._lost):
+            what = kind.facts, kind.present, kind.counts, lost
+            group = self._groups.setdefault(what, len(self._lost))
+            if group == len(self._lost):
                 self._lost.append(lost)
-            self._alike[index][kind] = number
+            self._group_of[index][kind] = group
 
-    def _gain(self, index: int, cell: Cell, kind: Kind, outlook: Outlook) -> float:
-        """Return for how many pods to come a pod of the class would satisfy their affinity here."""
+    def _gain(self, index: int, location: Location, kind: NodeKind, bounds: Bounds) -> float:
+        """Return for how many pods to come, or waiting, a pod here would satisfy their affinity."""
         state, gain = self._state, 0.0
-        for other, pull in enumerate(state.ties.pulls):
-            if pull is None or not (pull.by & ~state.ties.shadowed[other]) >> index & 1:
+        for other, affinity in enumerate(state.constraints.affinities):
+            if affinity is None:
+                continue
+            if not (affinity.classes & ~state.constraints.dominated[other]) >> index & 1:
                 continue
             left = state.left[other]
-            for _, level, near in pull.terms:
+            for _, level, near in affinity.terms:
                 if level < 0:
-                    if kind.present & pull.by or other == index:
+                    if kind.present & affinity.classes or other == index:
                         continue
                     waits = kind.present >> other & 1
-                    slots = left > 0 and state.ties.statics[kind.static].allowed >> other & 1
+                    allowed = state.constraints.facts[kind.facts].allowed
+                    slots = left > 0 and allowed >> other & 1
                 else:
-                    code = cell[level]
+                    code = location[level]
                     members = state.present[level].get(code, 0)
-                    if code < 0 or code in near or members & pull.by & ~(1 << other):
+                    if code < 0 or code in near or members & affinity.classes & ~(1 << other):
                         continue
                     waits = members >> other & 1
-                    slots = min(outlook.domains[level][code][other], left)
-                gain += 64 * waits + slots * outlook.scarce[other]
+                    slots = min(bounds.domains[level][code][other], left)
+                gain += 64 * waits + slots * bounds.scarcity[other]
         return gain
 
 
-def _few(slots: int) -> int:
+def _capped(slots: int) -> int:
+    """Return slots, but for pods that ask for nothing: a number that can be compared."""
     return slots if slots < MANY else 64

@@ -1,41 +1,24 @@
-"""What one node of a kind has for members to come, as ``place.search.bounds`` adds it up."""
+"""What one node can take of the members without a place, as sums and maxima that add up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
 
-from quorate.core.model import policy
 from quorate.core.place.search.state import State
-from quorate.core.place.search.values import Ceiling, Cell, Kind, Share
-
-MANY = 2**40
+from quorate.core.place.search.values import MANY, FinalLimit, Location, NodeCapacity, NodeKind
 
 
-class Sizes(NamedTuple):
-    """The classes that ask for one column, the largest first: ``order``.
-
-    The k-th size, or more, is asked for by the first ``ends[k]`` of them.
-    """
-
-    column: int
-    order: list[int]
-    sizes: list[int]
-    ends: list[int]
-
-
-class Fits:
-    """How many pods of each class have room on a node, by its free amounts alone."""
+class ResourceSlots:
+    """How many pods of each class a node's free capacity holds, other rules left aside."""
 
     def __init__(self, demand: list[tuple[int, ...]]) -> None:
         self._demand = np.array(demand, np.int64)
         self._known: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def of(self, free: tuple[int, ...]) -> tuple[int, ...]:
-        """Return it by class."""
+        """Return slots by class; ``free`` is by column."""
         if free not in self._known:
             self.learn([free])
         return self._known[free]
@@ -50,106 +33,90 @@ class Fits:
             self._known.update(zip(new, map(tuple, found), strict=True))
 
 
-class Shares:
-    """Knows where what begins in ``Share.sums``: slots at 0, and the rest by name."""
+class NodeCapacities:
+    """Computes what a node can take, and knows the layout of ``NodeCapacity.sums``.
 
-    def __init__(self, state: State, fits: Fits) -> None:
+    These are slots by class (from 0 on), free capacity by column (from ``free`` on), nodes by
+    clique (from ``nodes`` on), and by class whether pods on the node wait for an attractor (from
+    ``waiting`` on).
+    """
+
+    def __init__(self, state: State, resource_slots: ResourceSlots) -> None:
         self._state = state
-        self._fits = fits
-        ties, classes = state.ties, len(state.left)
-        ceilings = (one for some in ties.ceilings for one in some)
-        self.ceilings: list[Ceiling] = list(dict.fromkeys(ceilings))
-        self.sizes = [_sizes(column, state.demand) for column in range(len(ties.columns))]
+        self._resource_slots = resource_slots
+        constraints, classes = state.constraints, len(state.left)
+        final_limits = (one for some in constraints.final_limits for one in some)
+        self.final_limits: list[FinalLimit] = list(dict.fromkeys(final_limits))
         self.free = classes
-        self.nodes = self.free + len(ties.columns)
-        self.large = self.nodes + len(ties.cliques)
-        self.alone = self.large + sum(len(one.sizes) for one in self.sizes)
-        self.width = self.alone + classes
+        self.nodes = self.free + len(constraints.columns)
+        self.waiting = self.nodes + len(constraints.cliques)
+        self.width = self.waiting + classes
         self._cliques = [
             ([i for i in range(classes) if clique >> i & 1], clique, level)
-            for clique, level in ties.cliques
+            for clique, level in constraints.cliques
         ]
-        self.work_of_one = 6 + self.width // 4
-        """Of one call, as ``Work`` counts it."""
+        self.work_us = 6 + self.width // 4
+        """What one call of ``of`` takes."""
 
-    def most(self, cell: Cell, kind: Kind, opens: int) -> tuple[int, ...]:
-        """Return how many pods of each class a node takes, if it has room for them.
+    def most(self, location: Location, kind: NodeKind, openable: int) -> tuple[int, ...]:
+        """Return by class how many pods the rules allow on a node, its free capacity left aside.
 
-        ``opens`` are the classes for which members to come may open domains. Of the kind only the
-        facts matter, and the classes that are present.
+        ``openable``: mask of the classes for which members to come may open domains. Of the kind
+        only ``facts`` and ``present`` matter.
         """
         state = self._state
-        static = state.ties.statics[kind.static]
+        facts = state.constraints.facts[kind.facts]
         most = []
-        for i, apart in enumerate(static.apart):
-            may = opens >> i & 1 or state.is_near(i, cell, kind, static)
-            if may and state.is_apart(i, cell, kind, static):
+        for i, apart in enumerate(facts.apart):
+            may = openable >> i & 1 or state.affinity_is_met(i, location, kind, facts)
+            if may and state.has_no_conflict(i, location, kind, facts):
                 most.append(1 if apart >> i & 1 else MANY)
             else:
                 most.append(0)
         return tuple(most)
 
-    def of(self, kind: Kind, most: tuple[int, ...]) -> Share:
-        """Return what one node of the kind has, where ``most`` says what it may take."""
-        static = self._state.ties.statics[kind.static]
-        takes = tuple(map(min, self._fits.of(kind.free), most))
-        free = kind.free
-        nodes, large = [0] * len(self._cliques), [0] * (self.alone - self.large)
-        if any(takes):
-            large = [
-                min(free[one.column] // size, upto[end - 1])
-                for one in self.sizes
-                for upto in [list(accumulate(takes[i] for i in one.order))]
-                for size, end in zip(one.sizes, one.ends, strict=True)
-            ]
-            for number, (members, clique, level) in enumerate(self._cliques):
-                if any(takes[i] for i in members):
-                    keeps = level >= 0 or all(static.apart[i] & clique == clique for i in members)
-                    nodes[number] = 1 if keeps else MANY
-        else:
-            free = (0,) * len(free)
-        sums = (*takes, *free, *nodes, *large, *self._alone_on(kind))
-        return Share(sums, *self._on_meters(kind, takes))
+    def of(self, kind: NodeKind, most: tuple[int, ...]) -> NodeCapacity:
+        """Return what one node of the kind can take; ``most`` is what the rules allow, by class."""
+        facts = self._state.constraints.facts[kind.facts]
+        slots = tuple(map(min, self._resource_slots.of(kind.free), most))
+        free = kind.free if any(slots) else (0,) * len(kind.free)
+        nodes = [0] * len(self._cliques)
+        for number, (members, clique, level) in enumerate(self._cliques):
+            if any(slots[i] for i in members):
+                is_one = level >= 0 or all(facts.apart[i] & clique == clique for i in members)
+                nodes[number] = 1 if is_one else MANY
+        sums = (*slots, *free, *nodes, *self._waiting_on(kind))
+        if not kind.counts:
+            return NodeCapacity(sums, (), ())
+        return NodeCapacity(sums, self._minima_max(kind, slots), self._counts_max(kind))
 
-    def _on_meters(
-        self, kind: Kind, takes: tuple[int, ...]
-    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        ties = self._state.ties
-        if not kind.meters:
-            return (), ()
-        static = ties.statics[kind.static]
-        lowest, tallest = [MANY] * len(ties.meters), [0] * len(self.ceilings)
-        for number, meter in enumerate(ties.meters):
-            if meter.topology < 0 and static.in_minimum >> number & 1:
-                lowest[number] = kind.meters[meter.place]
-                if static.counted >> number & 1:
-                    lowest[number] += sum(n for i, n in enumerate(takes) if meter.by >> i & 1)
-        for number, ceiling in enumerate(self.ceilings):
-            counter = ties.meters[ceiling.counter]
-            if counter.topology < 0 and kind.present & counter.by:
-                tallest[number] = kind.meters[counter.place]
-        return tuple(lowest), tuple(tallest)
+    def _minima_max(self, kind: NodeKind, slots: tuple[int, ...]) -> tuple[int, ...]:
+        constraints = self._state.constraints
+        facts = constraints.facts[kind.facts]
+        found = [MANY] * len(constraints.counters)
+        for number, counter in enumerate(constraints.counters):
+            if counter.topology < 0 and facts.in_minimum >> number & 1:
+                found[number] = kind.counts[counter.local_index]
+                if facts.counted >> number & 1:
+                    found[number] += sum(n for i, n in enumerate(slots) if counter.classes >> i & 1)
+        return tuple(found)
 
-    def _alone_on(self, kind: Kind) -> list[int]:
-        """Return by class whether its pods on the node still wait for one that attracts them."""
-        ties = self._state.ties
-        alone = [0] * len(ties.pulls)
-        near = ties.statics[kind.static].near
-        for i, pull in enumerate(ties.pulls if kind.present else ()):
-            if pull is not None and kind.present >> i & 1:
-                others = kind.present & pull.by & ~ties.shadowed[i]
-                waits = any(level < 0 and not near >> n & 1 for n, level, _ in pull.terms)
-                alone[i] = int(waits and not others)
-        return alone
+    def _counts_max(self, kind: NodeKind) -> tuple[int, ...]:
+        found = [0] * len(self.final_limits)
+        for number, final in enumerate(self.final_limits):
+            counter = self._state.constraints.counters[final.counted_by]
+            if counter.topology < 0 and kind.present & counter.classes:
+                found[number] = kind.counts[counter.local_index]
+        return tuple(found)
 
-
-def _sizes(column: int, demand: list[tuple[int, ...]]) -> Sizes:
-    order = sorted(
-        (i for i, one in enumerate(demand) if one[column]), key=lambda i: -demand[i][column]
-    )
-    sizes = sorted({demand[i][column] for i in order}, reverse=True)
-    if len(sizes) > policy.SEARCH_SIZES_MAX:
-        step = len(sizes) / policy.SEARCH_SIZES_MAX
-        sizes = [sizes[int((number + 1) * step) - 1] for number in range(policy.SEARCH_SIZES_MAX)]
-    ends = [sum(demand[i][column] >= size for i in order) for size in sizes]
-    return Sizes(column, order, sizes, ends)
+    def _waiting_on(self, kind: NodeKind) -> list[int]:
+        """Return 1 for each class whose pods on the node still need an attractor there, else 0."""
+        constraints = self._state.constraints
+        waiting = [0] * len(constraints.affinities)
+        near = constraints.facts[kind.facts].near
+        for i, affinity in enumerate(constraints.affinities if kind.present else ()):
+            if affinity is not None and kind.present >> i & 1:
+                others = kind.present & affinity.classes & ~constraints.dominated[i]
+                waits = any(level < 0 and not near >> n & 1 for n, level, _ in affinity.terms)
+                waiting[i] = int(waits and not others)
+        return waiting

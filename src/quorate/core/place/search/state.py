@@ -1,333 +1,254 @@
-"""The state of the search: which kinds of nodes are left where, and what is in each domain."""
+"""The state of the joint search: the nodes by kind, and what members are in each domain."""
 
 from __future__ import annotations
 
 from collections import Counter
-from hashlib import blake2b
 from typing import NamedTuple
 
-from quorate.core.place.search.constraints import Ties
-from quorate.core.place.search.values import Cell, Kind, Outlook, Static
+from quorate.core.place.search.constraints import Constraints
+from quorate.core.place.search.symmetry import Symmetry
+from quorate.core.place.search.values import MANY, Bounds, Location, NodeFacts, NodeKind
 
-_NEVER = 2**40
 
-
-class Move(NamedTuple):
-    """One pod of a class goes to a node of a kind in a cell, and makes it another kind."""
+class Assignment(NamedTuple):
+    """One pod of a class goes to a node of a kind in a location; the node becomes another kind."""
 
     who: int
-    cell: Cell
-    kind: Kind
-    after: Kind
+    location: Location
+    kind: NodeKind
+    after: NodeKind
 
 
 class Undo(NamedTuple):
-    """What a move has changed."""
+    """What an assignment has changed."""
 
-    masks: tuple[int, ...]
-    """The classes that were present in each shared domain of the cell."""
+    present: tuple[int, ...]
+    """The masks of the location's shared domains before it."""
     numbers: tuple[int, ...]
-    """What ``State`` called the contents of these domains."""
+    """The numbers that ``Symmetry`` had for these domains before it."""
 
 
 class State:
-    """Changed by ``make``, and back by ``undo``."""
+    """What members have changed so far. ``assign`` changes it, ``undo`` changes it back."""
 
-    def __init__(self, ties: Ties, left: list[int], demand: list[tuple[int, ...]]) -> None:
-        self.ties = ties
+    def __init__(
+        self, constraints: Constraints, left: list[int], demand: list[tuple[int, ...]]
+    ) -> None:
+        """Begin with ``left`` pods of each class to place; ``demand`` is by class and column."""
+        self.constraints = constraints
         self.left = list(left)
-        """Pods that have no place yet, by class."""
+        """By class: pods that have no place yet."""
         self.demand = demand
-        self.cells: dict[Cell, dict[Kind, int]] = {}
-        for (cell, kind), rows in ties.rows_of.items():
-            self.cells.setdefault(cell, {})[kind] = len(rows)
-        domains = [
-            sorted({cell[level] for cell in self.cells}) for level in range(len(ties.shared))
+        self.nodes: dict[Location, dict[NodeKind, int]] = {}
+        """By location: how many nodes there are of each kind."""
+        for (location, kind), rows in constraints.rows_of.items():
+            self.nodes.setdefault(location, {})[kind] = len(rows)
+        self.present: list[dict[int, int]] = [
+            dict.fromkeys(sorted({location[level] for location in self.nodes}), 0)
+            for level in range(len(constraints.shared))
         ]
-        self.present: list[dict[int, int]] = [dict.fromkeys(some, 0) for some in domains]
-        """Classes of members in each shared domain, as masks."""
-        self.counts = [dict(meter.counts) for meter in ties.meters]
-        """What shared meters count, by domain."""
-        self.seen = [0] * len(left)
-        """Members placed that a class is attracted to."""
-        self._around: dict[tuple[int, ...], Counter[Cell]] = {}
-        self.roots: list[tuple[int, Cell]] = []
-        """Classes and cells of the pods that were placed as the first of their groups."""
-        self.is_rooting = False
-        """Whether the first pods of groups may still be placed."""
-        self._weights: dict[Kind, int] = {}
-        self._nodes: dict[Cell, int] = {}
-        """By cell: the sum of the numbers of its nodes' kinds, and of its roots."""
-        self._inside: list[dict[Cell, list[Cell]]] = []
-        """By level and domain (as the start of its cells' codes): the domains right below it."""
-        self._contents: list[dict[Cell, int]] = []
-        """By level and domain: a number for what is in it."""
-        self._within: list[dict[Cell, int]] = []
-        """By level and domain: the sum of the numbers of the domains right below it."""
-        self._meters_at = [
-            [(n, one.in_minimum) for n, one in enumerate(ties.meters) if one.topology == level]
-            for level in range(len(ties.shared))
-        ]
-        self._number_contents()
+        """By shared topology and domain: mask of the classes that have a member there."""
+        self.counts = [dict(counter.counts) for counter in constraints.counters]
+        """By shared counter and domain: the pods that it counts."""
+        self.attractors = [0] * len(left)
+        """By class: members with a place to which it is attracted."""
+        self._nodes_around: dict[tuple[int, ...], Counter[Location]] = {}
+        self.roots: list[tuple[int, Location]] = []
+        """Classes and locations of the pods that were placed as the first of their groups."""
+        self.roots_open = False
+        """Whether further roots may be placed."""
+        self.symmetry = Symmetry(constraints, self.nodes, self.present, self.counts)
         self.begin(left)
 
     def begin(self, left: list[int]) -> None:
         """Set which pods are to be placed, before the first of them is."""
         self.left = list(left)
-        self.is_rooting = any(n > 0 and self.may_begin(i) for i, n in enumerate(left))
+        self.roots_open = any(n > 0 and self.may_be_first(i) for i, n in enumerate(left))
 
     # Rules
 
-    def is_below(self, index: int, cell: Cell, kind: Kind, outlook: Outlook) -> bool:
-        """Whether spread lets one more pod of the class be there in the end."""
-        counted = self.ties.statics[kind.static].counted
-        for counter, meter, max_skew, itself, too_few in self.ties.ceilings[index]:
-            if not counted >> meter & 1:
+    def is_within_final_limits(
+        self, index: int, location: Location, kind: NodeKind, bounds: Bounds
+    ) -> bool:
+        """Whether spread allows one more pod of the class there in a complete placement."""
+        counted = self.constraints.facts[kind.facts].counted
+        for final in self.constraints.final_limits[index]:
+            if not counted >> final.minimum_of & 1:
                 continue
-            adds = self.ties.meters[meter].by >> index & 1
-            least = (outlook.later if adds else outlook.highest)[meter]
-            if self.count(counter, cell, kind) + itself > max_skew + (0 if too_few else least):
+            adds = self.constraints.counters[final.minimum_of].classes >> index & 1
+            minima_max = bounds.minima_max_later if adds else bounds.minima_max
+            minimum = 0 if final.minimum_is_zero else minima_max[final.minimum_of]
+            count = self.count(final.counted_by, location, kind)
+            if count + final.self_match > minimum + final.max_skew:
                 return False
         return True
 
-    def accepts_now(
-        self, index: int, cell: Cell, kind: Kind, lowest: list[int], *, may_begin: bool
+    def is_allowed_now(
+        self, index: int, location: Location, kind: NodeKind, minima: list[int], *, as_root: bool
     ) -> bool:
-        """Whether a pod of the class may go there now.
+        """Whether a pod of the class may go there as the next one.
 
-        ``lowest`` is each meter's minimum; ``may_begin``: as the first of its group, too.
+        ``minima`` is by counter. ``as_root``: also as the first of its group.
         """
-        static = self.ties.statics[kind.static]
+        facts = self.constraints.facts[kind.facts]
         if any(f < d for f, d in zip(kind.free, self.demand[index], strict=True)):
             return False
-        if not self.is_apart(index, cell, kind, static):
+        if not self.has_no_conflict(index, location, kind, facts):
             return False
-        begins = may_begin and self.may_begin(index)
-        if not begins and not self.is_near(index, cell, kind, static):
+        is_root = as_root and self.may_be_first(index)
+        if not is_root and not self.affinity_is_met(index, location, kind, facts):
             return False
-        for meter, max_skew, itself, too_few in self.ties.limits[index]:
-            least = 0 if too_few else lowest[meter]
-            if self.count(meter, cell, kind) + itself - least > max_skew:
+        for counter, max_skew, self_match, minimum_is_zero in self.constraints.limits[index]:
+            minimum = 0 if minimum_is_zero else minima[counter]
+            if self.count(counter, location, kind) + self_match - minimum > max_skew:
                 return False
         return True
 
-    def is_apart(self, index: int, cell: Cell, kind: Kind, static: Static) -> bool:
-        """Whether the node's facts, and the pods from which it keeps apart, let the class in."""
-        if not static.allowed >> index & 1 or kind.present & static.apart[index]:
+    def has_no_conflict(
+        self, index: int, location: Location, kind: NodeKind, facts: NodeFacts
+    ) -> bool:
+        """Whether the node's facts, and members from which it keeps apart, let the class in."""
+        if not facts.allowed >> index & 1 or kind.present & facts.apart[index]:
             return False
-        for level, apart in enumerate(self.ties.apart):
-            if cell[level] >= 0 and self.present[level][cell[level]] & apart[index]:
+        for level, apart in enumerate(self.constraints.apart):
+            if location[level] >= 0 and self.present[level][location[level]] & apart[index]:
                 return False
         return True
 
-    def is_near(self, index: int, cell: Cell, kind: Kind, static: Static) -> bool:
+    def affinity_is_met(
+        self, index: int, location: Location, kind: NodeKind, facts: NodeFacts
+    ) -> bool:
         """Whether each affinity term of the class finds a pod in the node's domain."""
-        pull = self.ties.pulls[index]
-        if pull is None:
+        affinity = self.constraints.affinities[index]
+        if affinity is None:
             return True
-        for number, level, _ in pull.terms:
-            members = kind.present if level < 0 else self.present[level][cell[level]]
-            if not (static.near >> number & 1 or members & pull.by):
+        for number, level, _ in affinity.terms:
+            members = kind.present if level < 0 else self.present[level][location[level]]
+            if not (facts.near >> number & 1 or members & affinity.classes):
                 return False
         return True
 
-    def count(self, meter: int, cell: Cell, kind: Kind) -> int:
-        """Return what the meter counts in the node's domain."""
-        level, _, place, *_ = self.ties.meters[meter]
-        return kind.meters[place] if level < 0 else self.counts[meter][cell[level]]
+    def count(self, number: int, location: Location, kind: NodeKind) -> int:
+        """Return what the counter counts in the node's domain."""
+        counter = self.constraints.counters[number]
+        if counter.topology < 0:
+            return kind.counts[counter.local_index]
+        return self.counts[number][location[counter.topology]]
 
-    def lowest(self) -> list[int]:
-        """Return each meter's minimum over the domains that it counts."""
+    def minima(self) -> list[int]:
+        """Return by counter: the fewest pods in a domain that the minimum is over."""
         found = []
-        for index, meter in enumerate(self.ties.meters):
-            if meter.topology >= 0:
-                here = (n for d, n in self.counts[index].items() if d in meter.in_minimum)
+        for number, counter in enumerate(self.constraints.counters):
+            if counter.topology >= 0:
+                here = (n for d, n in self.counts[number].items() if d in counter.in_minimum)
             else:
                 here = (
-                    kind.meters[meter.place]
-                    for kinds in self.cells.values()
+                    kind.counts[counter.local_index]
+                    for kinds in self.nodes.values()
                     for kind in kinds
-                    if self.ties.statics[kind.static].in_minimum >> index & 1
+                    if self.constraints.facts[kind.facts].in_minimum >> number & 1
                 )
-            found.append(min(min(here, default=_NEVER), meter.elsewhere))
+            found.append(min(min(here, default=MANY), counter.minimum_elsewhere))
         return found
 
     # Affinity to members to come
 
-    def may_begin(self, index: int) -> bool:
-        """Whether the class may be placed as the first of its group."""
-        pull = self.ties.pulls[index]
-        return pull is not None and pull.is_first and not self.seen[index]
+    def may_be_first(self, index: int) -> bool:
+        """Whether a pod of the class may be a root: the first of its group, anywhere."""
+        affinity = self.constraints.affinities[index]
+        return affinity is not None and affinity.may_be_first and not self.attractors[index]
 
     def openers(self, index: int) -> int:
-        """Return how many members to come may let a class into domains that refuse it now."""
-        pull = self.ties.pulls[index]
-        if pull is None:
+        """Return how many members to come may open a domain to the class by being there."""
+        affinity = self.constraints.affinities[index]
+        if affinity is None:
             return 0
-        by = pull.by & ~self.ties.shadowed[index]
-        return sum(count for other, count in enumerate(self.left) if by >> other & 1)
+        classes = affinity.classes & ~self.constraints.dominated[index]
+        return sum(count for other, count in enumerate(self.left) if classes >> other & 1)
 
-    # Moves
+    # Assignments
 
-    def after(self, index: int, kind: Kind) -> Kind:
+    def after(self, index: int, kind: NodeKind) -> NodeKind:
         """Return what a node of the kind becomes with one more pod of the class."""
-        static = self.ties.statics[kind.static]
-        meters = kind.meters
-        if meters:
-            changed = list(meters)
-            for number, meter in enumerate(self.ties.meters):
-                if meter.topology < 0 and meter.by >> index & 1 and static.counted >> number & 1:
-                    changed[meter.place] += 1
-            meters = tuple(changed)
+        counts = kind.counts
+        if counts:
+            counted, changed = self.constraints.facts[kind.facts].counted, list(counts)
+            for number, counter in enumerate(self.constraints.counters):
+                is_local = counter.topology < 0
+                if is_local and counter.classes >> index & 1 and counted >> number & 1:
+                    changed[counter.local_index] += 1
+            counts = tuple(changed)
         free = tuple(f - d for f, d in zip(kind.free, self.demand[index], strict=True))
-        return Kind(kind.static, free, kind.present | 1 << index, meters)
+        return NodeKind(kind.facts, free, kind.present | 1 << index, counts)
 
-    def cost(self, index: int, cell: Cell, kind: Kind) -> tuple[int, int]:
-        """Return what a place costs: even spread first, then domains that few others use."""
-        full = sum(self.count(limit.meter, cell, kind) for limit in self.ties.limits[index])
-        roomy = 0
-        if self.ties.pulls[index] is not None and not self.seen[index]:
-            roomy = -self._room_around(index, cell)
-        return full, roomy
+    def cost(self, index: int, location: Location, kind: NodeKind) -> tuple[int, int]:
+        """Return what to keep low: pods that spread counts there, then (of a root) less room."""
+        limits = self.constraints.limits[index]
+        pods = sum(self.count(limit.counter, location, kind) for limit in limits)
+        affinity = self.constraints.affinities[index]
+        if affinity is None or self.attractors[index]:
+            return pods, 0
+        levels = tuple(level for _, level, _ in affinity.terms if level >= 0)
+        return pods, -self._nodes_in_domains(levels, location)
 
-    def _room_around(self, index: int, cell: Cell) -> int:
-        """Return how many nodes are in the domains on which the first pod of a group decides."""
-        pull = self.ties.pulls[index]
-        levels = tuple(level for _, level, _ in pull.terms if level >= 0) if pull else ()
-        if levels not in self._around:
-            nodes = self._around[levels] = Counter[Cell]()
-            for other, kinds in self.cells.items():
+    def _nodes_in_domains(self, levels: tuple[int, ...], location: Location) -> int:
+        """Return how many nodes share the location's domains of these topologies."""
+        if levels not in self._nodes_around:
+            nodes = self._nodes_around[levels] = Counter[Location]()
+            for other, kinds in self.nodes.items():
                 nodes[tuple(other[level] for level in levels)] += sum(kinds.values())
-        return self._around[levels][tuple(cell[level] for level in levels)]
+        return self._nodes_around[levels][tuple(location[level] for level in levels)]
 
-    def add_root(self, index: int, cell: Cell) -> None:
-        """Note that a pod of the class in the cell, whichever, may come first of its group.
-
-        It is part of what is in the cell: two domains, or two states, of which only one has its
-        first pod here are not alike. On which node of the cell is not noted, as orders do not mind.
-        """
-        self.roots.append((index, cell))
-        self._nodes[cell] += _digest((index,))
+    def add_root(self, index: int, location: Location) -> None:
+        """Note that a pod of the class in the location may be the first of its group."""
+        self.roots.append((index, location))
+        self.symmetry.add_root(index, location, 1)
 
     def drop_root(self) -> None:
-        """Forget the last of them. To be called before its move is undone."""
-        index, cell = self.roots.pop()
-        self._nodes[cell] -= _digest((index,))
+        """Forget the last root. To be called before its assignment is undone."""
+        index, location = self.roots.pop()
+        self.symmetry.add_root(index, location, -1)
 
-    def make(self, move: Move) -> Undo:
+    def assign(self, assignment: Assignment) -> Undo:
         """Place the pod; return what ``undo`` needs."""
-        index, cell, kind, after = move
-        self._swap(cell, kind, after)
+        index, location, kind, after = assignment
+        self._swap(location, kind, after)
         self.left[index] -= 1
-        masks = tuple(some[code] for some, code in zip(self.present, cell, strict=True))
-        for some, code in zip(self.present, cell, strict=True):
+        masks = tuple(some[code] for some, code in zip(self.present, location, strict=True))
+        for some, code in zip(self.present, location, strict=True):
             some[code] |= 1 << index
-        self._count(index, cell, self.ties.statics[kind.static], 1)
-        return Undo(masks, self._number(cell))
+        self._count(index, location, self.constraints.facts[kind.facts], 1)
+        return Undo(masks, self.symmetry.renumber(location))
 
-    def undo(self, move: Move, before: Undo) -> None:
-        """Take the pod of the last move away."""
-        index, cell, kind, after = move
-        self._swap(cell, after, kind)
+    def undo(self, assignment: Assignment, before: Undo) -> None:
+        """Take the pod of the last assignment away."""
+        index, location, kind, after = assignment
+        self._swap(location, after, kind)
         self.left[index] += 1
-        for some, code, mask in zip(self.present, cell, before.masks, strict=True):
+        for some, code, mask in zip(self.present, location, before.present, strict=True):
             some[code] = mask
-        self._count(index, cell, self.ties.statics[kind.static], -1)
-        for level, number in enumerate(before.numbers):
-            self._put_number(level, cell, number)
+        self._count(index, location, self.constraints.facts[kind.facts], -1)
+        self.symmetry.restore(location, before.numbers)
 
-    def _count(self, index: int, cell: Cell, static: Static, sign: int) -> None:
-        for number, meter in enumerate(self.ties.meters):
-            if meter.topology >= 0 and meter.by >> index & 1 and static.counted >> number & 1:
-                self.counts[number][cell[meter.topology]] += sign
-        for other, pull in enumerate(self.ties.pulls):
-            if pull is not None and pull.by >> index & 1 and static.seen >> other & 1:
-                self.seen[other] += sign
+    def _count(self, index: int, location: Location, facts: NodeFacts, sign: int) -> None:
+        for number, counter in enumerate(self.constraints.counters):
+            is_shared = counter.topology >= 0
+            if is_shared and counter.classes >> index & 1 and facts.counted >> number & 1:
+                self.counts[number][location[counter.topology]] += sign
+        for other, affinity in enumerate(self.constraints.affinities):
+            if affinity is None or not affinity.classes >> index & 1:
+                continue
+            if facts.has_domain_for >> other & 1:
+                self.attractors[other] += sign
 
-    def _swap(self, cell: Cell, source: Kind, target: Kind) -> None:
-        kinds = self.cells[cell]
+    def _swap(self, location: Location, source: NodeKind, target: NodeKind) -> None:
+        kinds = self.nodes[location]
         kinds[source] -= 1
         if not kinds[source]:
             del kinds[source]
         kinds[target] = kinds.get(target, 0) + 1
-        self._nodes[cell] += self._weight(target) - self._weight(source)
-
-    # Symmetry
-
-    def _weight(self, kind: Kind) -> int:
-        found = self._weights.get(kind)
-        if found is None:
-            found = self._weights[kind] = _digest(tuple(kind))
-        return found
-
-    def _number_contents(self) -> None:
-        levels = len(self.ties.shared) if self.ties.is_nested else 0
-        self._inside = [{} for _ in range(levels)]
-        self._contents = [{} for _ in range(levels)]
-        self._within = [{} for _ in range(levels + 1)]
-        for cell, kinds in self.cells.items():
-            self._nodes[cell] = sum(n * self._weight(kind) for kind, n in kinds.items())
-        for level in range(levels, 0, -1):
-            outer, here = self._within[level - 1], self._within[level]
-            for domain in dict.fromkeys(cell[:level] for cell in self.cells):
-                within = here[domain] if level < levels else self._nodes[domain]
-                number = _digest((self._own(level - 1, domain[-1]), within))
-                self._contents[level - 1][domain] = number
-                self._inside[level - 1].setdefault(domain[:-1], []).append(domain)
-                outer[domain[:-1]] = outer.get(domain[:-1], 0) + number
-
-    def _number(self, cell: Cell) -> tuple[int, ...]:
-        """Number anew what is in the domains of a cell that has changed; return what they were."""
-        before = tuple(some[cell[: level + 1]] for level, some in enumerate(self._contents))
-        within = self._nodes[cell]
-        for level in reversed(range(len(before))):
-            self._put_number(level, cell, _digest((self._own(level, cell[level]), within)))
-            within = self._within[level][cell[:level]]
-        return before
-
-    def _put_number(self, level: int, cell: Cell, number: int) -> None:
-        domain = cell[: level + 1]
-        self._within[level][cell[:level]] += number - self._contents[level][domain]
-        self._contents[level][domain] = number
-
-    def content(self, cell: Cell) -> int:
-        """Return a number for the nodes of a cell."""
-        return self._nodes[cell]
+        self.symmetry.swap(location, source, target)
 
     def signature(self) -> object:
         """Return a value that two states share only if they differ by exchanging what is alike."""
-        first = self.is_rooting, tuple(self.left)
-        if self._contents:
-            return first, self._within[0][()]
-        domains = tuple(tuple(some.items()) for some in (*self.present, *self.counts))
-        return first, _digest((tuple(self._nodes.values()), domains))
-
-    def _own(self, level: int, code: int) -> tuple[int, ...]:
-        """Return what is known of a domain itself, besides its nodes."""
-        if code < 0:
-            return ()
-        return self.present[level][code], *[
-            2 * self.counts[number][code] + (code in in_minimum)
-            for number, in_minimum in self._meters_at[level]
-        ]
-
-    def distinct_cells(self) -> list[Cell]:
-        """Return one of each sort of cells that are alike."""
-        if not self._contents:
-            return list(self.cells)
-        domains: list[Cell] = [()]
-        for level, contents in enumerate(self._contents):
-            domains = [
-                one
-                for domain in domains
-                for one in {contents[one]: one for one in self._inside[level][domain]}.values()
-            ]
-        return domains
-
-
-def _digest(what: object) -> int:
-    """Return 128 bits for what is made of integers: so many that no two will ever be the same.
-
-    Sums of them stand for collections, so that one change costs the same however large they are.
-    """
-    return int.from_bytes(blake2b(repr(what).encode(), digest_size=16).digest())
+        return self.roots_open, tuple(self.left), self.symmetry.whole()
