@@ -22,13 +22,13 @@ from quorate.core.scheduler import Scheduler
 from quorate.dialects import WITH_QUEUES, awaited_under
 from quorate.shell.apis import api_words
 from quorate.shell.commit.binder import Binder
-from quorate.shell.commit.claims import Claims
+from quorate.shell.commit.device_claims import DeviceClaims
 from quorate.shell.commit.evictor import Evictor
 from quorate.shell.commit.preemptor import Preemptor
-from quorate.shell.commit.preparer import Preparer
+from quorate.shell.commit.volume_claims import VolumeClaims
 from quorate.shell.committer import Committer
 from quorate.shell.configuration.config import Config
-from quorate.shell.gauges import Numbers
+from quorate.shell.gauges import Gauges
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.identity.credentials import Credentials
 from quorate.shell.kube.writer import WRITES_AT_ONCE, Writer
@@ -41,10 +41,10 @@ from quorate.shell.process.loop_lag import LoopLag
 from quorate.shell.process.memory import YoungMemory, freeze_memory, prepare_memory
 from quorate.shell.recording.record_file import written_when_asked
 from quorate.shell.recording.recorder import Recorder
+from quorate.shell.report.bind_outcomes import BindOutcomes
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
-from quorate.shell.report.outcomes import Outcomes
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.reporter import Reporter
 from quorate.shell.report.self_check import SelfCheck
@@ -114,14 +114,14 @@ class App:
             may_seal=self._may_seal,
             clock=steady,
         )
-        self._claims = Claims(
+        self._device_claims = DeviceClaims(
             self._writer,
             self._binder.submit,
             self._loop.put,
             on_written=self._on_claim_written,
             clock=steady,
         )
-        self._preparer = Preparer(self._writer, on_change=self._loop.put, clock=steady)
+        self._volume_claims = VolumeClaims(self._writer, on_change=self._loop.put, clock=steady)
         self._evictor = Evictor(self._writer)
         self._lookup = OwnerLookup(self._reads, on_change=self._loop.put, clock=clock)
         self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
@@ -139,9 +139,11 @@ class App:
         self._preemptor = Preemptor(self._writer, told, self._loop.put, clock=steady)
         owns_volcano = "volcano" in config.policy.scheduler_names
         self._queues = VolcanoQueues(self._writer, is_ours=owns_volcano)
-        self._outcomes = Outcomes(self.scheduler, self.metrics, self._reporter, self._times, steady)
+        self._outcomes = BindOutcomes(
+            self.scheduler, self.metrics, self._reporter, self._times, steady
+        )
         self._committer = self._make_committer()
-        self._numbers = self._make_numbers()
+        self._gauges = self._make_gauges()
 
     def _make_feed(self, chance: Callable[[], float]) -> Feed:
         return Feed(
@@ -171,14 +173,14 @@ class App:
             self.scheduler,
             self.metrics,
             self._reporter,
-            claims=self._claims,
-            preparer=self._preparer,
+            device_claims=self._device_claims,
+            volume_claims=self._volume_claims,
             preemptor=self._preemptor,
             evictor=self._evictor,
         )
 
-    def _make_numbers(self) -> Numbers:
-        return Numbers(
+    def _make_gauges(self) -> Gauges:
+        return Gauges(
             self.metrics,
             self._feed,
             self.scheduler,
@@ -244,7 +246,7 @@ class App:
             asyncio.create_task(self._feed.run()),
             asyncio.create_task(self._leadership.run(self._as_leader)),
             asyncio.create_task(self._turn()),
-            asyncio.create_task(self._numbers.run()),
+            asyncio.create_task(self._gauges.run()),
         ]
         try:
             done, _ = await asyncio.wait([stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -255,7 +257,7 @@ class App:
 
     async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
         """Let binds that were sent have their answer, give the lease back, close everything."""
-        await self._claims.close()
+        await self._device_claims.close()
         await self._binder.close()
         if self._leadership.leads:
             await self._reporter.writes.flush(_FLUSH_S)
@@ -263,7 +265,7 @@ class App:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._preparer.close()
+        await self._volume_claims.close()
         await self._evictor.close()
         await self._preemptor.close()
         await self._lookup.close()

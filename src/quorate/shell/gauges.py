@@ -1,4 +1,4 @@
-"""Numbers that others keep, copied into metrics once a second. Run by ``app``."""
+"""Gauges that are copied once a second from what other parts count. Run by ``app``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from quorate.shell.watch.outage import Outage
 _EVERY_S = 1.0
 
 
-class Numbers:
-    """Shows how watches, recordings and holds stand, and says when a watch is in trouble."""
+class Gauges:
+    """Sets the gauges of watches, recordings, reservations and the core; logs failing watches."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Numbers:
         self._outage = Outage()
 
     async def run(self) -> None:
-        """Show them until cancelled."""
+        """Set the gauges once a second until cancelled."""
         while True:
             await asyncio.sleep(_EVERY_S)
             self._show_watches()
@@ -61,7 +61,9 @@ class Numbers:
             age_s = self._clock.monotonic_s() - reflector.heard_at_s
             metrics.watch_age_s.labels(path).set(age_s)
             metrics.unreadable_events.labels(path).set(reflector.garbled)
-            metrics.lost_kinds.labels(path).set(path in feed.lost and not reflector.is_absent)
+            metrics.unavailable_kinds.labels(path).set(
+                path in feed.unavailable and not reflector.is_absent
+            )
             if reflector.last_error is not None and not reflector.is_absent:
                 troubles[path] = str(reflector.last_error)
         self._outage.look(troubles, len(feed.reflectors), self._clock.monotonic_s())

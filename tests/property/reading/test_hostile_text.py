@@ -32,7 +32,7 @@ from quorate.shell.serve.bounded_http import text_answer
 from quorate.shell.survey import Leader
 from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.outage import summary
-from quorate.shell.watch.troubles import trouble_of
+from quorate.shell.watch.unavailable import unavailable_because
 from tests.property.reading.test_pod_decoding import GANG, NODE, POD, paths, with_value
 from tests.property.seeds import SEED
 
@@ -260,8 +260,8 @@ def test_logs_pages_and_metrics_are_plain(world, text):
     said = [*names, *(str(error) for error in unreadable), text]
     incident = Incident(id="q-d1", stage="decide", about=text, error=text, trace=f"a\n{text}")
     refused = error_from_response(500, json.dumps({"message": text}).encode())
-    trouble = trouble_of(POD_KIND.resource, refused)
-    assert_plain(trouble.problem)
+    why = unavailable_because(POD_KIND.resource, refused)
+    assert_plain(why.problem)
     assert_plain(str(summary({"/a": text})["problem"]))
     for one in said:
         event = {"event": one, "gang": one, "listed": [one], "trace": incident.trace}

@@ -21,7 +21,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.configuration.config import Config, ConfigError, load
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.identity.credentials import KubeConfigError, load_credentials
-from quorate.shell.leader_facts import with_told
+from quorate.shell.leader_reservations import with_reservations
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.survey import Leader, SurveyError, add_owners, leader, survey
 
@@ -130,7 +130,7 @@ async def _survey(
         progress.say(f"explaining {len(keys):,} gangs")
         found = explanations(scheduler, keys, now_s)
         if leads.holder != "":  # what a leader that is no more held, nobody holds
-            found = await with_told(client, scheduler, found, now_s)
+            found = await with_reservations(client, scheduler, found, now_s)
         return Seen(scheduler, keys, leads, now_s, where, found)
 
 

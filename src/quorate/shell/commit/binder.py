@@ -1,12 +1,12 @@
 """Bind gangs. In: ``GangBinds``. Out: one outcome for each bind, as a change, sooner or later.
 
-Called by ``shell.app`` with plans that passed verification. The binds of a gang are sent at once,
+Called by ``committer`` with plans that passed verification. The binds of a gang are sent at once,
 over a bounded number of connections, each with its pod's uid; nothing else is written before them.
-Those that make it quorate wait until the others have succeeded, and mark their pods as started: so
-a successor can tell a gang that was bound in part from one that has lost members since. Before
-each try of such a bind ``may_seal`` is asked: another member may have gone since.
-A bind is not idempotent and has no transaction: an answer that was lost is found out by reading
-the pod back. Only the holder of the lease sends.
+The binds that make the gang quorate wait until the others have succeeded, and mark their pods as
+started. So the next leader can tell a gang that was bound in part from one that has lost members
+since. Before each try of such a bind ``may_seal`` is asked, because another member may be gone.
+A bind is not idempotent and has no transaction: if an answer is lost, the pod is read back. Only
+the holder of the lease sends.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ _YOUNG_S = 10.0
 class _Job(NamedTuple):
     bind: Bind
     gang: GangBinds
-    seals: bool  # marks its pod as started
+    seals: bool  # makes the gang quorate, and marks the pod as started
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is under way of one attempt of a gang."""
+    """The binds of one attempt of a gang that are under way or wait."""
 
     under_way: int = 0
-    held: list[_Job] = field(default_factory=list)
+    waiting: list[_Job] = field(default_factory=list)
     failed: bool = False  # since it last had nothing under way
 
 
@@ -95,7 +95,7 @@ class Binder:
         self._attempts: dict[str, _Attempt] = {}
         self._workers: set[asyncio.Task[None]] = set()
         self.idle = asyncio.Event()
-        """Set while no bind is under way: others who write wait for it."""
+        """Set while no bind is under way. Reports wait for it."""
         self.idle.set()
         self.retries = 0
         self._busy_since_s = 0.0
@@ -108,17 +108,17 @@ class Binder:
         self.idle.clear()
         attempt = self._attempts.setdefault(gang.attempt, _Attempt())
         if gang.started:
-            # They hold nothing back, but if all that ran is lost meanwhile the gang starts anew.
+            # Replacements wait for nothing. But if all that runs is lost, the gang starts anew.
             attempt.under_way += len(gang.binds)
             self._start(_Job(bind, gang, seals=True) for bind in gang.binds)
             return
         attempt.under_way += gang.first
-        attempt.failed = False  # these are the answer to what failed
-        # What an earlier plan held back seals nothing any more: this plan's last bind does.
-        earlier, attempt.held = attempt.held, []
+        attempt.failed = False  # this plan already replaces what failed
+        # The waiting binds of an earlier plan do not seal any more: the last of this plan does.
+        earlier, attempt.waiting = attempt.waiting, []
         attempt.under_way += len(earlier)
         self._start(job._replace(seals=False) for job in earlier)
-        attempt.held += [_Job(bind, gang, seals=True) for bind in gang.binds[gang.first :]]
+        attempt.waiting += [_Job(bind, gang, seals=True) for bind in gang.binds[gang.first :]]
         self._start(_Job(bind, gang, seals=False) for bind in gang.binds[: gang.first])
         self._release(gang.attempt, attempt)
 
@@ -130,21 +130,24 @@ class Binder:
             worker.add_done_callback(self._ended)
 
     def _release(self, key: str, attempt: _Attempt) -> None:
-        """Send what was held once nothing else is under way; after a failure, give it back."""
+        """Send the waiting binds once no other is under way.
+
+        After a failure, report them as not sent.
+        """
         if attempt.under_way:
             return
-        held, attempt.held = attempt.held, []
+        waiting, attempt.waiting = attempt.waiting, []
         failed, attempt.failed = attempt.failed, False
-        if not held:
+        if not waiting:
             self._attempts.pop(key, None)
         elif failed:
             del self._attempts[key]
-            for job in held:
+            for job in waiting:
                 bind = job.bind
                 self._on_change(BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT))
         else:
-            attempt.under_way = len(held)
-            self._start(held)
+            attempt.under_way = len(waiting)
+            self._start(waiting)
 
     def _settled(self, job: _Job, outcome: PodBound | BindFailed) -> None:
         self._on_change(outcome)
@@ -155,7 +158,7 @@ class Binder:
             self._release(job.gang.attempt, attempt)
 
     async def close(self) -> None:
-        """Send nothing more; wait for the answers that are due."""
+        """Send nothing more; wait up to 5 s for the answers that are due."""
         self._jobs.clear()
         if self._workers:
             await asyncio.wait(self._workers, timeout=5.0)
@@ -181,21 +184,24 @@ class Binder:
                 self._settled(job, outcome)
 
     async def _bind(self, job: _Job) -> PodBound | BindFailed | None:
-        """Bind one pod, again after passing troubles, until the attempt's time is over."""
+        """Bind one pod.
+
+        Retries transient errors until the attempt's deadline. None: we lead no more.
+        """
         bind = job.bind
         path = pod_path(bind.namespace, bind.name, "binding")
         body = _ENCODER.encode(_binding(job))
         backoff = Backoff()
-        in_doubt = False  # an answer was lost: it may be bound
+        in_doubt = False  # an answer was lost: the pod may be bound
         while self._may_bind():
             if job.seals and not await self._may_seal(job.gang, bind.uid):
                 return await self._not_bound(bind, "", BindFailure.NOT_SENT, in_doubt)
             try:
                 await self._client.post(path, body, may_send=self._may_bind)
-            except (Conflict, NotFound) as error:  # a proxy may say "not found" of all there is
+            except (Conflict, NotFound) as error:  # a proxy may answer 404 to everything
                 return await self._read_back(bind, error.message, BindFailure.REFUSED)
             except ApiError as error:
-                if error.is_namespace_going:  # and so is the pod: another try would come to nothing
+                if error.is_namespace_going:  # and the pod with it: another try is useless
                     return BindFailed(bind.uid, bind.node, BindFailure.GONE)
                 if not self._passes(error):
                     message = error.message
@@ -212,13 +218,13 @@ class Binder:
     async def _not_bound(
         self, bind: Bind, message: str, failure: BindFailure, in_doubt: bool
     ) -> PodBound | BindFailed | None:
-        """Return the failure, after a look where an earlier try may have arrived."""
+        """Return the failure. If an earlier try may have arrived, read the pod back first."""
         if in_doubt:
             return await self._read_back(bind, message, failure)
         return BindFailed(bind.uid, bind.node, failure, message)
 
     def _passes(self, error: ApiError) -> bool:
-        """Tell whether to try again. An API server that was away knows no roles at first."""
+        """Tell whether to try again. An API server that has just started answers 403 at first."""
         now_s = self._clock.monotonic_s()
         if isinstance(error, Unreachable):
             self._away_at_s = now_s
@@ -228,9 +234,9 @@ class Binder:
     async def _read_back(
         self, bind: Bind, message: str, otherwise: BindFailure
     ) -> PodBound | BindFailed | None:
-        """Find out what became of a pod; ``otherwise`` holds when it has no node.
+        """Read the pod and return the outcome; ``otherwise`` is the failure if it has no node.
 
-        Without an answer the pod stays assumed: its room must not be given away.
+        Without an answer the pod stays assumed: nobody else may get its resources.
         """
         backoff = Backoff()
         while self._may_bind():

@@ -1,7 +1,7 @@
-"""Roll gangs back. In: evictions of a plan. Out: nothing; the pods' deletion returns by the watch.
+"""Roll gangs back. In: evictions of a plan. Out: nothing; the watch reports the deleted pods.
 
-Called by ``shell.app``. Evictions go through the API's eviction subresource, so that disruption
-budgets are heard; a refusal is retried until the pod is gone.
+Called by ``committer``. Evictions go through the API's eviction subresource, which respects
+disruption budgets. A refused eviction is retried until the pod is gone.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _POD = msgspec.json.Decoder(AnyObject)
 
 
 class Evictor:
-    """Evicts pods, so many a second, each until it is gone."""
+    """Evicts pods at a limited rate; retries each until it is gone."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self.writes = Background()
         self._untried: set[str] = set()
         self.idle = asyncio.Event()
-        """Set while every eviction has had an answer: others who write wait for it, but not for
-        one that a PodDisruptionBudget holds up."""
+        """Set while every eviction has had an answer. Reports wait for it, but not for an eviction
+        that a PodDisruptionBudget refuses."""
         self.idle.set()
 
     def submit(self, evictions: Iterable[Eviction]) -> None:
@@ -58,7 +58,7 @@ class Evictor:
             self.idle.set()
 
     async def close(self) -> None:
-        """Give up what is under way; a successor finds the pods as they are."""
+        """Cancel what is under way. The next leader finds the pods as they are."""
         await self.writes.close()
 
     async def _evict(self, eviction: Eviction) -> None:
@@ -85,7 +85,7 @@ class Evictor:
             self._tried(eviction.uid)
 
     async def _is_going(self, eviction: Eviction) -> bool:
-        """Whether the pod is gone, going, or another one by now; else 409 is worth another try."""
+        """Whether the pod is gone, terminating, or replaced. Else a 409 is worth another try."""
         path = pod_path(eviction.namespace, eviction.name)
         try:
             metadata = _POD.decode(await self._writer.get(path)).metadata

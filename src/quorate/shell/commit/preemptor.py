@@ -1,10 +1,9 @@
-"""Make room for pods. In: preemptions of a plan. Out: failures, as changes.
+"""Preempt pods. In: preemptions of a plan. Out: failures, as changes; the watch reports successes.
 
-What succeeds returns to the core by the watch. Called by ``shell.app``. The writes are
-kube-scheduler's: the nomination, then for each victim the condition DisruptionTarget and a plain
-DELETE with the victim's own grace period. Disruption budgets were heard when the victims were
-chosen; they do not stop a deletion. Whether pods may be deleted is found out by a dry run, before
-the first write: the right is granted only where an operator wants preemption.
+Called by ``committer``. The writes are kube-scheduler's: the nomination, then for each victim the
+condition DisruptionTarget and a plain DELETE with the victim's own grace period. Disruption budgets
+counted when the victims were chosen; they do not stop a deletion. A dry run before the first write
+finds out whether pods may be deleted: operators grant that right only where they want preemption.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ NOT_GRANTED = (
 
 
 class Preemptor:
-    """Carries preemptions out, a few writes at a time; each is tried a few times.
+    """Carries out preemptions; each write has a few tries.
 
-    ``on_preempted`` is told of each victim that is going.
+    ``on_preempted`` gets each victim whose deletion the API server accepted.
     """
 
     def __init__(
@@ -62,13 +61,13 @@ class Preemptor:
             self._writes.start(self._preempt(preemption))
 
     async def close(self) -> None:
-        """Give up what is under way; a successor finds the pods as they are."""
+        """Cancel what is under way. The next leader finds the pods as they are."""
         await self._writes.close()
 
     async def _preempt(self, preemption: Preemption) -> None:
-        """Nominate first: a successor that finds victims going finds for whom.
+        """Nominate first, so that the next leader can tell for whom victims are terminating.
 
-        Who lost a promise to the pod has lost it whatever becomes of this.
+        Pods that lost their nomination to this one have lost it, even if the rest fails.
         """
         may = not preemption.victims or await self._may(preemption)
         if may:
@@ -86,7 +85,7 @@ class Preemptor:
             self._failed(preemption, tuple(failed), next(iter(failed.values())))
 
     async def _may(self, preemption: Preemption) -> bool:
-        """Find out, until it is known, whether pods may be deleted; if not, say so to the core."""
+        """Find out by a dry run whether we may delete pods. If not, tell the core."""
         if self._may_delete or not self._writer.may_write():
             return True
         first = preemption.victims[0]
@@ -95,7 +94,7 @@ class Preemptor:
             await self._writer.delete(path, params={"dryRun": "All"})
         except ApiError as error:
             if not (isinstance(error, Forbidden) and _NO_RIGHT in error.message):
-                return True  # whatever it is, the deletion itself will meet and report it
+                return True  # the deletion itself will meet the same error, and report it
             uids = tuple(victim.uid for victim in preemption.victims)
             self._failed(preemption, uids, NOT_GRANTED)
             return False

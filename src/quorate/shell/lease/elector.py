@@ -1,10 +1,10 @@
 """Leader election by a Lease. In: a client and the Lease's name. Out: whether we may act.
 
-Run by ``leadership``, in a thread of its own (``lease_thread``) or, where time is simulated, in the
-core's loop. Commit asks ``is_leader`` before each bind, from whichever thread. The rules are those
-of client-go's ``leaderelection``, so that other implementations and ``kubectl`` understand our
-Lease: the holder's clock is never believed; a Lease is free when this process has seen it unchanged
-for its duration.
+Run by ``leadership``: in a thread of its own (``thread``) or, in simulated time, in the core's
+loop. Commit asks ``is_leader`` before each bind, from any thread. The rules are those of
+client-go's ``leaderelection``, so that other implementations and ``kubectl`` understand our Lease.
+The holder's clock is never believed: a Lease is free when this process has seen it unchanged for
+its duration.
 
 Fencing: a leader counts from the moment at which its last successful renewal was *sent*, a rival
 from the moment at which it *saw* that renewal, which is later. As ``renew_deadline_s`` is shorter
@@ -23,24 +23,24 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, NotFound
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.lease import record
-from quorate.shell.lease.trouble import Standing, Verb, core_is_stuck, timed_out, trouble_of
+from quorate.shell.lease.status import LeaseStatus, Verb, core_is_stuck, failure_of, timed_out
 from quorate.shell.process.clock import Clock
 
-_JITTER: Final = 1.2  # as client-go's JitterFactor: standbys do not knock all at once
+_JITTER: Final = 1.2  # client-go's JitterFactor: standbys do not all ask at once
 _RELEASE_S_MAX: Final = 5.0
 _LOOK_S: Final = 0.25  # a standby reads the Lease every 0.25 to 0.5 s
 _LOOK_S_MIN: Final = 0.01
 
 
 class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast a dead leader is replaced, and how patient a live one is. Defaults: client-go's."""
+    """How long a Lease lasts and how often it is renewed. Defaults: client-go's."""
 
     lease_duration_s: int = 15
     renew_deadline_s: float = 10.0
     retry_s: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse durations with which a rival could start before the leader has stopped."""
+        """Raises ValueError: a rival could start before the leader has stopped."""
         if not self.lease_duration_s > self.renew_deadline_s > self.retry_s * _JITTER:
             raise ValueError(
                 f"leader election needs lease_duration_s ({self.lease_duration_s}) > "
@@ -50,10 +50,10 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Core(Protocol):
-    """What the elector asks of those for whom it holds the Lease."""
+    """What the elector asks of the core for which it holds the Lease."""
 
     async def journal(self, found: str) -> str:
-        """Return what the Lease shall say of open attempts, where it says ``found`` now."""
+        """Return the journal to write, given the one that the Lease has now (``found``)."""
         ...
 
     def stuck_s(self) -> float:
@@ -95,7 +95,7 @@ class Elector:
         self._observed_at_s = 0.0
         self._lead_until_s = -1.0  # monotonic
         self._verb: Verb = "get"  # what is being tried
-        self.standing = Standing(identity, f"{namespace}/{name}")
+        self.status = LeaseStatus(identity, f"{namespace}/{name}")
         self.last_error: ApiError | None = None
 
     def is_leader(self, now_s: float) -> bool:
@@ -129,7 +129,7 @@ class Elector:
             await self._renew_until_over(term)
             if not term.done():
                 self._lead_until_s = -1.0
-                self.standing.lost(self._times.renew_deadline_s)
+                self.status.lost(self._times.renew_deadline_s)
                 on_lost()
                 await _cancelled(term)
         except Exception:
@@ -160,37 +160,38 @@ class Elector:
     def _standby_s(self) -> float:
         """Return when to try again to become the leader.
 
-        A Lease is free when it has not changed for its duration *since we saw it*: who looks as
-        rarely as ``retry_s`` allows takes it that much later. So a standby looks more often, and
-        exactly when it runs out. After an error it waits for ``retry_s``.
+        A Lease is free when it has not changed for its duration *since we saw it*. A standby that
+        looked only every ``retry_s`` would see the last change late, and take over late. So it
+        looks more often, and exactly when the Lease runs out. After an error it waits for
+        ``retry_s``.
         """
         wait_s = self._times.retry_s * (1 + _JITTER * self._chance())
-        if self.last_error is not None or not self.standing.holder:
+        if self.last_error is not None or not self.status.holder:
             return wait_s
         left_s = self._expires_s(record.spec_of(self._observed)) - self._clock.monotonic_s()
         return min(wait_s, _LOOK_S * (1 + self._chance()), max(left_s, _LOOK_S_MIN))
 
     async def _try_within(self, limit_s: float) -> bool:
-        """Acquire or renew once; ``standing`` has the error, and the next try follows."""
+        """Acquire or renew once; ``status`` has the error, and the next try follows."""
         stuck_s = self._core.stuck_s()
         if stuck_s > 0.0:
-            self.standing.failed(core_is_stuck("update", stuck_s))
+            self.status.failed(core_is_stuck("update", stuck_s))
             return False
         try:
             async with asyncio.timeout(limit_s):
                 held = await self._acquire_or_renew()
         except TimeoutError:
             found = timed_out(limit_s, self._verb, self._namespace, self._name)
-            self.standing.failed(found)
+            self.status.failed(found)
             return False
         except ApiError as error:
             self.last_error = error
-            self.standing.failed(trouble_of(error, self._verb, self._namespace, self._name))
+            self.status.failed(failure_of(error, self._verb, self._namespace, self._name))
             if isinstance(error, Conflict | NotFound):
                 self._observed = {}  # someone else wrote: look before the next write
             return False
         self.last_error = None
-        self.standing.worked()
+        self.status.worked()
         return held
 
     async def _acquire_or_renew(self) -> bool:
@@ -269,7 +270,7 @@ class Elector:
             await self._put({**await self._with_journal(lease), "spec": spec})
         except Conflict:
             return False
-        self.standing.saw("")
+        self.status.saw("")
         return True
 
     async def _with_journal(self, lease: record.Lease) -> record.Lease:
@@ -295,7 +296,7 @@ class Elector:
         if record.spec_of(lease) != record.spec_of(self._observed) or not self._observed:
             self._observed_at_s = self._clock.monotonic_s()
         self._observed = lease
-        self.standing.saw(record.holder_of(record.spec_of(lease)))
+        self.status.saw(record.holder_of(record.spec_of(lease)))
 
     def _is_valid(self, spec: dict[str, Any]) -> bool:
         return self._clock.monotonic_s() < self._expires_s(spec)

@@ -1,8 +1,8 @@
-"""Whether this replica leads: what the rest of the shell asks and does about the lease.
+"""Whether this replica leads: the shell's one view of the lease.
 
 In: the configuration of leader election and a way to the API server. Out: whether we may write, and
-why we do not lead. Owned by ``app``, whose work it runs while the lease is held. Here is decided
-whether the lease has a thread of its own, and what crosses between the two.
+why we do not lead. Owned by ``app``, whose work it runs while the lease is held. It also decides
+whether the lease has a thread of its own.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ class Leadership:
         metrics: Metrics,
         in_thread: bool,
     ) -> None:
-        """Prepare; ``connect`` makes a client for the lease alone, in the loop that renews it.
+        """Prepare. ``connect`` makes the lease's own client, in the loop that renews the lease.
 
-        Without ``in_thread`` it is renewed in the loop of ``run``, as time that is simulated needs.
+        ``in_thread``: renew in a thread of its own. Else in the loop of ``run``: simulated time has
+        one loop only.
         """
         self._is_enabled = election.enabled
         self._clock = clock
         self._metrics = metrics
         self.leads = False
-        """Whether our work as the leader is under way; ``may_write`` says if it still may be."""
+        """Whether our work as the leader is under way. Ask ``may_write`` before a write."""
         self._handover = handover
         self.stuck_s = heartbeat.stuck_s
         self._elector = Elector(
@@ -69,11 +70,14 @@ class Leadership:
             ),
         )
         self._thread = LeaseThread(self._elector) if in_thread else None
-        self._standing = self._elector.standing
-        self._standing.on_error = lambda kind: metrics.lease_errors.labels(kind).inc()
+        self._status = self._elector.status
+        self._status.on_error = lambda kind: metrics.lease_errors.labels(kind).inc()
 
     def may_write(self) -> bool:
-        """Fencing: a leader that could not renew stops by itself, before a rival may start."""
+        """Tell whether we may write now.
+
+        A leader that cannot renew stops before a rival may start.
+        """
         if not self._is_enabled:
             return self.leads
         return self.leads and self._elector.is_leader(self._clock.monotonic_s())
@@ -97,14 +101,12 @@ class Leadership:
             await as_leader()
             return
         await (self._thread or self._elector).run(as_leader, self._on_lost)
-        raise LeaseLostError(
-            f"the lease was lost: {self._standing.why_lost or 'it was given back'}"
-        )
+        raise LeaseLostError(f"the lease was lost: {self._status.why_lost or 'it was given back'}")
 
     async def journal(self, found: str) -> str:
         """Return what the Lease shall say of open attempts. Called in the loop that renews it.
 
-        A core that is busy is not waited for: then it is what it was when the core turned last.
+        It does not wait for a busy core: then the journal is that of the core's last turn.
         """
         if self._thread is None:
             self._handover.hand_over()
@@ -113,16 +115,16 @@ class Leadership:
         return self._handover.journal(found)
 
     def unready_reason(self) -> str | None:
-        """Return why we neither lead nor stand by, with a remedy; None if we do."""
-        return self._standing.unready_reason(leads=self._holds()) if self._is_enabled else None
+        """Return why we neither lead nor stand by, with a hint. None: we do one of them."""
+        return self._status.unready_reason(leads=self._holds()) if self._is_enabled else None
 
     def note(self) -> str:
-        """Return who leads where it is not we; nothing if we do, or nobody does."""
-        return self._standing.note(leads=self._holds()) if self._is_enabled else ""
+        """Return who leads, if another replica does; else nothing."""
+        return self._status.note(leads=self._holds()) if self._is_enabled else ""
 
     def _holds(self) -> bool:
         return self._elector.is_leader(self._clock.monotonic_s())
 
     def _on_lost(self) -> None:
         self.leads = False
-        log.error("lost the lease", reason=self._standing.why_lost)
+        log.error("lost the lease", reason=self._status.why_lost)

@@ -1,9 +1,8 @@
-"""What a Lease says, read warily. In: bytes of the API, or of who stands in its way. Out: facts.
+"""The fields of a Lease, read with care. In: bytes of an answer. Out: facts, and bytes to write.
 
-Called by ``leader``. Others may write our Lease, and a proxy may answer in the API server's place.
-Whatever is there, reading it never raises anything but ``ApiError``, and what cannot be understood
-counts as that which makes nobody a leader beside another: a holder whose name is no text holds, a
-duration that is none lasts as long as ours.
+Called by ``elector``. Others may write our Lease, and a proxy may answer in the API server's place.
+So reading raises nothing but ``ApiError``, and an odd value counts as the one that is safe: a
+holder whose name is no text holds the Lease, an unusable duration counts as ours.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, Overfl
 
 
 def decoded(body: bytes) -> Lease:
-    """Return the Lease in an answer. Raises ServerError: it is none, or has no version."""
+    """Return the Lease in an answer. Raises ServerError: there is none, or it has no version."""
     try:
         lease = msgspec.json.decode(body)
     except _UNREADABLE as error:
@@ -55,7 +54,7 @@ def spec_of(lease: Lease) -> dict[str, Any]:
 
 
 def holder_of(spec: dict[str, Any]) -> str:
-    """Return who holds it, as one short line; nothing if nobody does."""
+    """Return the holder's name as one short line; "" if nobody holds it."""
     holder = spec.get("holderIdentity")
     if holder is None or holder == "":
         return ""
@@ -70,7 +69,7 @@ def is_held_by(spec: dict[str, Any], identity: str) -> bool:
 
 
 def duration_s_of(spec: dict[str, Any], default_s: float) -> float:
-    """Return for how long it lasts after it was renewed, in seconds: finite and more than 0."""
+    """Return how long the Lease lasts after a renewal, in seconds: finite and more than 0."""
     duration = spec.get("leaseDurationSeconds")
     if isinstance(duration, bool) or not isinstance(duration, int | float):
         return default_s
@@ -82,7 +81,7 @@ def duration_s_of(spec: dict[str, Any], default_s: float) -> float:
 
 
 def next_transition(spec: dict[str, Any]) -> int:
-    """Return the number of the next change of its holder: from 1 to the API's largest."""
+    """Return ``leaseTransitions`` for a new holder: from 1 to the API's largest."""
     before = spec.get("leaseTransitions")
     if isinstance(before, bool) or not isinstance(before, int):
         return 1
@@ -90,13 +89,13 @@ def next_transition(spec: dict[str, Any]) -> int:
 
 
 def journal_of(lease: Lease) -> str:
-    """Return what it says of open attempts; nothing if that is no text."""
+    """Return the journal of open attempts; "" if there is none, or it is no text."""
     journal = _mapping(_mapping(lease.get("metadata")).get("annotations")).get(JOURNAL)
     return journal if isinstance(journal, str) else ""
 
 
 def with_journal(lease: Lease, journal: str) -> Lease:
-    """Return the Lease with this journal, all else being as it was; without one if it is empty."""
+    """Return the Lease with this journal; unchanged if the journal is empty."""
     if not journal:
         return lease
     metadata = _mapping(lease.get("metadata"))

@@ -1,11 +1,11 @@
 """The lease in a thread of its own: an elector that renews while the core's loop is busy.
 
 In: an ``Elector``. Out: the same interface, for a caller whose own loop may be blocked for longer
-than the lease lasts. The elector's loop and client are the thread's; the caller's work stays in the
-caller's loop. Made by ``leadership``; the simulation runs the elector in its one loop instead.
+than the lease lasts. The elector's loop and client belong to the thread; the caller's work stays in
+the caller's loop. Made by ``leadership``. The simulation runs the elector in its one loop instead.
 
-Between the two go: that the lease is held, that it is lost, and questions to the core (``ask``).
-``Elector.is_leader`` may be asked from any thread: it compares one float with a monotonic clock.
+Three things cross between the two: the lease is held, the lease is lost, and questions to the core
+(``ask``). Any thread may ask ``Elector.is_leader``: it compares one float with a monotonic clock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LeaseThread:
         """Do as ``Elector.run`` does, with ``on_started`` and ``on_lost`` in the caller's loop.
 
         They run as soon as that loop turns; fencing does not wait for it. Raises what the elector
-        raised: then the Lease is not given back, but runs out.
+        raised: then the Lease is not released, but runs out.
         """
         self._core = asyncio.get_running_loop()
         began, lost = self._core.create_future(), self._core.create_future()
@@ -66,7 +66,7 @@ class LeaseThread:
             work.result()
 
     async def ask(self, question: Callable[[], object]) -> None:
-        """Have the caller's loop call ``question``, from the thread; a busy core is not waited for.
+        """Have the caller's loop call ``question``, from the thread. Do not wait for a busy core.
 
         Raises what ``question`` raised.
         """

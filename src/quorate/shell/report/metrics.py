@@ -18,7 +18,7 @@ from quorate.core.check.invariants import Invariant
 from quorate.core.model.reasons import GangState, Reason
 from quorate.core.turn.quarantine import STAGES
 from quorate.shell.kube.errors import STATUSES
-from quorate.shell.lease.trouble import LeaseError
+from quorate.shell.lease.status import LeaseError
 
 
 class Metrics:
@@ -64,7 +64,9 @@ class Metrics:
         self.unreadable_events = self._gauge(
             "watch_unreadable_events", "Events of watches that could not be read.", ["resource"]
         )
-        self.lost_kinds = self._gauge("watch_lost", "1: others go on without it.", ["resource"])
+        self.unavailable_kinds = self._gauge(
+            "watch_lost", "1: others go on without it.", ["resource"]
+        )
         self.decide_s = Histogram(
             "quorate_decide_seconds",
             "Duration of one decision.",

@@ -28,10 +28,10 @@ from quorate.shell.kube.paths import pod_path, resource_path
 from quorate.shell.kube.writer import Writer
 from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report import bodies
-from quorate.shell.report.held import HeldNotes, object_of
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.owners import OwnerLookup
-from quorate.shell.report.writes import Writes
+from quorate.shell.report.reservations import ReservationEvents, object_of
+from quorate.shell.report.write_queue import WriteQueue
 
 _TICK_S = 0.1
 _GANGS_PER_TICK = 500
@@ -65,11 +65,11 @@ class Reporter:
         self._metrics = metrics
         self._instance = instance
         self._clock = clock
-        self.writes = Writes(*idle)
+        self.writes = WriteQueue(*idle)
         self._telling = Telling()
         self._touch_news = asyncio.Event()
         self._warned: dict[GangKey, set[str]] = {}
-        self._held = HeldNotes()
+        self._reservations = ReservationEvents()
 
     def touch(self, keys: Iterable[GangKey]) -> None:
         """Report these gangs when they have come to rest."""
@@ -177,7 +177,7 @@ class Reporter:
             now = Now(now_s, self._clock.wall_s())
             self._telling.tell(gang, explainer, explanation, now)
             self._warn_of(gang)
-            self._tell_held(gang, explanation)
+            self._report_reservation(gang, explanation)
         if not gang.members:
             self._forget(key)  # nobody waits: it counts in no metric
 
@@ -198,11 +198,11 @@ class Reporter:
     def _forget(self, key: GangKey) -> None:
         self._telling.settle(key)
         self._warned.pop(key, None)
-        self._held.forget(key)
+        self._reservations.forget(key)
 
-    def _tell_held(self, gang: GangEntry, explanation: Explanation) -> None:
+    def _report_reservation(self, gang: GangEntry, explanation: Explanation) -> None:
         """Write an Event when what is held for a gang differs from what was said last."""
-        note = self._held.news(gang, explanation.held, self._scheduler.cluster.holds)
+        note = self._reservations.news(gang, explanation.held, self._scheduler.cluster.holds)
         if note is None:
             return
         words = {"kind": "Normal", "reason": note.reason, "action": "Holding", "note": note.note}

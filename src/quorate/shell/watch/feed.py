@@ -27,7 +27,7 @@ from quorate.core.model.changes import (
 from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Malformed
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.connections.reach import Reach
+from quorate.shell.kube.connections.availability import Availability
 from quorate.shell.kube.lists.events import (
     Absent,
     Added,
@@ -51,7 +51,12 @@ from quorate.shell.watch.objects import (
     identity,
     watched_kinds,
 )
-from quorate.shell.watch.troubles import Trouble, is_lost, not_served, trouble_of
+from quorate.shell.watch.unavailable import (
+    Unavailable,
+    is_unavailable,
+    not_served,
+    unavailable_because,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +94,7 @@ class Feed:
         """Why an object cannot be read, by kind and name."""
         self.served: set[str] = set()
         """The dialects whose objects the API server serves."""
-        self.lost: dict[str, Trouble] = {}
+        self.unavailable: dict[str, Unavailable] = {}
         """Kinds without which the others go on, by path: why, and what to do."""
         self._told: set[str] = set()
         """Paths of kinds that were listed, or are known not to be served."""
@@ -99,7 +104,7 @@ class Feed:
         self._unreadable: dict[str, set[str]] = {}
         self._met: dict[str, _Met] = {}
         self.reflectors: dict[str, Reflector] = {}
-        reach = Reach(clock, chance)
+        availability = Availability(clock, chance)
         for path, kind in watched_kinds(owned).items():
             self._known[path] = {}
             self._unreadable[path] = set()
@@ -113,7 +118,7 @@ class Feed:
                 on_event=self._handler(kind),
                 clock=clock,
                 chance=chance,
-                reach=reach,
+                availability=availability,
                 pace=_REQUIRED if kind.required else Pace(tells_versions=kind.optional),
                 kind=kind.resource.kind,
             )
@@ -130,18 +135,18 @@ class Feed:
     def _is_known(self, path: str) -> bool:
         if path in self._required:
             return self.reflectors[path].is_synced
-        return path in self._told or path in self.lost
+        return path in self._told or path in self.unavailable
 
     @property
     def is_fresh(self) -> bool:
-        """Whether everything was listed, and no watch is in trouble as far as we know.
+        """Whether everything was listed, and no watch fails as far as we know.
 
         Gangs' objects that are not to be had do not count: they say nothing of nodes and pods.
         """
         return all(
             reflector.is_synced and (reflector.is_absent or reflector.last_error is None)
             for path, reflector in self.reflectors.items()
-            if path not in self.lost or path not in self._of_gangs
+            if path not in self.unavailable or path not in self._of_gangs
         )
 
     def unready_reason(self) -> str | None:
@@ -218,36 +223,36 @@ class Feed:
         if kind.required:
             return
         required = [self.reflectors[path] for path in self._required]
-        if not is_lost(
+        if not is_unavailable(
             event,
             was_known=kind.path in self._told,
             fair_try_s=self._fair_try_s,
             is_server_well=all(one.is_synced and one.last_error is None for one in required),
         ):
             return
-        trouble = trouble_of(kind.resource, event.error)
-        before = self.lost.get(kind.path)
-        if before is None or before.status != trouble.status:
-            log.warning("going on without a kind", problem=trouble.problem, remedy=trouble.remedy)
-            self._lose(kind, trouble)
+        why = unavailable_because(kind.resource, event.error)
+        before = self.unavailable.get(kind.path)
+        if before is None or before.status != why.status:
+            log.warning("going on without a kind", problem=why.problem, hint=why.hint)
+            self._lose(kind, why)
 
-    def _lose(self, kind: WatchedKind, trouble: Trouble) -> None:
-        self.lost[kind.path] = trouble
-        self._tell_served(kind, trouble)
+    def _lose(self, kind: WatchedKind, why: Unavailable) -> None:
+        self.unavailable[kind.path] = why
+        self._tell_served(kind, why)
 
     def _restored(self, kind: WatchedKind) -> None:
-        if self.lost.pop(kind.path, None) is not None:
+        if self.unavailable.pop(kind.path, None) is not None:
             log.info("a kind is to be had again", path=kind.path)
             self._tell_served(kind, None)
 
-    def _tell_served(self, kind: WatchedKind, trouble: Trouble | None) -> None:
+    def _tell_served(self, kind: WatchedKind, why: Unavailable | None) -> None:
         """Tell the core whether a kind is to be had, and if not, why."""
-        problem, remedy = (trouble.problem, trouble.remedy) if trouble else ("", "")
+        problem, hint = (why.problem, why.hint) if why else ("", "")
         if not kind.dialect:
-            self._on_change(KindServed(kind.struct, problem, remedy))
+            self._on_change(KindServed(kind.struct, problem, hint))
             return
-        (self.served.discard if trouble else self.served.add)(kind.dialect)
-        self._on_change(DialectServed(kind.dialect, trouble is None, problem, remedy))
+        (self.served.discard if why else self.served.add)(kind.dialect)
+        self._on_change(DialectServed(kind.dialect, why is None, problem, hint))
 
     def _absent(self, kind: WatchedKind, versions: tuple[str, ...] = ()) -> None:
         for name in self._unreadable[kind.path]:
@@ -257,7 +262,7 @@ class Feed:
             self._is_gone(kind, who)
         self._told.add(kind.path)
         if kind.dialect:
-            self.lost.pop(kind.path, None)
+            self.unavailable.pop(kind.path, None)
             self.served.discard(kind.dialect)
             self._on_change(DialectServed(kind.dialect, served=False))
         elif kind.optional:

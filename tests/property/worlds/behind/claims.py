@@ -1,6 +1,6 @@
 """The writes that give devices to claims and take them back, and the controller of claims.
 
-As ``quorate.shell.commit.claims`` does it; ``tidy`` is what kube-controller-manager does.
+As ``quorate.shell.commit.device_claims`` does it; ``tidy`` is what kube-controller-manager does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The writes that come before binds of pods with unbound claims, and the controllers behind them.
 
-As ``quorate.shell.commit.preparer`` does it; the volume binder and a provisioner answer later.
+As ``quorate.shell.commit.volume_claims`` does it; the volume binder and a provisioner answer later.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import pytest
 from quorate.core.model import Owner
 from quorate.core.model.changes import OwnerChanged
 from quorate.core.model.reasons import Reason
-from quorate.shell.report.held import HeldNotes
+from quorate.shell.report.reservations import ReservationEvents
 from tests.unit.core.world import LABELS, TEAM, World, key
 
 OWNER = Owner("example.com/v1", "Thing", "a")
@@ -188,7 +188,7 @@ def test_an_event_tells_what_is_not_held_and_none_tells_that_it_ended():
     second = started(w, "b", 5)
     lose(w, "a", 0, 1)
     lose(w, "b", 0)
-    notes, entry, holds = HeldNotes(), w.cluster.gangs[second], w.cluster.holds
+    notes, entry, holds = ReservationEvents(), w.cluster.gangs[second], w.cluster.holds
     said = w.why(second).held
     note = notes.news(entry, said, holds)
     assert note is not None

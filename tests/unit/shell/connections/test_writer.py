@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from quorate.shell.commit import claims, evictor, preemptor, preparer
+from quorate.shell.commit import device_claims, evictor, preemptor, volume_claims
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, ServerError
 from quorate.shell.kube.writer import Backoff, End, Priority, Rule, Writer
@@ -48,9 +48,9 @@ def rules():
     found = {
         "evict": evictor._EVICTION,
         "preempt": preemptor._PREEMPTION,
-        "prepare": preparer._CLAIM,
-        "give": claims._GIVE,
-        "take back": claims._TAKE_BACK,
+        "prepare": volume_claims._CLAIM,
+        "give": device_claims._GIVE,
+        "take back": device_claims._TAKE_BACK,
     }
     return [pytest.param(rule, id=name) for name, rule in found.items()]
 

@@ -22,7 +22,7 @@ async def test_it_leads_renews_and_gives_back():
         await asyncio.sleep(1.5)  # longer than the lease lasts
         assert a.leads
         assert not b.leads
-        assert b.elector.standing.holder == "a"
+        assert b.elector.status.holder == "a"
         assert server.writes > 5
         assert server.spec["acquireTime"] < server.spec["renewTime"]
         await a.stop()
@@ -237,16 +237,16 @@ async def test_a_stuck_core_neither_takes_the_lease_nor_keeps_it():
     async with candidates(server, "a", "b") as (a, b):
         a.stuck = 31.0
         a.start()
-        while a.elector.standing.trouble is None:
+        while a.elector.status.failure is None:
             await asyncio.sleep(0.01)
-        assert "the core has not turned for 31 s" in str(a.elector.standing.trouble)
+        assert "the core has not turned for 31 s" in str(a.elector.status.failure)
         assert server.lease is None
         a.stuck = 0.0
         await a.started.wait()
         b.start()
         a.stuck = 40.0
         await a.task
-        assert "the core has not turned for 40 s" in a.elector.standing.why_lost
+        assert "the core has not turned for 40 s" in a.elector.status.why_lost
         assert a.told == ["started", "lost", "stopped"]
         await b.started.wait()
 

@@ -29,7 +29,7 @@ from quorate.shell.kube.lists.reflector import Pace, Reflector
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.report import bodies, owners
 from quorate.shell.report.owners import OwnerLookup
-from quorate.shell.report.writes import Writes
+from quorate.shell.report.write_queue import WriteQueue
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.pod.decoding import PodDecoder
@@ -284,7 +284,7 @@ def test_nobody_makes_us_wait_for_longer_than_a_minute(header, details, wait_s):
 async def test_events_without_end_are_dropped_oldest_first_and_counted():
     sent = []
     idle = asyncio.Event()
-    writes = Writes(idle)
+    writes = WriteQueue(idle)
 
     async def send(number):
         sent.append(number)

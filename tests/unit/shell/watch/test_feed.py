@@ -206,7 +206,7 @@ def test_a_kind_that_works_again_is_told_of_after_its_objects():
         tell(CLAIMS, event)
     assert [type(one).__name__ for one in told] == ["KindServed", "ObjectChanged", "KindServed"]
     assert told[-1] == KindServed("Claim")
-    assert not feed.lost
+    assert not feed.unavailable
 
 
 def test_gangs_objects_that_cannot_be_listed_are_told_of_by_dialect():

@@ -80,7 +80,7 @@ async def test_who_needs_what_is_refused_waits_and_goes_on_when_it_is_not(status
 
         async def synced(lost):
             async with asyncio.timeout(20):
-                while not feed.is_synced or len(feed.lost) != lost:
+                while not feed.is_synced or len(feed.unavailable) != lost:
                     await asyncio.sleep(0.01)
 
         def bound():

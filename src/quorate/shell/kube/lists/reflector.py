@@ -12,8 +12,8 @@ import msgspec
 
 from quorate.core.words.plain_text import plain
 from quorate.shell.kube.client import KubeClient, Params
+from quorate.shell.kube.connections.availability import Availability
 from quorate.shell.kube.connections.lines import LINE_BYTES_MAX, LineSplitter
-from quorate.shell.kube.connections.reach import Reach
 from quorate.shell.kube.errors import (
     ApiError,
     Gone,
@@ -120,14 +120,13 @@ class Reflector:
         clock: Clock,
         chance: Callable[[], float],
         pace: Pace = Pace(),  # noqa: B008  frozen
-        reach: Reach | None = None,
+        availability: Availability | None = None,
         kind: str = "",
     ) -> None:
-        """Prepare to watch ``path``, a collection; ``reach`` is common to all who watch a server.
+        """Prepare to watch ``path``, a collection.
 
-        ``kind`` is that of its objects; a list that says it is of another one is refused.
-
-        ``chance`` returns numbers in [0, 1), for jitter: ``random.Random(seed).random``.
+        All reflectors of one server share an ``availability``. ``kind`` is the kind of the objects:
+        a list of another kind is refused. ``chance`` returns numbers in [0, 1), for jitter.
         """
         self._client = client
         self._path = path
@@ -135,7 +134,7 @@ class Reflector:
         self._clock = clock
         self._chance = chance
         self._pace = pace
-        self._reach = reach or Reach(clock, chance)
+        self._availability = availability or Availability(clock, chance)
         self._failing_since_s: float | None = None
         self._tries_failed = 0
         self._pages = Pages(client, path, pace.page_size, kind)
@@ -232,7 +231,7 @@ class Reflector:
         async with self._client.stream(
             self._path, params, silence_s_max=self._pace.silence_s_max
         ) as stream:
-            self._reach.answered()
+            self._availability.answered()
             self.last_error = None
             self.reconnects += self._is_resuming
             self._is_resuming = True
@@ -357,7 +356,7 @@ class Reflector:
         return tuple(plain(one.version, _VERSION_CHARS_MAX) for one in found[:_VERSIONS_MAX])
 
     def _succeeded(self) -> None:
-        self._reach.answered()
+        self._availability.answered()
         self.heard_at_s = self._clock.monotonic_s()
         self._failures_in_a_row = 0
         self.last_error = None
@@ -387,6 +386,6 @@ class Reflector:
         asked_s = error.retry_after_s or 0.0
         await asyncio.sleep(asked_s)
         if isinstance(error, (TooManyRequests, ServerError, Unreachable)):
-            await self._reach.wait(delay_s - asked_s)
+            await self._availability.wait(delay_s - asked_s)
         else:
             await asyncio.sleep(delay_s - asked_s)

@@ -3,7 +3,7 @@
 import asyncio
 
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.connections.reach import Reach
+from quorate.shell.kube.connections.availability import Availability
 from quorate.shell.kube.lists.reflector import Pace, Reflector
 from quorate.shell.process.clock import SystemClock
 from tests.unit.shell.scripted_server import (
@@ -20,7 +20,7 @@ SLOW = Pace(backoff_s_min=60.0, backoff_s_max=60.0)
 
 async def test_the_first_that_gets_an_answer_after_an_outage_tells_all_others():
     clock = SystemClock()
-    reach = Reach(clock, lambda: 0.5)
+    availability = Availability(clock, lambda: 0.5)
 
     def watching(client: KubeClient) -> Reflector:
         return Reflector(
@@ -30,7 +30,7 @@ async def test_the_first_that_gets_an_answer_after_an_outage_tells_all_others():
             clock=clock,
             chance=lambda: 0.5,
             pace=SLOW,
-            reach=reach,
+            availability=availability,
         )
 
     async with (
@@ -53,16 +53,16 @@ async def test_the_first_that_gets_an_answer_after_an_outage_tells_all_others():
 
 async def test_a_server_that_ends_all_that_it_takes_makes_nobody_hurry():
     clock = ManualClock()
-    reach = Reach(clock, lambda: 0.0)
-    first = asyncio.create_task(reach.wait(60.0))
+    availability = Availability(clock, lambda: 0.0)
+    first = asyncio.create_task(availability.wait(60.0))
     await asyncio.sleep(0)
-    reach.answered()
+    availability.answered()
     await first
-    second = asyncio.create_task(reach.wait(60.0))
+    second = asyncio.create_task(availability.wait(60.0))
     await asyncio.sleep(0)
-    reach.answered()
+    availability.answered()
     await asyncio.sleep(0.05)
     assert not second.done()
     clock.time_s += 1.0
-    reach.answered()
+    availability.answered()
     await second

@@ -11,7 +11,7 @@ from quorate.core.model import Allocation, DeviceId, GangKey
 from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.core.model.devices import GivenDevice, RequestMapping
 from quorate.core.model.plan import Bind, GangBinds, Give, SpecialClaim, TakeBack
-from quorate.shell.commit.claims import Claims
+from quorate.shell.commit.device_claims import DeviceClaims
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (
     ManualClock,
@@ -49,7 +49,7 @@ async def writing(*steps, may_write=lambda: True, told=None):
         serving(ScriptedServer(*steps)) as server,
         KubeClient(credentials_for(server.url), write_connections_max=4) as client,
     ):
-        claims = Claims(
+        claims = DeviceClaims(
             writer_of(client, may_write),
             bound.append,
             outcomes.append,
@@ -59,7 +59,7 @@ async def writing(*steps, may_write=lambda: True, told=None):
         yield claims, bound, outcomes, server
 
 
-async def after(claims: Claims) -> None:
+async def after(claims: DeviceClaims) -> None:
     """Wait until nothing is under way."""
     async with asyncio.timeout(10):
         while claims._writes:

@@ -1,9 +1,9 @@
-"""Have claims bound before binds: the writes of a plan's ``prepare``, and taking them back.
+"""Have volume claims bound before pods are: the writes of a plan's ``prepare``, and their undoing.
 
-In: plans whose claims are not bound yet, and what to undo. Out: nothing where a write succeeds (the
-claim's own news say so), ``PrepareFailed`` where one is refused, ``Undone`` when a gang's writes
-have been taken back. Called by ``shell.app``. The writes of one gang go out in order, so that what
-is taken back was written before. Only the holder of the lease sends.
+In: plans with unbound claims, and what to undo. Out: ``PrepareFailed`` where a write is refused,
+``Undone`` when the writes of a gang have been undone; nothing where a write succeeds, because the
+watch reports the claim. Called by ``committer``. The writes of one gang go out in order, so an undo
+follows what it undoes. Only the holder of the lease sends.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _CLAIM = Rule(Priority.CLAIM)
 _INVALID = 422
 
 
-class Preparer:
-    """Writes to claims and volumes, a few requests at a time."""
+class VolumeClaims:
+    """Writes to PersistentVolumeClaims and PersistentVolumes, in order for each gang."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Preparer:
         self._last: dict[GangKey, asyncio.Task[None]] = {}
 
     def carry_out(self, plan: Plan) -> None:
-        """Start the writes that come before binds, and take others back; returns at once."""
+        """Start the writes that come before binds, and the undoing of others; returns at once."""
         for undo in plan.undo:
             log.warning("claims are let go", gang=str(undo.key), claims=len(undo.prepared))
             self._after(undo.key, self._undo_all(undo))
@@ -59,14 +59,14 @@ class Preparer:
         return bool(self._last)
 
     async def close(self) -> None:
-        """Send nothing more; a successor finds claims and volumes as they are."""
+        """Cancel what is under way. The next leader finds claims and volumes as they are."""
         tasks = list(self._last.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _after(self, key: GangKey, work: Coroutine[None, None, None]) -> None:
-        """Do this work after what is under way for the gang."""
+        """Run ``work`` after all earlier work for the gang."""
         before = self._last.get(key)
 
         async def run() -> None:
@@ -92,12 +92,12 @@ class Preparer:
         await asyncio.gather(*(self._prepare(one, gang) for one in todo))
 
     async def _prepare(self, one: Prepare, gang: GangBinds) -> None:
-        """Write once, again after passing troubles, until the attempt's time is over."""
+        """Write one object. Retries transient errors until the attempt's deadline."""
         path, body = _write_of(one)
         outcome = await self._writer.write(
             lambda: self._writer.patch(path, body, "merge"), _CLAIM, deadline_s=gang.deadline_s
         )
-        # After a second try an earlier one, whose answer was lost, may have changed it: news tell.
+        # An earlier try, whose answer was lost, may have changed it: the watch will tell.
         is_news = outcome.end is End.CHANGED and outcome.tries > 1
         if outcome.end in (End.GONE, End.CHANGED, End.REFUSED) and not is_news:
             what = f"volume {one.volume}" if one.volume else f"claim {one.key}"
@@ -109,7 +109,7 @@ class Preparer:
         self._on_change(Undone(undo.key))
 
     async def _take_back(self, one: Prepare) -> None:
-        """Remove what we wrote, if it is still there and the claim is not bound by it."""
+        """Remove what we wrote, unless it is gone or the claim has been bound by it."""
         path, body = _undo_of(one)
         end, _, _, error = await self._writer.write(
             lambda: self._writer.patch(path, body, "json"),
@@ -130,7 +130,7 @@ def _volume_path(one: Prepare) -> str:
 
 
 def _write_of(one: Prepare) -> tuple[str, dict[str, object]]:
-    """Return the write that has the claim bound; it fails if the object is another one by now."""
+    """Return path and body of the write. It fails if the object was replaced or changed."""
     if not one.volume:
         metadata: dict[str, object] = {"uid": one.uid, "annotations": {SELECTED_NODE: one.node}}
         return _claim_path(one), {"metadata": metadata}

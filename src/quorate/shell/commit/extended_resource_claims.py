@@ -1,8 +1,8 @@
-"""The claims that are made for pods' extended resources: created, told to the pod, deleted again.
+"""ResourceClaims for extended resources that devices serve: create, name in the pod, delete.
 
-Called by ``claims``; allocating and reserving them is as for any claim. Each has one name for its
-pod, so that a create whose answer was lost is found. Source: bindClaim and deleteClaim of
-kube-scheduler 1.36's DynamicResources.
+Called by ``device_claims``, which allocates and reserves them like any claim. The name of such a
+claim follows from its pod, so that a create whose answer was lost is found again. Source: bindClaim
+and deleteClaim of kube-scheduler 1.36's DynamicResources.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def claim_path(namespace: str, name: str, sub: str = "") -> str:
     return resource_path("resource.k8s.io", "v1", "resourceclaims", namespace, name, sub or None)
 
 
-async def make_special(writer: Writer, give: Give, special: SpecialClaim, bind: Bind) -> str:
+async def create_claim(writer: Writer, give: Give, special: SpecialClaim, bind: Bind) -> str:
     """Create the claim, if it is not there yet, and return its uid. Raises ``ClaimError``."""
     owner = {
         "apiVersion": "v1",
@@ -86,8 +86,8 @@ def _names(claim: _Claim) -> list[object]:
     return [one.get("name") for one in devices.get("requests", ())]
 
 
-async def tell_pod(writer: Writer, give: Give, special: SpecialClaim, bind: Bind) -> None:
-    """Write into the pod's status which claim its containers get their resources by."""
+async def name_in_pod(writer: Writer, give: Give, special: SpecialClaim, bind: Bind) -> None:
+    """Write into the pod's status which claim serves which container. Raises ``ClaimError``."""
     status = {
         "extendedResourceClaimStatus": {
             "resourceClaimName": give.claim,
@@ -109,8 +109,8 @@ async def tell_pod(writer: Writer, give: Give, special: SpecialClaim, bind: Bind
         raise ClaimError(f"pod {bind.name} does not exist any more") from error
 
 
-async def delete_special(writer: Writer, claim: TakeBack) -> bytes:
-    """Delete a claim that its pod does not use after all, its devices with it."""
+async def delete_claim(writer: Writer, claim: TakeBack) -> bytes:
+    """Delete a claim that its pod does not use, and free its devices. Raises ``ApiError``."""
     path = claim_path(claim.namespace, claim.claim)
     metadata = {
         "uid": claim.uid,

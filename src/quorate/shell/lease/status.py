@@ -1,7 +1,7 @@
-"""Why this replica does not hold the lease, in words. In: what a try met. Out: a kind and a remedy.
+"""Why this replica does not hold the lease. In: the error of a try. Out: its kind and a hint.
 
-``Standing`` is written by ``leader`` and read by ``leadership`` and by the health pages, also from
-another thread: each of its attributes is one immutable value. It says what is new in the log, once.
+``elector`` writes a ``LeaseStatus``; ``leadership`` and the health pages read it, also from another
+thread. So each attribute is one immutable value. Each new kind of failure is logged once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _GRANTED_NAME: Final = "quorate"  # the one lease that the shipped manifests giv
 
 
 class LeaseError(StrEnum):
-    """What may be wrong with a try to get or renew the lease: the values of a metric's label."""
+    """Kinds of failed tries to take or renew the lease. Also the values of a metric's label."""
 
     NAMESPACE_MISSING = "NamespaceMissing"
     FORBIDDEN = "Forbidden"
@@ -64,41 +64,41 @@ _KINDS: Final[dict[type[ApiError], LeaseError]] = {
 }
 
 
-class Trouble(msgspec.Struct, frozen=True):
-    """Why the latest try failed. ``remedy`` is what somebody can do, empty if it passes."""
+class LeaseFailure(msgspec.Struct, frozen=True):
+    """Why the latest try failed. ``hint`` is what a person can do; empty if it passes by itself."""
 
     kind: LeaseError
     verb: Verb
     problem: str
-    remedy: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
+        return f"{self.problem}; {self.hint}" if self.hint else self.problem
 
 
-def trouble_of(error: ApiError, verb: Verb, namespace: str, name: str) -> Trouble:
-    """Return what an error of the API means, met when we wanted to ``verb`` the Lease."""
+def failure_of(error: ApiError, verb: Verb, namespace: str, name: str) -> LeaseFailure:
+    """Return the failure for an error of the API, met when we tried to ``verb`` the Lease."""
     kind = _kind_of(error, verb)
     problem = f"cannot {verb} lease {namespace}/{name}: {_one_line(str(error))}"
-    return Trouble(kind, verb, problem, _remedy(kind, verb, namespace, name))
+    return LeaseFailure(kind, verb, problem, _hint(kind, verb, namespace, name))
 
 
-def timed_out(limit_s: float, verb: Verb, namespace: str, name: str) -> Trouble:
-    """Return what it means that no answer came within ``limit_s``."""
+def timed_out(limit_s: float, verb: Verb, namespace: str, name: str) -> LeaseFailure:
+    """Return the failure for a try without an answer within ``limit_s``."""
     problem = f"cannot {verb} lease {namespace}/{name}: no answer within {limit_s:.3g} s"
-    return Trouble(
-        LeaseError.TIMEOUT, verb, problem, _remedy(LeaseError.TIMEOUT, verb, namespace, name)
+    return LeaseFailure(
+        LeaseError.TIMEOUT, verb, problem, _hint(LeaseError.TIMEOUT, verb, namespace, name)
     )
 
 
-def core_is_stuck(verb: Verb, stuck_s: float) -> Trouble:
-    """Return what it means that the core has not turned for ``stuck_s``."""
+def core_is_stuck(verb: Verb, stuck_s: float) -> LeaseFailure:
+    """Return the failure for a core that has not turned for ``stuck_s``."""
     problem = f"the core has not turned for {stuck_s:.0f} s, so the lease is not renewed"
-    return Trouble(LeaseError.CORE_STUCK, verb, problem, "the kubelet restarts it; report it")
+    return LeaseFailure(LeaseError.CORE_STUCK, verb, problem, "the kubelet restarts it; report it")
 
 
-class Standing:
-    """What is known of one replica's place: who leads, and what keeps it from leading."""
+class LeaseStatus:
+    """Who leads, and what keeps this replica from leading."""
 
     def __init__(self, identity: str, lease: str) -> None:
         """``lease`` is its namespace and name."""
@@ -106,70 +106,70 @@ class Standing:
         self._lease = lease
         self.on_error: Callable[[str], object] = lambda kind: None
         """Gets the kind of each failed try."""
-        self._told: tuple[LeaseError, Verb] | None = None
-        self._told_holder = ""
+        self._logged: tuple[LeaseError, Verb] | None = None
+        self._logged_holder = ""
         self.holder = ""
         """Who leads, as far as we know; it may be ourselves."""
-        self.trouble: Trouble | None = None
+        self.failure: LeaseFailure | None = None
         """Why the latest try failed; None if it did not."""
         self.why_lost = ""
-        self._cause: Trouble | None = None
+        self._cause: LeaseFailure | None = None
 
-    def failed(self, trouble: Trouble) -> None:
-        """Note a failed try; it is logged unless the one before failed in the same way."""
-        self.on_error(str(trouble.kind))
-        self.trouble = trouble
-        if self._cause is None or trouble.kind is not LeaseError.TIMEOUT:
-            self._cause = trouble  # our own patience, at its end, says less than the error before
-        told = trouble.kind, trouble.verb
-        # Two who write at once is no trouble: the next try looks first.
-        if told == self._told or trouble.kind is LeaseError.CONFLICT:
+    def failed(self, failure: LeaseFailure) -> None:
+        """Note a failed try. Log it unless the try before failed in the same way."""
+        self.on_error(str(failure.kind))
+        self.failure = failure
+        if self._cause is None or failure.kind is not LeaseError.TIMEOUT:
+            self._cause = failure  # a timeout says less than the error before it
+        kind_and_verb = failure.kind, failure.verb
+        # A conflict is no problem: somebody else wrote, and the next try reads first.
+        if kind_and_verb == self._logged or failure.kind is LeaseError.CONFLICT:
             return
-        self._told = told
-        say = log.error if trouble.kind in _PEOPLE_MUST_ACT else log.warning
+        self._logged = kind_and_verb
+        say = log.error if failure.kind in _PEOPLE_MUST_ACT else log.warning
         say(
             "the lease was not taken or renewed",
-            kind=str(trouble.kind),
-            problem=trouble.problem,
-            remedy=trouble.remedy,
+            kind=str(failure.kind),
+            problem=failure.problem,
+            hint=failure.hint,
         )
 
     def worked(self) -> None:
-        """Note that a try had its answer, whoever leads."""
-        self.trouble = self._cause = None
-        if self._told is not None:
-            self._told = None
+        """Note that a try got an answer, whoever leads."""
+        self.failure = self._cause = None
+        if self._logged is not None:
+            self._logged = None
             log.info("the lease can be taken and renewed again")
 
     def saw(self, holder: str) -> None:
         """Note who holds the lease now; nothing if nobody does."""
         self.holder = holder
-        if holder and holder not in (self._told_holder, self._identity):
+        if holder and holder not in (self._logged_holder, self._identity):
             log.info("standing by", leader=holder, lease=self._lease)
-        self._told_holder = holder
+        self._logged_holder = holder
 
     def lost(self, after_s: float) -> None:
         """Note that the lease was lost, ``after_s`` after the last renewal, and say why."""
-        trouble = self._cause
+        failure = self._cause
         if self.holder and self.holder != self._identity:
             self.why_lost = f"{self.holder} has taken it"
-        elif trouble is None:
+        elif failure is None:
             self.why_lost = f"it was not renewed for {after_s:.3g} s"
         else:
-            self.why_lost = f"it was not renewed for {after_s:.3g} s: {trouble}"
+            self.why_lost = f"it was not renewed for {after_s:.3g} s: {failure}"
 
     def unready_reason(self, *, leads: bool) -> str | None:
         """Return why this replica neither leads nor stands by; None if it does."""
         if leads:
             return None
-        if self.trouble is not None and self.trouble.kind is not LeaseError.CONFLICT:
-            return f"not leading: {self.trouble}"
+        if self.failure is not None and self.failure.kind is not LeaseError.CONFLICT:
+            return f"not leading: {self.failure}"
         if not self.holder:
             return f"not leading: lease {self._lease} was not read yet"
         return None
 
     def note(self, *, leads: bool) -> str:
-        """Return what else people may want to know of a replica that is ready."""
+        """Return who leads, for a replica that stands by; else nothing."""
         return f"standing by: {self.holder} leads" if not leads and self.holder else ""
 
 
@@ -187,7 +187,7 @@ def _kind_of(error: ApiError, verb: Verb) -> LeaseError:
     )
 
 
-def _remedy(kind: LeaseError, verb: Verb, namespace: str, name: str) -> str:
+def _hint(kind: LeaseError, verb: Verb, namespace: str, name: str) -> str:
     rights = f"quorate manifests --namespace {namespace} --only rbac | kubectl apply -f -"
     match kind:
         case LeaseError.NAMESPACE_MISSING:
@@ -205,6 +205,6 @@ def _remedy(kind: LeaseError, verb: Verb, namespace: str, name: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return what a server said as one short line that no terminal obeys."""
+    """Return a server's text as one short line without control characters."""
     line = " ".join(text.split())[:_TEXT_CHARS_MAX]
     return line if line.isprintable() else ascii(line)[1:-1]

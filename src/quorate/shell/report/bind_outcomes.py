@@ -19,7 +19,7 @@ _SAME_FOR_S = 10.0
 _GANGS_MAX = 1000
 
 
-class Outcomes:
+class BindOutcomes:
     """Hears of outcomes before the core does, which forgets then what it knew of the pods.
 
     A thousand members of a gang fail for one cause: that is one line of the log, and a metric.

@@ -5,10 +5,10 @@ import structlog
 
 from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.shell.process.clock import SteadyClock
-from quorate.shell.report import outcomes as module
+from quorate.shell.report import bind_outcomes as module
+from quorate.shell.report.bind_outcomes import BindOutcomes
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.metrics import Metrics
-from quorate.shell.report.outcomes import Outcomes
 from tests.unit.core.world import World
 from tests.unit.shell.scripted_server import ManualClock
 
@@ -24,7 +24,7 @@ class Telling:
         self.w.decide()
         steady = SteadyClock(self.clock)
         times = BindTimes(self.metrics, steady)
-        self.outcomes = Outcomes(self.w.scheduler, self.metrics, None, times, steady)
+        self.outcomes = BindOutcomes(self.w.scheduler, self.metrics, None, times, steady)
 
     def fail(self, *names, failure=BindFailure.REFUSED):
         with structlog.testing.capture_logs() as lines:

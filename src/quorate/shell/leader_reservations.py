@@ -1,8 +1,8 @@
-"""What only the running scheduler knows, read from what it has told: held slots.
+"""Reservations of the leader, read from what it has written into the cluster.
 
-Holds live in the leader's memory, so a look at the cluster (``shell.survey``) cannot find them. The
-leader writes them down: as Events about the gang that has them, and in the conditions of the pods
-that wait because of them. Called by ``cli``. What may not be read is left out.
+Reservations for replacements live in the leader's memory, so ``shell.survey`` cannot find them. The
+leader writes them down: in Events about the gang that has them, and in the conditions of the pods
+that wait because of them. Called by ``cli``. What the caller may not read is left out.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.room.held_room import speaks_of_holds
 from quorate.core.scheduler import Scheduler
 from quorate.dialects.common.fields import parse_time
-from quorate.shell.annotations import HELD_FOR, HELD_UNTIL
+from quorate.shell.annotations import RESERVED_FOR, RESERVED_UNTIL
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
 from quorate.shell.kube.objects import Condition, Metadata
 from quorate.shell.kube.paths import pod_path
-from quorate.shell.report.held import HELD, NOT_HELD, RELEASED
+from quorate.shell.report.reservations import NOT_RESERVED, RELEASED, RESERVED
 
 _EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events?{}"
 _NAMESPACES_ASKED_MAX = 20
@@ -49,32 +49,32 @@ class _Pod(msgspec.Struct):
     status: _Status | None = None
 
 
-async def with_told(
+async def with_reservations(
     client: KubeClient, scheduler: Scheduler, found: list[Explanation], now_s: float
 ) -> list[Explanation]:
-    """Return the explanations with what the leader said of held slots, where that is news."""
-    held: dict[GangKey, str] = {}
+    """Return the explanations, with the leader's reservations added where they matter."""
+    notes: dict[GangKey, str] = {}
     placed = {one.key for one in found if one.members.bound and not one.key.is_single}
     for namespace in sorted({key.namespace for key in placed})[:_NAMESPACES_ASKED_MAX]:
-        held |= await _held_in(client, namespace, placed, now_s)
+        notes |= await _reservations_in(client, namespace, placed, now_s)
     asked = 0
-    told = []
+    result = []
     for one in found:
         is_unclear = one.reason is Reason.STARTING and one.members.waiting > 0
         if is_unclear and asked < _GANGS_ASKED_MAX:
             asked += 1
-            told.append(await _as_told(client, scheduler, one))
+            result.append(await _with_leaders_reason(client, scheduler, one))
         else:
-            told.append(msgspec.structs.replace(one, held=held.get(one.key, "")))
-    return told
+            result.append(msgspec.structs.replace(one, held=notes.get(one.key, "")))
+    return result
 
 
-async def _held_in(
+async def _reservations_in(
     client: KubeClient, namespace: str, gangs: Iterable[GangKey], now_s: float
 ) -> dict[GangKey, str]:
-    """Return the newest note of each gang, if it says what is held now or is not."""
+    """Return the newest note of each gang, unless its reservation was released or is over."""
     events: list[_Event] = []
-    for reason in (HELD, NOT_HELD, RELEASED):
+    for reason in (RESERVED, NOT_RESERVED, RELEASED):
         query = urlencode({"fieldSelector": f"reason={reason}"})
         try:
             raw = await client.get_list(_EVENTS.format(namespace, query))
@@ -84,19 +84,21 @@ async def _held_in(
     names = {f"{key.dialect}/{key.name}": key for key in gangs if key.namespace == namespace}
     newest: dict[GangKey, _Event] = {}
     for event in sorted(events, key=lambda one: one.event_time or ""):
-        key = names.get((event.metadata.annotations or {}).get(HELD_FOR, ""))
+        key = names.get((event.metadata.annotations or {}).get(RESERVED_FOR, ""))
         if key is not None:
             newest[key] = event
-    return {key: event.note for key, event in newest.items() if _is_held(event, now_s)}
+    return {key: event.note for key, event in newest.items() if _is_reserved(event, now_s)}
 
 
-def _is_held(event: _Event, now_s: float) -> bool:
-    until_s = parse_time((event.metadata.annotations or {}).get(HELD_UNTIL, ""))
+def _is_reserved(event: _Event, now_s: float) -> bool:
+    until_s = parse_time((event.metadata.annotations or {}).get(RESERVED_UNTIL, ""))
     return event.reason != RELEASED and until_s is not None and until_s > now_s
 
 
-async def _as_told(client: KubeClient, scheduler: Scheduler, one: Explanation) -> Explanation:
-    """Return the leader's reason where it is held room: to a look it seems free."""
+async def _with_leaders_reason(
+    client: KubeClient, scheduler: Scheduler, one: Explanation
+) -> Explanation:
+    """Return the leader's reason if that is a reservation: to us the room seems free."""
     members = scheduler.cluster.gangs[one.key].members.values()
     waiting = [entry.pod for entry in members if entry.where is Where.WAITING]
     pod = min(waiting, key=lambda pod: pod.name)

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from quorate.shell.kube.errors import Conflict, Forbidden, ServerError, error_from_response
-from quorate.shell.report import writes as module
-from quorate.shell.report.writes import Writes
+from quorate.shell.report import write_queue as module
+from quorate.shell.report.write_queue import WriteQueue
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ async def tries_until_settled(*errors):
         losses.append(1)
         done.set()
 
-    writes = Writes(idle)
+    writes = WriteQueue(idle)
     writes.put("key", send, urgent=True, lost=lost)
     running = asyncio.create_task(writes.run())
     try:
@@ -89,7 +89,7 @@ async def test_tries_of_what_is_forbidden_come_ever_less_often(monkeypatch):
         raise Forbidden(403, "Forbidden", "no")
 
     monkeypatch.setattr(loop, "call_later", at_once)
-    writes = Writes(idle)
+    writes = WriteQueue(idle)
     writes.put("key", send, urgent=True, lost=lambda: None)
     running = asyncio.create_task(writes.run())
     async with asyncio.timeout(10):
@@ -106,7 +106,7 @@ async def test_what_waits_for_its_next_try_holds_up_no_other_write(monkeypatch):
     monkeypatch.setattr(module, "_RETRY_S", 1000.0)
     idle, sent = asyncio.Event(), asyncio.Event()
     idle.set()
-    writes = Writes(idle)
+    writes = WriteQueue(idle)
 
     async def fail():
         raise ServerError(500, "InternalError", "no")
@@ -130,7 +130,7 @@ async def test_what_waits_for_its_next_try_holds_up_no_other_write(monkeypatch):
 async def test_a_newer_write_takes_the_place_of_one_that_waits_for_its_next_try():
     idle, tried, said = asyncio.Event(), asyncio.Event(), []
     idle.set()
-    writes = Writes(idle)
+    writes = WriteQueue(idle)
 
     async def old():
         said.append("old")
@@ -158,7 +158,7 @@ async def test_what_is_forbidden_while_the_server_starts_is_tried_again():
 
 async def test_reports_wait_for_all_who_go_first():
     first, second, sent = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    writes = Writes(first, second)
+    writes = WriteQueue(first, second)
 
     async def send():
         assert first.is_set()
@@ -180,7 +180,7 @@ async def test_reports_wait_for_all_who_go_first():
 async def test_reports_do_not_starve_while_binds_come_without_end(monkeypatch):
     monkeypatch.setattr(module, "_PATIENCE_S", 0.001)
     never, told = asyncio.Event(), []
-    writes = Writes(never)
+    writes = WriteQueue(never)
 
     async def send(key):
         told.append(key)

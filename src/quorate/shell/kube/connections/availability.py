@@ -1,7 +1,7 @@
-"""Whether the API server answers, as all who watch it find out together.
+"""Whether the API server answers again: the first watch that finds out wakes the others.
 
-After an outage each watch waits before its next try, some of them long. The first that gets an
-answer tells the others: what they know is old, and nothing is decided well from it.
+After an outage each watch backs off, some of them for long. Meanwhile what they know is old, and no
+good decision can be made from it. Used by all reflectors of one server.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable
 from quorate.shell.process.clock import Clock
 
 _CALL_EVERY_S = 1.0
-"""A server that takes connections only to end them makes nobody hurry."""
+"""How often the others are woken at most: a server may accept connections only to end them."""
 _SPREAD_S = 0.1
 
 
-class Reach:
-    """Waits that end early when the API server is back."""
+class Availability:
+    """Back-offs that end early when the API server is back."""
 
     def __init__(self, clock: Clock, chance: Callable[[], float]) -> None:
         """``chance`` returns numbers in [0, 1), so that not all come back at once."""
@@ -29,7 +29,7 @@ class Reach:
         self._called_at_s = -_CALL_EVERY_S
 
     def answered(self) -> None:
-        """Note that the server has answered: whoever waits for it need wait no longer."""
+        """Note that the server has answered, and end the waits of the others."""
         now_s = self._clock.monotonic_s()
         if self._waiting and now_s >= self._called_at_s + _CALL_EVERY_S:
             self._called_at_s = now_s

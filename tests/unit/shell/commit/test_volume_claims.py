@@ -9,7 +9,7 @@ import pytest
 from quorate.core.model import GangKey
 from quorate.core.model.changes import PrepareFailed, Undone
 from quorate.core.model.plan import Bind, GangBinds, Plan, Prepare, Undo
-from quorate.shell.commit.preparer import Preparer
+from quorate.shell.commit.volume_claims import VolumeClaims
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (
     ManualClock,
@@ -44,23 +44,23 @@ async def preparing(*steps, may_write=lambda: True):
         serving(ScriptedServer(*steps)) as server,
         KubeClient(credentials_for(server.url), write_connections_max=4) as client,
     ):
-        preparer = Preparer(
+        volume_claims = VolumeClaims(
             writer_of(client, may_write), on_change=outcomes.append, clock=ManualClock()
         )
-        yield preparer, outcomes, server
-        await preparer.close()
+        yield volume_claims, outcomes, server
+        await volume_claims.close()
 
 
-async def settled(preparer):
+async def settled(volume_claims):
     async with asyncio.timeout(10):
-        while preparer.is_busy:
+        while volume_claims.is_busy:
             await asyncio.sleep(0.01)
 
 
 async def sent_for(plan, *steps):
-    async with preparing(*steps) as (preparer, outcomes, server):
-        preparer.carry_out(plan)
-        await settled(preparer)
+    async with preparing(*steps) as (volume_claims, outcomes, server):
+        volume_claims.carry_out(plan)
+        await settled(volume_claims)
         bodies = [json.loads(body) for body in server.bodies]
         return [request.path for request in server.requests], bodies, outcomes
 
@@ -140,16 +140,16 @@ async def test_a_volume_that_is_bound_by_now_keeps_its_claim():
 
 
 async def test_what_is_taken_back_was_written_before():
-    async with preparing(DONE, DONE) as (preparer, outcomes, server):
-        preparer.carry_out(of(MADE))
-        preparer.carry_out(undoing(MADE))
-        await settled(preparer)
+    async with preparing(DONE, DONE) as (volume_claims, outcomes, server):
+        volume_claims.carry_out(of(MADE))
+        volume_claims.carry_out(undoing(MADE))
+        await settled(volume_claims)
         assert [type(json.loads(body)) for body in server.bodies] == [dict, list]
         assert outcomes == [Undone(KEY)]
 
 
 async def test_who_does_not_lead_writes_nothing():
-    async with preparing(may_write=lambda: False) as (preparer, _outcomes, server):
-        preparer.carry_out(of(MADE))
-        await settled(preparer)
+    async with preparing(may_write=lambda: False) as (volume_claims, _outcomes, server):
+        volume_claims.carry_out(of(MADE))
+        await settled(volume_claims)
         assert server.requests == []

@@ -1,10 +1,10 @@
-"""Write devices into claims before a gang is bound, and take back what a gang does not use.
+"""Allocate devices in ResourceClaims before a gang is bound, and free what a gang does not use.
 
-In: ``GangBinds`` and ``TakeBack``. Out: the gang, handed on to the binder once every claim of every
-member is allocated and reserved; or an outcome for each bind that will not be sent. Called by
-``shell.app`` in place of the binder. A gang without claims passes through at once. What was written
-for a gang that is not bound after all stays in the claims: the core sees it there, and either
-binds the gang to it or takes it back. Source: PreBind of kube-scheduler 1.36's DynamicResources.
+In: ``GangBinds`` and ``TakeBack``. Out: the gang, handed to the binder once every claim of every
+member is allocated and reserved; or ``BindFailed`` for each bind that will not be sent. Called by
+``committer`` in place of the binder. A gang without claims passes through at once. If a gang is not
+bound after all, the claims stay as they were written: the core sees them, and either binds the gang
+to them or takes them back. Source: PreBind of kube-scheduler 1.36's DynamicResources.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import structlog
 from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.core.model.devices import Allocation, GivenDevice
 from quorate.core.model.plan import Bind, GangBinds, Give, TakeBack
-from quorate.shell.commit.special_claims import (
+from quorate.shell.commit.extended_resource_claims import (
     FINALIZER,
     ClaimError,
     claim_path,
-    delete_special,
-    make_special,
-    tell_pod,
+    create_claim,
+    delete_claim,
+    name_in_pod,
 )
 from quorate.shell.kube.errors import ApiError, NotFound
 from quorate.shell.kube.objects import Condition, Metadata
@@ -70,11 +70,11 @@ class _Claim(msgspec.Struct):
 _CLAIM = msgspec.json.Decoder(_Claim)
 
 
-class Claims:
+class DeviceClaims:
     """Writes claims, a bounded number at a time, then hands gangs on to ``bind``.
 
-    ``on_written`` gets each claim with devices as the API server answers it: if the bind fails,
-    nobody else may get them though the watch has not told of them yet.
+    ``on_written`` gets each allocated claim as the API server answers it. So the core knows of the
+    devices before the watch does, and gives them to nobody else if the bind fails.
     """
 
     def __init__(
@@ -102,18 +102,18 @@ class Claims:
             self._bind(gang)
 
     def take_back(self, claims: Iterable[TakeBack]) -> None:
-        """Start to take devices back; returns at once."""
+        """Start to free devices; returns at once."""
         for claim in claims:
             if self._taken_back.get(claim.uid) != claim.version:
                 self._taken_back[claim.uid] = claim.version
                 self._writes.start(self._release(claim))
 
     async def close(self) -> None:
-        """Give up what is under way; a successor finds the claims as they are."""
+        """Cancel what is under way. The next leader finds the claims as they are."""
         await self._writes.close()
 
     async def _prepare(self, gang: GangBinds) -> None:
-        """Write all claims of the gang; nothing of it is bound before all are written."""
+        """Write all claims of the gang, then hand it on. One failed claim fails the whole gang."""
         users: dict[tuple[str, str], tuple[Give, list[Bind]]] = {}
         for bind in gang.binds:
             for give in bind.gives:
@@ -141,7 +141,10 @@ class Claims:
             self._on_change(BindFailed(bind.uid, bind.node, failure, text))
 
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
-        """Allocate and reserve one claim, again after passing troubles. Raises when it cannot."""
+        """Allocate and reserve one claim.
+
+        Retries transient errors. Raises what ended the last try.
+        """
         outcome = await self._writer.write(
             lambda: self._write_once(give, binds), _GIVE, deadline_s=deadline_s
         )
@@ -150,7 +153,7 @@ class Claims:
 
     async def _write_once(self, give: Give, binds: list[Bind]) -> bytes:
         if give.special is not None:
-            uid = await make_special(self._writer, give, give.special, binds[0])
+            uid = await create_claim(self._writer, give, give.special, binds[0])
             give = msgspec.structs.replace(give, uid=uid)
         reserved = [{"resource": "pods", "name": bind.name, "uid": bind.uid} for bind in binds]
         metadata: dict[str, object] = {"uid": give.uid}
@@ -175,7 +178,7 @@ class Claims:
         written = await self._patch(path, body)
         self._on_written(written)
         if give.special is not None:
-            await tell_pod(self._writer, give, give.special, binds[0])
+            await name_in_pod(self._writer, give, give.special, binds[0])
         return written
 
     async def _patch(self, path: str, body: object) -> bytes:
@@ -185,7 +188,10 @@ class Claims:
             raise ClaimError("it does not exist any more") from error
 
     async def _until_ready(self, give: Give) -> None:
-        """Wait until the conditions are true that devices need before pods may be bound."""
+        """Wait for the binding conditions of the devices.
+
+        Raises ``ClaimError``: one failed, or late.
+        """
         waiting = [
             one
             for one in (give.allocation.devices if give.allocation else give.awaited)
@@ -218,7 +224,7 @@ class Claims:
 
         async def send() -> bytes:
             if claim.special:
-                return await delete_special(self._writer, claim)
+                return await delete_claim(self._writer, claim)
             return await self._writer.patch(path, body, "merge")
 
         outcome = await self._writer.write(send, _TAKE_BACK)

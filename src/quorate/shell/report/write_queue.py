@@ -41,7 +41,7 @@ class _Write:
     tries: int = 0
 
 
-class Writes:
+class WriteQueue:
     """Two queues, of which the urgent one (conditions, status) goes before the other (Events)."""
 
     def __init__(self, *idle: asyncio.Event) -> None:
