@@ -114,11 +114,11 @@ class Account:
             self.deliver()
         expected = self.expected(uid, node)
         spelled = self.chance.choice([uid, ""])
-        verdict = self.guard.judge(Binding(TEAM, pod.name, spelled, node), self.now_s)
-        assert verdict.allowed == expected, (self.seed, verdict, uid, node)
-        assert bool(verdict.message) != verdict.allowed
-        self.answers[verdict.answer] += 1
-        if verdict.allowed and uid not in self.on:
+        decision = self.guard.judge(Binding(TEAM, pod.name, spelled, node), self.now_s)
+        assert decision.allowed == expected, (self.seed, decision, uid, node)
+        assert bool(decision.message) != decision.allowed
+        self.answers[decision.answer] += 1
+        if decision.allowed and uid not in self.on:
             again = uid in self.admitted
             self.admitted[uid] = node, self.now_s + ADMITTED_S
             if again:  # else the core has it on the node where it was to go before

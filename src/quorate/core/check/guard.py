@@ -1,6 +1,6 @@
 """Whether a Binding, of whichever scheduler, may go through: the admission guard's decision.
 
-In: the cluster as it is known, a Binding, the time. Out: a ``Verdict``. Called by
+In: the cluster as it is known, a Binding, the time. Out: a ``Decision``. Called by
 ``shell.serve.guard``. A binding is denied only when what is known says that it does harm: the node
 would be overcommitted in something that the pod asks for, or the pod is being bound elsewhere by
 us. What is not known is not judged, and so let through.
@@ -47,8 +47,8 @@ class Answer(StrEnum):
     """Let through, because too little is known."""
 
 
-class Verdict(NamedTuple):
-    """An answer, and the sentence that a denied scheduler reads."""
+class Decision(NamedTuple):
+    """An answer, and the message that a denied scheduler reads."""
 
     answer: Answer
     message: str = ""
@@ -68,13 +68,13 @@ class Binding(NamedTuple):
     node: str
 
 
-_ALLOWED = Verdict(Answer.ALLOWED)
-_UNJUDGED = Verdict(Answer.UNJUDGED)
+_ALLOWED = Decision(Answer.ALLOWED)
+_UNJUDGED = Decision(Answer.UNJUDGED)
 
 
 def may_bind(
     cluster: Cluster, entry: PodEntry, node: str, admitted: Iterable[PodEntry] = ()
-) -> Verdict:
+) -> Decision:
     """Judge a binding of ``entry`` to ``node``; ``admitted`` are pods on their way to that node.
 
     Room is judged as the kubelet does before it runs a pod: only in what the pod asks for, and only
@@ -85,7 +85,7 @@ def may_bind(
         return _ALLOWED
     if entry.where in UNDER_WAY and entry.node != node:
         by = _words(entry.gang.key) if entry.gang is not None else "quorate"
-        return Verdict(
+        return Decision(
             Answer.DENIED, f"pod {_name(entry)} is being bound to node {entry.node} by {by}"
         )
     row = cluster.nodes.rows.get(node)
@@ -100,12 +100,12 @@ def may_bind(
         if column in free and free[column] < amount
     ]
     if lacks:
-        return Verdict(Answer.DENIED, _no_room(cluster, entry, node, lacks))
+        return Decision(Answer.DENIED, _no_room(cluster, entry, node, lacks))
     if not is_counted:
         taken = _taken_port(cluster, row, entry.pod_class, others)
         if taken is not None:
             words = f"host port {taken.port} is taken{_being_bound(cluster, node)}"
-            return Verdict(Answer.DENIED, f"node {node} cannot take pod {_name(entry)}: {words}")
+            return Decision(Answer.DENIED, f"node {node} cannot take pod {_name(entry)}: {words}")
     return _ALLOWED
 
 
@@ -220,7 +220,7 @@ class Guard:
             ):
                 self._forget_name(change.uid)
 
-    def judge(self, binding: Binding, now_s: float, *, dry_run: bool = False) -> Verdict:
+    def judge(self, binding: Binding, now_s: float, *, dry_run: bool = False) -> Decision:
         """Judge a binding, and count it from now on if it goes through.
 
         ``now_s`` is of any clock that never goes back. With ``dry_run`` nothing is counted.
@@ -232,10 +232,10 @@ class Guard:
         pod = entry.pod
         if (pod.namespace, pod.name) != (binding.namespace, binding.name):
             return _UNJUDGED  # the API server refuses it: the uid is another pod's
-        verdict = may_bind(self._cluster, entry, binding.node, self._going(binding.node, uid))
-        if verdict.allowed and not dry_run and entry.where not in _COUNTED:
+        decision = may_bind(self._cluster, entry, binding.node, self._going(binding.node, uid))
+        if decision.allowed and not dry_run and entry.where not in _COUNTED:
             self._admit(uid, binding.node, now_s)
-        return verdict
+        return decision
 
     def expire(self, now_s: float) -> None:
         """Stop to count the bindings that were let through and have not come true in time."""

@@ -1,9 +1,9 @@
-"""The admission guard: a validating webhook on bindings. In: AdmissionReviews. Out: yes or no.
+"""The admission guard: a validating webhook on Bindings. In: AdmissionReviews. Out: yes or no.
 
-Started by ``shell.app`` where the configuration asks for it; asked by kube-apiserver before any
-Binding is stored. It fails open: the API server goes on without an answer, and whoever does not
-lead, or has not listed everything yet, lets everything through. It is a port of its own: HTTPS,
-one path, POST only, small bodies, bounded in connections and time.
+``app`` starts it where the configuration asks for it; kube-apiserver asks it before a Binding is
+stored. It fails open: without an answer the API server goes on, and a replica that does not lead,
+or has not listed everything, allows everything. It has a port of its own: HTTPS, one path, POST
+only, small bodies, bounded in connections and time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from quorate.core.check.guard import Answer, Binding, Guard, Verdict
+from quorate.core.check.guard import Answer, Binding, Decision, Guard
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model.changes import BindingAdmitted, Change
 from quorate.core.words.plain_text import plain
@@ -96,7 +96,7 @@ _BINDINGS = {("pods", "binding"), ("bindings", "")}
 
 
 class GuardServer:
-    """Answers the API server. Off, it does nothing. ``start`` it, ``observe``, and ``close`` it."""
+    """Answers the API server. Does nothing unless the configuration enables it."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class GuardServer:
         self.port = 0  # the real one, after ``start``
 
     def observe(self, changes: Iterable[Change]) -> None:
-        """Learn of changes. Call it before the cluster gets them."""
+        """Note changes, before the cluster observes them."""
         if self._config.enabled:
             self._guard.observe(changes)
 
@@ -127,8 +127,8 @@ class GuardServer:
     ) -> None:
         """Listen, if the guard is on.
 
-        ``may_judge`` tells whether the cluster is complete, fresh, and ours to decide about;
-        ``on_change`` takes what the cluster has to be told.
+        ``may_judge`` tells whether the cluster is complete and fresh, and whether we lead.
+        ``on_change`` gets the bindings that were allowed, for the cluster to count.
 
         Raises GuardError: the address or the certificate cannot be used.
         """
@@ -177,9 +177,9 @@ class GuardServer:
             await asyncio.sleep(_LOOK_EVERY_S)
             self._certificate.renew()
             self._guard.expire(self._clock.monotonic_s())
-            self._tell()
+            self._report_allowed()
 
-    def _tell(self) -> None:
+    def _report_allowed(self) -> None:
         for change in self._guard.take_changes():
             self._on_change(change)
 
@@ -219,33 +219,33 @@ class GuardServer:
             return text_answer(400, f"not an AdmissionReview of a Binding: {error}\n"[:300])
         if (review.api_version, review.kind) != (_API_VERSION, _KIND) or not asked.uid:
             return text_answer(400, f"not an {_KIND} of {_API_VERSION} with a request\n")
-        verdict = await self._verdict(wanted, dry_run=bool(asked.dry_run))
-        self._metrics.guard_reviews.labels(str(verdict.answer)).inc()
-        if not verdict.allowed:
-            log.warning("binding denied", by=asked.user.username[:200], reason=verdict.message)
+        decision = await self._decision(wanted, dry_run=bool(asked.dry_run))
+        self._metrics.guard_reviews.labels(str(decision.answer)).inc()
+        if not decision.allowed:
+            log.warning("binding denied", by=asked.user.username[:200], reason=decision.message)
         answer = web.Response(
-            body=_encoded(asked.uid, verdict), headers={"Content-Type": "application/json"}
+            body=_encoded(asked.uid, decision), headers={"Content-Type": "application/json"}
         )
         if not self._may_judge():
             answer.force_close()  # so that the API server's next connection may find the leader
         return answer
 
-    async def _verdict(self, wanted: Binding | None, *, dry_run: bool) -> Verdict:
+    async def _decision(self, wanted: Binding | None, *, dry_run: bool) -> Decision:
         if wanted is None or not self._may_judge():
-            return Verdict(Answer.UNJUDGED)
-        verdict = self._judged(wanted, dry_run=dry_run)
-        if verdict.allowed:
-            return verdict
-        # Its scheduler may have seen a pod end that our own watch is about to tell us of.
+            return Decision(Answer.UNJUDGED)
+        decision = self._judged(wanted, dry_run=dry_run)
+        if decision.allowed:
+            return decision
+        # Its scheduler may have seen a pod end before our own watch did.
         await asyncio.sleep(_LOOK_AGAIN_S)
         if not self._may_judge():
-            return Verdict(Answer.UNJUDGED)
+            return Decision(Answer.UNJUDGED)
         return self._judged(wanted, dry_run=dry_run)
 
-    def _judged(self, wanted: Binding, *, dry_run: bool) -> Verdict:
-        verdict = self._guard.judge(wanted, self._clock.monotonic_s(), dry_run=dry_run)
-        self._tell()  # before the next decision, so that no plan takes what was given away
-        return verdict
+    def _judged(self, wanted: Binding, *, dry_run: bool) -> Decision:
+        decision = self._guard.judge(wanted, self._clock.monotonic_s(), dry_run=dry_run)
+        self._report_allowed()  # before the next plan, so that it does not use the same capacity
+        return decision
 
 
 def _binding(asked: _Request) -> Binding | None:
@@ -267,31 +267,31 @@ def _binding(asked: _Request) -> Binding | None:
     )
 
 
-def _encoded(uid: str, verdict: Verdict) -> bytes:
-    response: dict[str, object] = {"uid": uid, "allowed": verdict.allowed}
-    if not verdict.allowed:
+def _encoded(uid: str, decision: Decision) -> bytes:
+    response: dict[str, object] = {"uid": uid, "allowed": decision.allowed}
+    if not decision.allowed:
         response["status"] = {
             "status": "Failure",
             "code": 403,
             "reason": "Forbidden",
-            "message": plain(verdict.message),
+            "message": plain(decision.message),
         }
     return msgspec.json.encode({"apiVersion": _API_VERSION, "kind": _KIND, "response": response})
 
 
 class _Certificate:
-    """Our certificate and key, read again when their files change."""
+    """Our certificate and key; loaded again when their files change."""
 
     def __init__(self, config: GuardConfig) -> None:
         self._config = config
         self._context: ssl.SSLContext | None = None
-        self._seen: object = None
-        self._said = ""
+        self._loaded: object = None
+        self._logged = ""
 
     def context(self) -> ssl.SSLContext:
         """Return the server's TLS settings. Raises GuardError: a file cannot be used."""
         try:
-            self._seen = self._stamp()
+            self._loaded = self._stamp()
             self._context = self._load()
         except (OSError, ssl.SSLError) as error:
             raise GuardError(
@@ -303,19 +303,19 @@ class _Certificate:
         return self._context
 
     def renew(self) -> None:
-        """Use new files for new connections; files that are wrong leave the old ones in use."""
+        """Use new files for new connections. Keep the old ones if the new ones are unusable."""
         try:
             stamp = self._stamp()
-            if stamp == self._seen or self._context is None:
+            if stamp == self._loaded or self._context is None:
                 return
             self._load()  # on its own, as a failure halfway would leave a mixture behind
             self._fill(self._context)
         except (OSError, ssl.SSLError) as error:
-            if str(error) != self._said:
-                self._said = str(error)
-                log.warning("the guard's new certificate cannot be used", problem=self._said)
+            if str(error) != self._logged:
+                self._logged = str(error)
+                log.warning("the guard's new certificate cannot be used", problem=self._logged)
             return
-        self._seen, self._said = stamp, ""
+        self._loaded, self._logged = stamp, ""
         log.info("the guard's certificate was read again")
 
     @property

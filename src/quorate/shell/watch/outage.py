@@ -31,7 +31,7 @@ class Outage:
         self._logged: frozenset[tuple[str, str]] = frozenset()
 
     def look(self, troubles: Mapping[str, str], watches: int, now_s: float) -> None:
-        """Log the failing watches (error text by path), out of ``watches`` in all, if that is news."""
+        """Log the failing watches, by path, out of ``watches`` in all, if that is news."""
         if not troubles:
             if self._began_s is not None and self._logged:
                 log.info("watches are well again", seconds=round(now_s - self._began_s, 1))
