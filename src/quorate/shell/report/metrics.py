@@ -27,6 +27,32 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        self.defects = self._counter(
+            "contained_defects",
+            "Defects of quorate's own that cost one gang or object its turn, by stage.",
+            ["stage"],
+        )
+        self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
+        self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
+        self.decide_s = Histogram(
+            "quorate_decide_seconds",
+            "Duration of one decision.",
+            registry=self.registry,
+            buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
+        )
+        self.cycles = self._counter("cycles", "Decisions made.", [])
+        self.guard_reviews = self._counter(
+            "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
+        )
+        self.recordings_failed = self._counter("recordings_failed", "Recordings that failed.", [])
+        self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
+        self._make_gang_metrics()
+        self._make_bind_metrics()
+        self._make_watch_metrics()
+        self._make_process_metrics()
+        self._begin_series()
+
+    def _make_gang_metrics(self) -> None:
         self.gangs = self._gauge("gangs", "Gangs by state.", ["state"])
         self.waiting = self._gauge(
             "waiting_gangs", "Gangs that wait, by reason; single pods included.", ["reason"]
@@ -41,6 +67,14 @@ class Metrics:
             "Objects that cannot be read and are left out, by kind.",
             ["kind"],
         )
+        self.held_slots = self._gauge(
+            "held_slots", "Reservations for the replacements of lost members of gangs.", []
+        )
+        self.oldest_held_slot_s = self._gauge(
+            "oldest_held_slot_seconds", "Age of the oldest of these reservations; 0: none.", []
+        )
+
+    def _make_bind_metrics(self) -> None:
         self.binds = self._counter("binds", "Outcomes of binds.", ["outcome"])
         self.evictions = self._counter("evictions", "Pods evicted to roll a gang back.", [])
         self.preempted = self._counter("preempted", "Pods deleted for others of more priority.", [])
@@ -48,13 +82,17 @@ class Metrics:
         self.unverified = self._counter(
             "unverified_plans", "Plans that failed verification and were not sent.", []
         )
-        self.defects = self._counter(
-            "contained_defects",
-            "Defects of quorate's own that cost one gang or object its turn, by stage.",
-            ["stage"],
+        self.bind_s = Histogram(
+            "quorate_bind_seconds",
+            "Time of an accepted bind, from the plan to the API server's answer.",
+            registry=self.registry,
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
         )
-        self.reports_dropped = self._gauge("reports_dropped", "Events dropped: queue full.", [])
-        self.reports_queued = self._gauge("reports_queued", "Writes that wait.", [])
+        self.binds_under_way = self._gauge(
+            "binds_under_way", "Binds that were planned and have no outcome yet.", []
+        )
+
+    def _make_watch_metrics(self) -> None:
         self.relists = self._gauge(
             "watch_relists", "Full lists after a watch expired.", ["resource"]
         )
@@ -65,15 +103,19 @@ class Metrics:
             "watch_unreadable_events", "Events of watches that could not be read.", ["resource"]
         )
         self.unavailable_kinds = self._gauge(
-            "watch_lost", "1: others go on without it.", ["resource"]
+            "watch_lost", "1: unavailable, and all else goes on without it.", ["resource"]
         )
-        self.decide_s = Histogram(
-            "quorate_decide_seconds",
-            "Duration of one decision.",
-            registry=self.registry,
-            buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
+        self.watch_age_s = self._gauge(
+            "watch_age_seconds",
+            "Time since the API server last told of this kind; bookmarks come once a minute.",
+            ["resource"],
         )
-        self.cycles = self._counter("cycles", "Decisions made.", [])
+        self.api_errors = self._counter(
+            "api_errors", "Requests that failed, by status, or class of it.", ["status"]
+        )
+
+    def _make_process_metrics(self) -> None:
+        """Make the metrics of the lease, of the core's loop and of its own checks."""
         self.invariant_violations = self._counter(
             "invariant_violations",
             "Defects that the self-check found, by invariant.",
@@ -82,23 +124,6 @@ class Metrics:
         self.invariant_checks = self._counter(
             "invariant_checks", "Nodes, gangs and pods that the self-check looked at.", []
         )
-        self.held_slots = self._gauge(
-            "held_slots", "Rooms of lost members of gangs, held for their replacements.", []
-        )
-        self.oldest_held_slot_s = self._gauge(
-            "oldest_held_slot_seconds", "For how long the oldest of them is held; 0: none is.", []
-        )
-        self.guard_reviews = self._counter(
-            "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
-        )
-        self.recordings_failed = self._counter("recordings_failed", "Recordings that failed.", [])
-        self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
-        self._make_vital_signs()
-        self._make_inner_signs()
-        self._begin_series()
-
-    def _make_vital_signs(self) -> None:
-        """Make the metrics of the lease and of the core's loop."""
         self.is_leader = self._gauge("leader", "1 while this replica holds the lease.", [])
         self.lease_errors = self._counter(
             "lease_errors", "Tries to take or renew the lease that failed, by kind.", ["kind"]
@@ -112,32 +137,12 @@ class Metrics:
         self.loop_lag_max_s = self._gauge(
             "loop_lag_max_seconds", "The largest lag of the core's loop in the last second.", []
         )
-
-    def _make_inner_signs(self) -> None:
-        """Make the metrics of binds under way, of the API server and of the core's tables."""
-        self.bind_s = Histogram(
-            "quorate_bind_seconds",
-            "Time of an accepted bind, from the plan to the API server's answer.",
-            registry=self.registry,
-            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
-        )
-        self.binds_under_way = self._gauge(
-            "binds_under_way", "Binds that were planned and have no outcome yet.", []
-        )
-        self.watch_age_s = self._gauge(
-            "watch_age_seconds",
-            "Time since the API server last told of this kind; bookmarks come once a minute.",
-            ["resource"],
-        )
-        self.api_errors = self._counter(
-            "api_errors", "Requests that failed, by status, or class of it.", ["status"]
-        )
         self.core_size = self._gauge(
             "core_size", "How much the core keeps, by what: entries of a table, or columns.", ["of"]
         )
 
     def _begin_series(self) -> None:
-        """Have each series there from the start."""
+        """Create the series of all known label values, so that each is there from the start."""
         for stage in STAGES:
             self.defects.labels(stage)
         for invariant in Invariant:
@@ -162,7 +167,7 @@ class Metrics:
                 self.misconfigured.labels(str(reason)).set(reasons[reason])
 
     def show_holds(self, since_s: Sequence[float], now_s: float) -> None:
-        """Set the gauges of held slots, by the times at which each began."""
+        """Set the gauges of reservations, by the times at which each began."""
         self.held_slots.set(len(since_s))
         self.oldest_held_slot_s.set(max(0.0, now_s - min(since_s, default=now_s)))
 
