@@ -69,7 +69,7 @@ def said_of(*changes):
     """Return the sentence of the only gang, as the scheduler says it, and as it is written."""
     scheduler = Scheduler(Policy(), api_words())
     for dialect in DIALECTS:
-        scheduler.observe([DialectServed(dialect.NAME, served=True)])
+        scheduler.observe([DialectServed(dialect.name, served=True)])
     scheduler.observe([NodeChanged(Node(name="node", allocatable=(("cpu", 1000),))), *changes])
     scheduler.decide(0.0)
     explainer = scheduler.explainer(0.0)
