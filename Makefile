@@ -41,7 +41,8 @@ lock: ## Write requirements.lock anew from both pyproject.toml
 
 test-lowest: ## Unit tests with the oldest versions that pyproject.toml permits
 	@$(PYTHON) -m venv .venv-lowest && .venv-lowest/bin/pip install --quiet uv==0.13.8
-	@.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable '.[test]'
+	@.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct \
+	  --editable embedded --editable '.[test]'
 	@.venv-lowest/bin/python -m pytest -q -n 2 tests/unit
 
 check: $(STAMP) ## Format, lint, types, walls, audit and tidiness, in seconds
