@@ -9,17 +9,7 @@ from tools import house
 CIRCLE = ("quorate.core.plan.filters", "quorate.core.room.")
 """The one circle that is left: rules ask what is free, and what is free asks rules."""
 FULL = {
-    **{
-        "agents": 13,
-        "api": 19,
-        "controllers": 29,
-        "patch": 13,
-        "registry/rules": 23,
-        "schema": 14,
-        "server": 19,
-    },
     **{"core/plan/filters": 15},
-    **{"clients": 15, "unit": 54},
 }
 """Rooms that are still too full, by their path. They may lose modules, and gain none."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pocketkube.api import rbac
+from pocketkube.api.rights import rbac
 from pocketkube.api.writing import User
 from pocketkube.store.store import Store
 from quorate.cli.commands.manifests import render

@@ -2,15 +2,20 @@
 
 The way of a request, and who may import whom (downwards only)::
 
-    cluster.py                 everything together; what ``quorate up``, the demo and tests start
-      server/                  HTTP and TLS: paths, bodies, watch streams, discovery, Tables
-      agents/  controllers/    what kubelets and kube-controller-manager do, by calls of ``api``
+    __main__.py                ``python -m pocketkube``
+    cluster.py  nodes.py       everything together; what programs and tests start
+      server/                  HTTP and TLS: paths, bodies, watch streams
+        documents/  tables/    discovery and OpenAPI; what ``kubectl get`` shows
+      agents/                  what kubelets do, by calls of ``api``; ``pods/`` for one pod
+      controllers/             what kube-controller-manager does: workloads/ jobs/ upkeep/
       api/                     the API as calls: create, get, update, patch, delete, bind, evict
-        registry/              what the server knows of each resource, and the rules of single kinds
-        patch/                 JSON, merge, strategic-merge and apply patches: pure functions
+        admission/  rights/    what is refused before the rules of a kind; who may do what
+        matching/              selectors of labels, fields and nodes
+        registry/              what the server knows of each resource, and the rules of its kind
+        patch/                 JSON, merge and strategic-merge patches; ``apply/`` for apply patches
         store/                 objects by key, revisions, watches; in memory or in SQLite
-          schema/              the recorded OpenAPI document: shapes, checks, defaults of CRDs
-            errors.py objects.py
+          schema/              the recorded OpenAPI document, CRDs (custom/), protobuf (binary/)
+            access.py private_files.py names.py causes.py objects.py errors.py
 
 Everything below ``server`` is synchronous: one event loop, one thread, so each call of ``api`` is
 atomic. What the server knows of types comes from the document recorded from a real kube-apiserver

@@ -25,8 +25,8 @@ from pocketkube.agents.agents import Agents
 from pocketkube.agents.settings import Settings as AgentSettings
 from pocketkube.api.api import Api
 from pocketkube.api.definitions import Definitions
-from pocketkube.api.rbac import Authorizer
-from pocketkube.api.tokens import Tokens
+from pocketkube.api.rights.rbac import Authorizer
+from pocketkube.api.rights.tokens import Tokens
 from pocketkube.api.writing import User
 from pocketkube.controllers.manager import Manager
 from pocketkube.errors import ApiError
@@ -35,9 +35,9 @@ from pocketkube.private_files import private_folder, write_private
 from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
 from pocketkube.server import tls
+from pocketkube.server.documents.pages import Pages
 from pocketkube.server.handler import Handler
 from pocketkube.server.http import HttpServer
-from pocketkube.server.pages import Pages
 from pocketkube.store.durable import SqliteBackend
 from pocketkube.store.store import Store
 

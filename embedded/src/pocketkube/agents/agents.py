@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 
 from pocketkube.agents.node_life import NodeLife
-from pocketkube.agents.pod_life import PodLife
+from pocketkube.agents.pods.pod_life import PodLife
 from pocketkube.agents.records import renew_lease
 from pocketkube.agents.settings import Settings
 from pocketkube.agents.timers import Key, Timers

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from pocketkube.agents.needs import PodNeeds, Spec, amount_of, pod_needs
+from pocketkube.agents.pods.needs import PodNeeds, Spec, amount_of, pod_needs
 from pocketkube.agents.settings import COMPLETE_AFTER, FAIL_AFTER, START_AFTER
 
 NEEDS_MAX = 4096

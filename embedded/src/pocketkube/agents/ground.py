@@ -9,8 +9,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from pocketkube.agents.admission import Room
 from pocketkube.agents.facts import NodeFacts, PodFacts
+from pocketkube.agents.pods.admission import Room
 
 PODS_ON_NODE_MAX = 254
 """As many addresses as a node has for pods; with more pods some share one."""

@@ -14,11 +14,11 @@ from typing import Literal
 
 from pocketkube import errors
 from pocketkube.api import lifecycle
-from pocketkube.api.admission import admit_create, admit_delete
+from pocketkube.api.admission.admission import admit_create, admit_delete
+from pocketkube.api.admission.policies import Policies, Write
 from pocketkube.api.checking import completed, custom_causes
 from pocketkube.api.parts import is_part, with_part
 from pocketkube.api.patching import patched
-from pocketkube.api.policies import Policies, Write
 from pocketkube.api.scale import scaled
 from pocketkube.api.tracking import tracked
 from pocketkube.api.writing import AS_USUAL, FROM_INSIDE, Deleting, Patch, Writing

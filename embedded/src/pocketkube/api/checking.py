@@ -7,7 +7,6 @@ from functools import lru_cache
 from pocketkube import errors
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object
-from pocketkube.schema import crd
 from pocketkube.schema.check import (
     FastCheck,
     Mismatch,
@@ -16,6 +15,7 @@ from pocketkube.schema.check import (
     findings,
     pruned,
 )
+from pocketkube.schema.custom import crd
 from pocketkube.schema.resource import Resource
 from pocketkube.schema.shape import Shape
 

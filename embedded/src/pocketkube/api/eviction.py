@@ -11,7 +11,7 @@ from typing import Any
 from pocketkube import errors
 from pocketkube.api.api import Api
 from pocketkube.api.lifecycle import check_deletion
-from pocketkube.api.selectors import selector_of
+from pocketkube.api.matching.selectors import selector_of
 from pocketkube.api.writing import FROM_INSIDE, Deleting, Writing
 from pocketkube.objects import Object, labels_of, rfc3339
 

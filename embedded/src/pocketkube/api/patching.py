@@ -13,7 +13,7 @@ from pocketkube.api.tracking import unwritable
 from pocketkube.api.writing import Patch, Writing
 from pocketkube.errors import Cause
 from pocketkube.objects import Object, name_of, namespace_of, rfc3339
-from pocketkube.patch.apply import apply
+from pocketkube.patch.apply.apply import apply
 from pocketkube.patch.json_patch import apply_json_patch
 from pocketkube.patch.merge_patch import apply_merge_patch
 from pocketkube.patch.strategic import strategic_merge

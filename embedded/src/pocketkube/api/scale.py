@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from pocketkube import errors
-from pocketkube.api.selectors import selector_of
+from pocketkube.api.matching.selectors import selector_of
 from pocketkube.causes import negative
 from pocketkube.objects import Object
 from pocketkube.registry.metadata import metadata_causes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object, rfc3339
-from pocketkube.patch.field_paths import Path, named
-from pocketkube.patch.managed_fields import track_update
+from pocketkube.patch.apply.field_paths import Path, named
+from pocketkube.patch.apply.managed_fields import track_update
 from pocketkube.schema.resource import Resource
 
 _SPEC, _STATUS, _METADATA = named("spec"), named("status"), named("metadata")

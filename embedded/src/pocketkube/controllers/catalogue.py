@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pocketkube.controllers.accounts import RootCertificates, ServiceAccounts
 from pocketkube.controllers.base import Controller, Shared
-from pocketkube.controllers.cron_jobs import CronJobs
-from pocketkube.controllers.daemon_sets import DaemonSets
-from pocketkube.controllers.deployments import Deployments
-from pocketkube.controllers.disruption import DisruptionBudgets
-from pocketkube.controllers.garbage import GarbageCollector
-from pocketkube.controllers.jobs import Jobs
-from pocketkube.controllers.namespaces import Namespaces
-from pocketkube.controllers.node_lifecycle import NodeLifecycle, TaintEviction
-from pocketkube.controllers.pod_garbage import PodGarbage
-from pocketkube.controllers.pod_groups import PodGroupProtection
-from pocketkube.controllers.replicas import ReplicaSets, ReplicationControllers
-from pocketkube.controllers.stateful_sets import StatefulSets
-from pocketkube.controllers.volume_protection import VolumeProtection
+from pocketkube.controllers.jobs.cron_jobs import CronJobs
+from pocketkube.controllers.jobs.jobs import Jobs
+from pocketkube.controllers.upkeep.accounts import RootCertificates, ServiceAccounts
+from pocketkube.controllers.upkeep.disruption import DisruptionBudgets
+from pocketkube.controllers.upkeep.garbage import GarbageCollector
+from pocketkube.controllers.upkeep.namespaces import Namespaces
+from pocketkube.controllers.upkeep.node_lifecycle import NodeLifecycle, TaintEviction
+from pocketkube.controllers.upkeep.pod_garbage import PodGarbage
+from pocketkube.controllers.upkeep.pod_groups import PodGroupProtection
+from pocketkube.controllers.upkeep.volume_protection import VolumeProtection
+from pocketkube.controllers.workloads.daemon_sets import DaemonSets
+from pocketkube.controllers.workloads.deployments import Deployments
+from pocketkube.controllers.workloads.replicas import ReplicaSets, ReplicationControllers
+from pocketkube.controllers.workloads.stateful_sets import StatefulSets
 
 
 def every_controller(shared: Shared, ca_pem: str) -> list[Controller]:

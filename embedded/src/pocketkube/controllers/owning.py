@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pocketkube.api.selectors import LabelSelector, selector_of
+from pocketkube.api.matching.selectors import LabelSelector, selector_of
 from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import SETTLE_S, Controller, Key, Shared
 from pocketkube.controllers.pod_table import PodFacts

@@ -15,7 +15,7 @@ from pocketkube.causes import shown
 from pocketkube.errors import Cause
 from pocketkube.objects import Object, annotations_of, name_of, rfc3339
 from pocketkube.registry.custom_checks import APPROVED, definition_causes, is_protected
-from pocketkube.schema.crd import shape_of
+from pocketkube.schema.custom.crd import shape_of
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource, Subresource
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pocketkube.causes import forbidden, invalid, required, unsupported
 from pocketkube.errors import Cause
-from pocketkube.schema.crd_checks import value_causes
+from pocketkube.schema.custom.crd_checks import value_causes
 
 Schema = Mapping[str, Any]
 

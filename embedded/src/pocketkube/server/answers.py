@@ -18,7 +18,7 @@ from pocketkube import errors
 from pocketkube.objects import Object
 from pocketkube.registry.conversion import from_storage
 from pocketkube.schema.resource import Resource
-from pocketkube.server.tables import partial, table
+from pocketkube.server.tables.tables import partial, table
 from pocketkube.store.store import Entry
 
 encode = msgspec.json.Encoder().encode

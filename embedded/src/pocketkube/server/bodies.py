@@ -9,7 +9,7 @@ import yaml
 
 from pocketkube import errors
 from pocketkube.api.writing import Patch, PatchType
-from pocketkube.schema import protobuf
+from pocketkube.schema.binary import protobuf
 from pocketkube.schema.document import Document
 
 BODY_BYTES_MAX = 3 * 1024 * 1024

@@ -13,23 +13,16 @@ import structlog
 from aiohttp import web
 
 from pocketkube import errors
-from pocketkube.api import rbac, reviews
 from pocketkube.api.api import Api
 from pocketkube.api.binding import bind
 from pocketkube.api.checking import checked
+from pocketkube.api.rights import rbac, reviews
+from pocketkube.api.rights.tokens import Tokens
 from pocketkube.api.scale import scale_of, scale_resource
-from pocketkube.api.tokens import Tokens
 from pocketkube.api.writing import Deleting, User, Writing
 from pocketkube.objects import Object
-from pocketkube.server import (
-    answers,
-    bodies,
-    impersonation,
-    options,
-    pages,
-    reading,
-    subresources,
-)
+from pocketkube.server import answers, bodies, impersonation, options, reading, subresources
+from pocketkube.server.documents import pages
 from pocketkube.server.requests import Target, target_of
 from pocketkube.server.selecting import selection_of
 from pocketkube.server.watches import Watch

@@ -10,7 +10,7 @@ from __future__ import annotations
 from multidict import MultiMapping
 
 from pocketkube import errors
-from pocketkube.api.rbac import Authorizer
+from pocketkube.api.rights.rbac import Authorizer
 from pocketkube.api.writing import User
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"

@@ -16,7 +16,7 @@ from pocketkube import errors
 from pocketkube.api.writing import Deleting, User, Writing
 from pocketkube.causes import forbidden, invalid, required, too_long, unsupported
 from pocketkube.errors import Cause
-from pocketkube.schema import protobuf
+from pocketkube.schema.binary import protobuf
 from pocketkube.schema.document import Document
 
 _GROUP = "meta.k8s.io"

@@ -12,8 +12,8 @@ from pocketkube.api.api import Api
 from pocketkube.api.binding import bind
 from pocketkube.api.checking import checked
 from pocketkube.api.eviction import evict
+from pocketkube.api.rights.tokens import Tokens, requested
 from pocketkube.api.scale import scale_of
-from pocketkube.api.tokens import Tokens, requested
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object
 from pocketkube.schema.document import Document

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pocketkube.registry.rules import (
-    apps,
-    batch,
     configuration,
     definitions,
     events,
@@ -20,7 +18,8 @@ from pocketkube.registry.rules import (
     volumes,
 )
 from pocketkube.registry.rules.base import Rules, Surroundings
-from pocketkube.registry.rules.pods import PODS
+from pocketkube.registry.rules.pods.pods import PODS
+from pocketkube.registry.rules.workloads import apps, batch
 from pocketkube.schema.resource import Resource
 
 __all__ = ["RULES", "Rules", "Surroundings", "rules_of"]

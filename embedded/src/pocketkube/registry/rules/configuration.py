@@ -16,8 +16,8 @@ from pocketkube.objects import Object
 from pocketkube.registry.quantities import canonical_list, nano_units
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of, with_status
-from pocketkube.registry.rules.pod_defaults import default_template
-from pocketkube.registry.rules.pod_spec import template_causes
+from pocketkube.registry.rules.pods.pod_defaults import default_template
+from pocketkube.registry.rules.pods.pod_spec import template_causes
 
 _BYTES_MAX = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"

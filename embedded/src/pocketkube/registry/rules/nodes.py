@@ -16,7 +16,7 @@ from pocketkube.registry.metadata import finalizer_causes
 from pocketkube.registry.quantities import canonical_list, nano_units
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
-from pocketkube.registry.rules.pod_placement import TAINT_EFFECTS
+from pocketkube.registry.rules.pods.pod_placement import TAINT_EFFECTS
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _FINALIZER = "kubernetes"

@@ -24,8 +24,8 @@ from pocketkube.names import dns_label, dns_subdomain, invalid_text, label_key
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import condition_causes, set_default, spec_of
-from pocketkube.registry.rules.pod_admission import PRIORITY_CLASSES, priority_class_of
-from pocketkube.registry.rules.pod_spec import PREEMPTION_POLICIES
+from pocketkube.registry.rules.pods.pod_admission import PRIORITY_CLASSES, priority_class_of
+from pocketkube.registry.rules.pods.pod_spec import PREEMPTION_POLICIES
 
 GROUP = "scheduling.k8s.io"
 HIGHEST_USER_PRIORITY = 1_000_000_000

@@ -24,8 +24,8 @@ from pocketkube.names import dns_label, dns_subdomain, invalid_text, label_cause
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
-from pocketkube.registry.rules.container_probes import port_causes
-from pocketkube.registry.rules.containers import PROTOCOLS
+from pocketkube.registry.rules.pods.container_probes import port_causes
+from pocketkube.registry.rules.pods.containers import PROTOCOLS
 
 _NETWORK = ipaddress.ip_network("10.96.0.0/16")
 _FIRST_DYNAMIC = 257  # the lower part of the range is for addresses that are asked for

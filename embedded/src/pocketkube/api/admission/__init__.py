@@ -1,0 +1,1 @@
+"""What is refused or changed before an object is stored, beside the rules of its kind."""

@@ -1,0 +1,1 @@
+"""What matches what: labels, fields, and the rules by which a node suits a pod."""

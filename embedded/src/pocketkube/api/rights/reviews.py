@@ -1,0 +1,217 @@
+"""Questions about users: who am I, what may I, whose token is this.
+
+In: review objects as they are posted. Out: the same with their status, or ApiError. Nothing is
+stored. Source of checks and messages: answers of a real API server 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pocketkube.api.rights.rbac import MASTERS, Authorizer
+from pocketkube.api.rights.tokens import Tokens
+from pocketkube.api.writing import User
+from pocketkube.causes import invalid
+from pocketkube.errors import Cause, bad_request
+from pocketkube.errors import invalid as invalid_object
+from pocketkube.objects import Object, meta, rfc3339
+
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
+_EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+_EVERY_PATH = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+
+
+class Asked(NamedTuple):
+    """One review that was posted: by whom, what, and to which namespace's path."""
+
+    authorizer: Authorizer
+    tokens: Tokens
+    user: User
+    review: Object
+    namespace: str
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Return the review's spec."""
+        return self.review.get("spec") or {}
+
+
+def _self_subject_access_review(asked: Asked) -> Object:
+    _refuse(_attribute_causes(asked.spec) + _metadata_causes(asked.review))
+    return _answered(asked.review, "SelfSubjectAccessReview", _access(asked, asked.user))
+
+
+def _subject_access_review(asked: Asked) -> Object:
+    spec = asked.spec
+    _refuse(_attribute_causes(spec) + _user_causes(spec) + _metadata_causes(asked.review))
+    return _answered(asked.review, "SubjectAccessReview", _access(asked, _user(spec)))
+
+
+def _local_subject_access_review(asked: Asked) -> Object:
+    spec = asked.spec
+    causes = _attribute_causes(spec) + _user_causes(spec)
+    attributes = spec.get("resourceAttributes")
+    namespace = (attributes or {}).get("namespace", "")
+    if attributes is not None and namespace != asked.namespace:
+        field = "spec.resourceAttributes.namespace"
+        causes.append(invalid(field, namespace, "must match metadata.namespace"))
+    if spec.get("nonResourceAttributes") is not None:
+        value = _go_attributes(spec["nonResourceAttributes"])
+        why = "disallowed on this kind of request"
+        causes.append(invalid("spec.nonResourceAttributes", value, why))
+    _refuse(causes)
+    metadata = {**meta(asked.review), "namespace": asked.namespace}
+    review = {**asked.review, "metadata": metadata}
+    return _answered(review, "LocalSubjectAccessReview", _access(asked, _user(spec)))
+
+
+def _self_subject_rules_review(asked: Asked) -> Object:
+    namespace = asked.spec.get("namespace", "")
+    if not namespace:
+        raise bad_request("no namespace on request")
+    resources, paths = rules_for(asked.authorizer, asked.user, namespace)
+    return {
+        "kind": "SelfSubjectRulesReview",
+        "apiVersion": f"{_AUTHORIZATION}/v1",
+        "metadata": {},
+        "spec": {},
+        "status": {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False},
+    }
+
+
+def rules_for(
+    authorizer: Authorizer, user: User, namespace: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rules on resources and those on other paths that a user has in a namespace."""
+    resources: list[dict[str, Any]] = []
+    paths: list[dict[str, Any]] = []
+    for rule, _source in authorizer.granted(user, namespace):
+        if rule.get("resources"):
+            fields = ("verbs", "apiGroups", "resources", "resourceNames")
+            resources.append({field: rule[field] for field in fields if rule.get(field)})
+        if rule.get("nonResourceURLs"):
+            paths.append({field: rule[field] for field in ("verbs", "nonResourceURLs")})
+    if MASTERS in user.groups:  # also without any binding
+        resources += [] if _EVERYTHING in resources else [_EVERYTHING]
+        paths += [] if _EVERY_PATH in paths else [_EVERY_PATH]
+    return resources, paths
+
+
+def _self_subject_review(asked: Asked) -> Object:
+    return {
+        "kind": "SelfSubjectReview",
+        "apiVersion": f"{_AUTHENTICATION}/v1",
+        "metadata": {"creationTimestamp": rfc3339(asked.tokens.now_s())},
+        "status": {"userInfo": _user_info(asked.user)},
+    }
+
+
+def _token_review(asked: Asked) -> Object:
+    spec = asked.spec
+    if not spec.get("token"):
+        raise bad_request("token is required for TokenReview in authentication")
+    found = asked.tokens.reviewed(spec["token"], spec.get("audiences") or [])
+    if isinstance(found, str):
+        status: dict[str, Any] = {"user": {}, "error": found}
+    else:
+        user, audiences = found
+        status = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
+    return {
+        "kind": "TokenReview",
+        "apiVersion": f"{_AUTHENTICATION}/v1",
+        "metadata": meta(asked.review),
+        "spec": spec,
+        "status": status,
+    }
+
+
+_ANSWERS: Mapping[str, Callable[[Asked], Object]] = {
+    f"selfsubjectaccessreviews.{_AUTHORIZATION}": _self_subject_access_review,
+    f"subjectaccessreviews.{_AUTHORIZATION}": _subject_access_review,
+    f"localsubjectaccessreviews.{_AUTHORIZATION}": _local_subject_access_review,
+    f"selfsubjectrulesreviews.{_AUTHORIZATION}": _self_subject_rules_review,
+    f"selfsubjectreviews.{_AUTHENTICATION}": _self_subject_review,
+    f"tokenreviews.{_AUTHENTICATION}": _token_review,
+}
+REVIEWS = frozenset(_ANSWERS)
+"""The buckets of resources that are answered by ``reviewed``."""
+
+
+def reviewed(bucket: str, asked: Asked) -> Object:
+    """Answer a review: the same object with its status. Raises ApiError (400, 422)."""
+    return _ANSWERS[bucket](asked)
+
+
+def _user_info(user: User) -> dict[str, Any]:
+    info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    return {key: value for key, value in info.items() if value}
+
+
+def _user(spec: Mapping[str, Any]) -> User:
+    return User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""))
+
+
+def _access(asked: Asked, user: User) -> dict[str, Any]:
+    authorizer, spec = asked.authorizer, asked.spec
+    on = spec.get("resourceAttributes")
+    if on is not None:
+        reason = authorizer.reason(
+            user,
+            on.get("verb", ""),
+            on.get("group", ""),
+            on.get("resource", ""),
+            on.get("subresource", ""),
+            on.get("namespace", ""),
+            on.get("name", ""),
+        )
+    else:
+        on = spec["nonResourceAttributes"]
+        reason = authorizer.reason_path(user, on.get("verb", ""), on.get("path", ""))
+    if reason is None:
+        return {"allowed": False}
+    return {"allowed": True, "reason": reason} if reason else {"allowed": True}
+
+
+def _answered(review: Object, kind: str, status: dict[str, Any]) -> Object:
+    return {
+        "kind": kind,
+        "apiVersion": f"{_AUTHORIZATION}/v1",
+        "metadata": meta(review),
+        "spec": review.get("spec") or {},
+        "status": status,
+    }
+
+
+def _attribute_causes(spec: Mapping[str, Any]) -> list[Cause]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        why = "cannot be specified in combination with resourceAttributes"
+        return [invalid("spec.nonResourceAttributes", _go_attributes(path), why)]
+    if resource is None and path is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        return [invalid("spec.resourceAttributes", None, why)]
+    return []
+
+
+def _user_causes(spec: Mapping[str, Any]) -> list[Cause]:
+    if spec.get("user") or spec.get("groups"):
+        return []
+    return [invalid("spec.user", "", "at least one of user or group must be specified")]
+
+
+def _metadata_causes(review: Object) -> list[Cause]:
+    given = {k: v for k, v in meta(review).items() if k != "managedFields"}
+    return [invalid("metadata", given, "must be empty")] if given else []
+
+
+def _go_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Write nonResourceAttributes as the real server's message has them: Go's names of fields."""
+    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
+
+
+def _refuse(causes: list[Cause]) -> None:
+    if causes:
+        # The real server names no kind here.
+        raise invalid_object(_AUTHORIZATION, "", "", causes)

@@ -1,0 +1,1 @@
+"""Pods that run for ever: Deployments, ReplicaSets, StatefulSets and DaemonSets."""

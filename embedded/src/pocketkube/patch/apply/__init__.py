@@ -1,0 +1,1 @@
+"""Server-side apply: which fields a manager owns, what it changes, and where two disagree."""

@@ -1,0 +1,1 @@
+"""The rules of pods and of templates of pods: defaults, checks, updates."""

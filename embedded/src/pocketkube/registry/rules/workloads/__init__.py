@@ -1,0 +1,1 @@
+"""The rules of workloads: Deployments and their like, Jobs and CronJobs."""

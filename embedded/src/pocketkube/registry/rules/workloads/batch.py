@@ -1,0 +1,358 @@
+"""Jobs and CronJobs.
+
+Source: kubernetes ``pkg/apis/batch`` (defaults, validation) and ``pkg/registry/batch`` of 1.36.
+"""
+
+from __future__ import annotations
+
+import copy
+import zoneinfo
+from typing import Any
+
+from pocketkube.causes import (
+    INT32_MAX,
+    duplicate,
+    immutable,
+    invalid,
+    negative,
+    one_of,
+    required,
+    unsupported,
+)
+from pocketkube.errors import Cause
+from pocketkube.names import dns_label
+from pocketkube.objects import Object
+from pocketkube.registry.rules.base import Rules, Surroundings
+from pocketkube.registry.rules.common import number_of, set_default, spec_of, with_status
+from pocketkube.registry.rules.pods.pod_spec import template_causes
+from pocketkube.registry.rules.selectors import label_selector_causes, matches
+from pocketkube.registry.rules.workloads.apps import default_template_of
+
+CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
+JOB_NAME = "batch.kubernetes.io/job-name"
+_UID_LABELS = ("controller-uid", CONTROLLER_UID)
+_NAME_LABELS = ("job-name", JOB_NAME)
+
+_INDEXED_PARALLELISM_MAX = 100_000
+_COUNTS = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
+
+
+def _default_job(job: Object) -> None:
+    spec = spec_of(job)
+    default_template_of(spec)
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    set_default(spec, "parallelism", 1)
+    if spec.get("backoffLimit") is None:
+        spec["backoffLimit"] = 6 if spec.get("backoffLimitPerIndex") is None else INT32_MAX
+    policy = spec.get("podFailurePolicy")
+    for rule in (policy or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            set_default(pattern, "status", "True")
+    set_default(spec, "completionMode", "NonIndexed")
+    set_default(spec, "suspend", False)
+    set_default(spec, "podReplacementPolicy", "Failed" if policy else "TerminatingOrFailed")
+    set_default(spec, "manualSelector", False)
+    _take_labels(job)
+
+
+def _take_labels(job: Object) -> None:
+    """Give a Job without labels those of its pods."""
+    labels = job["spec"]["template"]["metadata"].get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
+
+
+def _prepare_create(job: Object, _around: Surroundings) -> None:
+    """Generate the selector, by the Job's uid, and the labels it selects; start the status."""
+    spec, metadata = job["spec"], job["metadata"]
+    own = metadata.get("labels")
+    theirs = spec["template"]["metadata"].get("labels")
+    if not spec["manualSelector"]:
+        labels = spec["template"]["metadata"]["labels"] = dict(theirs or {})
+        for key in _NAME_LABELS:
+            labels.setdefault(key, metadata.get("name", ""))
+        for key in _UID_LABELS:
+            labels.setdefault(key, metadata["uid"])
+        selector = spec.get("selector") or {}
+        chosen = {CONTROLLER_UID: metadata["uid"], **(selector.get("matchLabels") or {})}
+        spec["selector"] = {**selector, "matchLabels": chosen}
+        if own == theirs:  # they were taken from the template
+            metadata["labels"] = dict(labels)
+    job["status"] = {}
+
+
+def _causes(job: Object) -> list[Cause]:
+    spec, name = job["spec"], job["metadata"].get("name", "")
+    causes = _generated_causes(job)
+    causes += job_spec_causes(spec, "spec")
+    if spec.get("selector") is None:
+        causes.append(required("spec.selector"))
+    causes += label_selector_causes(spec.get("selector"), "spec.selector")
+    labels = spec["template"]["metadata"].get("labels")
+    if not matches(spec.get("selector"), labels or {}):
+        why = "`selector` does not match template `labels`"
+        causes.append(invalid("spec.template.metadata.labels", labels, why))
+    completions = spec.get("completions") or 0
+    if spec["completionMode"] == "Indexed" and completions > 0:
+        host = f"{name}-{completions - 1}"
+        if dns_label(host):
+            why = f"will not able to create pod with invalid DNS label: {host}"
+            causes.append(invalid("metadata.name", name, why))
+    return causes
+
+
+def _generated_causes(job: Object) -> list[Cause]:
+    """Check that nobody took the labels that the server generates for something else."""
+    spec, metadata = job["spec"], job["metadata"]
+    if spec["manualSelector"] or spec.get("selector") is None:
+        return []
+    labels = spec["template"]["metadata"].get("labels") or {}
+    causes: list[Cause] = []
+    for keys, value in ((_UID_LABELS, metadata["uid"]), (_NAME_LABELS, metadata.get("name", ""))):
+        for key in keys:
+            where, why = f"spec.template.metadata.labels[{key}]", f"must be '{value}'"
+            if key not in labels:
+                causes.append(required(where, why))
+            elif labels[key] != value:
+                causes.append(invalid(where, labels, why))
+    if (spec.get("selector") or {}) != {"matchLabels": {CONTROLLER_UID: metadata["uid"]}}:
+        causes.append(
+            invalid("spec.selector", spec.get("selector"), "`selector` not auto-generated")
+        )
+    return causes
+
+
+def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
+    """Check the spec of a Job, or of a CronJob's template of one, but for its selector."""
+    causes = [cause for name in _COUNTS for cause in negative(f"{field}.{name}", spec.get(name))]
+    causes += _mode_causes(spec, field)
+    replacement = spec.get("podReplacementPolicy")
+    if replacement is not None:
+        known = ("Failed",) if spec.get("podFailurePolicy") else ("Failed", "TerminatingOrFailed")
+        causes += one_of(f"{field}.podReplacementPolicy", replacement, known)
+    causes += _failure_causes(spec, f"{field}.podFailurePolicy")
+    causes += template_causes(spec["template"], f"{field}.template")
+    at, policy = f"{field}.template.spec.restartPolicy", spec["template"]["spec"]["restartPolicy"]
+    if policy == "Always":
+        causes.append(required(at, 'valid values: "OnFailure", "Never"'))
+    elif policy not in ("OnFailure", "Never"):
+        causes.append(unsupported(at, policy, ("OnFailure", "Never")))
+    elif spec.get("podFailurePolicy") and policy != "Never":
+        why = 'only "Never" is supported when podFailurePolicy is specified'
+        causes.append(invalid(at, policy, why))
+    return causes
+
+
+def _failure_causes(spec: dict[str, Any], field: str) -> list[Cause]:
+    policy, causes = spec.get("podFailurePolicy"), list[Cause]()
+    pod = spec["template"]["spec"]
+    containers = [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
+    names = {container.get("name") for container in containers}
+    for index, rule in enumerate((policy or {}).get("rules") or ()):
+        at, action = f"{field}.rules[{index}]", rule.get("action", "")
+        causes += one_of(f"{at}.action", action, _ACTIONS)
+        if action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+            why = "requires the backoffLimitPerIndex to be set"
+            causes.append(invalid(f"{at}.action", action, why))
+        codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
+        if codes is not None:
+            causes += _exit_codes_causes(codes, f"{at}.onExitCodes", names)
+        if codes is None and not conditions:
+            why = "specifying one of OnExitCodes and OnPodConditions is required"
+            causes.append(invalid(at, None, why))
+        if codes is not None and conditions:
+            why = "specifying both OnExitCodes and OnPodConditions is not supported"
+            causes.append(invalid(at, None, why))
+    return causes
+
+
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+
+
+def _exit_codes_causes(codes: dict[str, Any], at: str, names: set[str | None]) -> list[Cause]:
+    operator, values, name = codes.get("operator", ""), codes.get("values"), "containerName"
+    causes = one_of(f"{at}.operator", operator, ("In", "NotIn"))
+    if codes.get(name) is not None and codes[name] not in names:
+        why = "must be one of the container or initContainer names in the pod template"
+        causes.append(invalid(f"{at}.{name}", codes[name], why))
+    if not values:
+        return [*causes, invalid(f"{at}.values", values, "at least one value is required")]
+    for index, value in enumerate(values):
+        if operator == "In" and value == 0:
+            why = "must not be 0 for the In operator"
+            causes.append(invalid(f"{at}.values[{index}]", value, why))
+        if value in values[:index]:
+            causes.append(duplicate(f"{at}.values[{index}]", value))
+    if values != sorted(values):
+        causes.append(invalid(f"{at}.values", values, "must be ordered"))
+    return causes
+
+
+def _mode_causes(spec: dict[str, Any], field: str) -> list[Cause]:
+    mode = spec.get("completionMode", "NonIndexed")
+    if mode not in ("NonIndexed", "Indexed"):
+        return [unsupported(f"{field}.completionMode", mode, ("NonIndexed", "Indexed"))]
+    failed, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
+    causes: list[Cause] = []
+    if failed is not None and per_index is None:
+        why = "when maxFailedIndexes is specified"
+        causes.append(required(f"{field}.backoffLimitPerIndex", why))
+    if mode == "NonIndexed":
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
+            if spec.get(name) is not None:
+                why = "requires indexed completion mode"
+                causes.append(invalid(f"{field}.{name}", spec[name], why))
+        return causes
+    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+    if completions is None:
+        causes.append(required(f"{field}.completions", "when completion mode is Indexed"))
+    elif failed is not None and failed > completions:
+        why = "must be less than or equal to completions"
+        causes.append(invalid(f"{field}.maxFailedIndexes", failed, why))
+    if parallelism > _INDEXED_PARALLELISM_MAX:
+        most = _INDEXED_PARALLELISM_MAX
+        why = f"must be less than or equal to {most} when completion mode is Indexed"
+        causes.append(invalid(f"{field}.parallelism", parallelism, why))
+    return causes
+
+
+_FIXED = (
+    "selector",
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+)
+
+
+def _update_causes(job: Object, old: Object) -> list[Cause]:
+    new, before = job["spec"], old["spec"]
+    causes = _completions_causes(new, before)
+    template, kept = new["template"], before["template"]
+    if _may_direct(old):
+        kept = _with_directions(kept, template)
+    if _may_direct(old):
+        causes += immutable("spec.template.spec", template["spec"], kept["spec"])
+    else:
+        causes += immutable("spec.template", template, kept)
+    for field in _FIXED:
+        causes += immutable(f"spec.{field}", new.get(field), before.get(field))
+    return causes
+
+
+def _completions_causes(new: dict[str, Any], before: dict[str, Any]) -> list[Cause]:
+    now, was = new.get("completions"), before.get("completions")
+    if new["completionMode"] != "Indexed":
+        return immutable("spec.completions", now, was)
+    if now == was or now is None or now == new.get("parallelism"):
+        return []
+    why = "can only be modified in tandem with spec.parallelism"
+    return [invalid("spec.completions", now, why)]
+
+
+def _may_direct(old: Object) -> bool:
+    """Tell whether a Job is suspended with no pod running, so that others may place its pods."""
+    status = old.get("status") or {}
+    return bool(old["spec"].get("suspend")) and not status.get("active")
+
+
+def _with_directions(kept: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the old template with the new one's labels, resources and placement."""
+    result = copy.deepcopy(kept)
+    for field in ("labels", "annotations"):
+        _take(result["metadata"], new["metadata"], field)
+    for field in ("nodeSelector", "tolerations", "schedulingGates"):
+        _take(result["spec"], new["spec"], field)
+    affinity = dict(result["spec"].get("affinity") or {})
+    _take(affinity, new["spec"].get("affinity") or {}, "nodeAffinity")
+    if affinity or new["spec"].get("affinity") is not None:
+        result["spec"]["affinity"] = affinity
+    else:
+        result["spec"].pop("affinity", None)
+    for field in ("containers", "initContainers"):
+        pairs = zip(result["spec"].get(field) or (), new["spec"].get(field) or (), strict=False)
+        for one, other in pairs:
+            _take(one, other, "resources")
+    return result
+
+
+def _take(target: dict[str, Any], source: dict[str, Any], field: str) -> None:
+    if field in source:
+        target[field] = source[field]
+    else:
+        target.pop(field, None)
+
+
+def _default_cron_job(obj: Object) -> None:
+    spec = spec_of(obj)
+    set_default(spec, "concurrencyPolicy", "Allow")
+    set_default(spec, "suspend", False)
+    set_default(spec, "successfulJobsHistoryLimit", 3)
+    set_default(spec, "failedJobsHistoryLimit", 1)
+    set_default(spec, "jobTemplate", {})
+    set_default(spec["jobTemplate"], "metadata", {})
+    set_default(spec["jobTemplate"], "spec", {})
+    default_template_of(spec["jobTemplate"]["spec"])
+
+
+def _cron_causes(obj: Object) -> list[Cause]:
+    spec, name = obj["spec"], obj["metadata"].get("name", "")
+    schedule = spec.get("schedule", "")
+    causes: list[Cause] = []
+    if not schedule:
+        causes.append(required("spec.schedule"))
+    elif not schedule.startswith("@") and len(schedule.split()) != 5:
+        fields = schedule.split()
+        why = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+        causes.append(invalid("spec.schedule", schedule, why))
+    causes += _zone_causes(spec.get("timeZone"))
+    causes += negative("spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds"))
+    known = ("Allow", "Forbid", "Replace")
+    causes += one_of("spec.concurrencyPolicy", spec["concurrencyPolicy"], known)
+    causes += job_spec_causes(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
+    for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        causes += negative(f"spec.{field}", spec[field])
+    if len(name) > 52:  # eleven characters are added for the name of each Job
+        causes.append(invalid("metadata.name", name, "must be no more than 52 characters"))
+    return causes
+
+
+def _zone_causes(zone: str | None) -> list[Cause]:
+    if zone is None:
+        return []
+    if not zone:
+        return [invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")]
+    if zone.lower() == "local":
+        why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        return [invalid("spec.timeZone", zone, why)]
+    try:
+        zoneinfo.ZoneInfo(zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return [invalid("spec.timeZone", zone, f"unknown time zone {zone}")]
+    return []
+
+
+JOBS = Rules(
+    defaults=_default_job,
+    prepare_create=_prepare_create,
+    validate=_causes,
+    validate_update=_update_causes,
+    has_generation=True,
+    selectable={"status.successful": number_of("status", "succeeded")},
+)
+CRON_JOBS = Rules(
+    defaults=_default_cron_job,
+    prepare_create=with_status({}),
+    validate=_cron_causes,
+    has_generation=True,
+)

@@ -1,0 +1,237 @@
+"""Custom resources' types: a CRD's openAPIV3Schema as a shape, and what the server does with it.
+
+In: schemas and decoded objects. Out: shapes, pruned and defaulted objects, causes of a 422. Source:
+Kubernetes' documentation of structural schemas, and answers of a real API server 1.36.
+``x-kubernetes-validations`` (CEL) are accepted and not evaluated: no CRD that quorate ships or
+tests with has any.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pocketkube.causes import duplicate, invalid, required
+from pocketkube.errors import Cause
+from pocketkube.names import dns_1035_label
+from pocketkube.schema.custom.crd_checks import value_causes
+from pocketkube.schema.shape import Merge, Shape, Type
+
+Schema = Mapping[str, Any]
+
+_STRING = Shape(type=Type.STRING)
+_SCALARS = {
+    "string": Type.STRING,
+    "integer": Type.INTEGER,
+    "number": Type.NUMBER,
+    "boolean": Type.BOOLEAN,
+}
+
+
+def shape_of(schema: Schema | None, metadata: Shape) -> Shape:
+    """Return the shape of a kind's objects; ``metadata`` is the shape of ObjectMeta.
+
+    Without a schema, or with ``x-kubernetes-preserve-unknown-fields``, other fields are kept.
+    """
+    shape = _shape({"type": "object", **(schema or {})}, metadata)
+    shape.fields = {**shape.fields, **_embedded_fields(metadata)}
+    shape.preserve_unknown = shape.preserve_unknown or schema is None
+    return shape
+
+
+def _embedded_fields(metadata: Shape) -> dict[str, Shape]:
+    return {"apiVersion": _STRING, "kind": _STRING, "metadata": metadata}
+
+
+def _shape(schema: Schema, metadata: Shape) -> Shape:
+    shape = Shape(type=_type(schema), format=schema.get("format", ""), schema=schema)
+    shape.default = schema.get("default")
+    shape.has_default = shape.default is not None
+    shape.nullable = bool(schema.get("nullable"))
+    shape.preserve_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    if shape.type is Type.OBJECT:
+        properties = schema.get("properties") or {}
+        shape.fields = {key: _shape(one, metadata) for key, one in properties.items()}
+        shape.required = frozenset(schema.get("required") or ())
+        shape.merge = _map_merge(schema)
+        if schema.get("x-kubernetes-embedded-resource"):
+            shape.embedded = True
+            shape.fields = {**shape.fields, **_embedded_fields(metadata)}
+    elif shape.type is Type.MAP:
+        values = schema["additionalProperties"]
+        shape.item = _shape(values, metadata) if isinstance(values, dict) else None
+        shape.merge = _map_merge(schema)
+    elif shape.type is Type.LIST:
+        items = schema.get("items")
+        shape.item = _shape(items, metadata) if isinstance(items, dict) else None
+        shape.merge = Merge(schema.get("x-kubernetes-list-type") or Merge.ATOMIC)
+        shape.keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+    return shape
+
+
+def _type(schema: Schema) -> Type:
+    if schema.get("x-kubernetes-int-or-string"):
+        return Type.INT_OR_STRING
+    name = schema.get("type", "")
+    if name == "object":
+        # Structural schemas have either properties or additionalProperties.
+        return Type.MAP if schema.get("additionalProperties") else Type.OBJECT
+    return Type.LIST if name == "array" else _SCALARS.get(name, Type.ANY)
+
+
+def _map_merge(schema: Schema) -> Merge:
+    atomic = schema.get("x-kubernetes-map-type") == "atomic"
+    return Merge.ATOMIC if atomic else Merge.GRANULAR
+
+
+def pruned(value: Any, shape: Shape) -> Any:
+    """Drop, in place, fields that the schema does not name; return the value."""
+    if isinstance(value, dict) and shape.type is Type.OBJECT:
+        for key in list(value):
+            field = shape.fields.get(key)
+            if field is not None:
+                pruned(value[key], field)
+            elif not shape.preserve_unknown:
+                del value[key]
+    elif shape.item is not None:
+        for _, one in _items(value, shape):
+            pruned(one, shape.item)
+    return value
+
+
+def with_defaults(value: Any, shape: Shape) -> Any:
+    """Set defaults and drop nulls that may not be, both in place; return the value.
+
+    A null that is not nullable becomes the default, or goes; in a list it stays, for ``causes``.
+    Whole numbers lose their fraction (2.0 is 2), as they do when the real server writes JSON.
+    """
+    if isinstance(value, dict) and shape.type is Type.OBJECT:
+        _set_fields(value, shape)
+    elif shape.item is not None:
+        _set_items(value, shape, shape.item)
+    elif isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def _set_fields(value: dict[str, Any], shape: Shape) -> None:
+    for key, field in shape.fields.items():
+        if field.has_default and _is_missing(value, key, field):
+            value[key] = copy.deepcopy(field.default)
+        elif key in value and value[key] is None and _drops_null(field):
+            del value[key]
+        if key in value:
+            value[key] = with_defaults(value[key], field)
+
+
+def _set_items(value: Any, shape: Shape, item: Shape) -> None:
+    for key, one in list(_items(value, shape)):
+        if one is None and item.has_default and not item.nullable:
+            value[key] = copy.deepcopy(item.default)
+        elif one is None and isinstance(value, dict) and _drops_null(item):
+            del value[key]
+        else:
+            value[key] = with_defaults(one, item)
+
+
+def _is_missing(value: Mapping[str, Any], key: str, field: Shape) -> bool:
+    return key not in value or (value[key] is None and not field.nullable)
+
+
+def _drops_null(field: Shape) -> bool:
+    # Shapes of the document, as metadata's, are not the CRD's: their nulls are not judged here.
+    return not field.nullable and field.schema is not None
+
+
+def _items(value: Any, shape: Shape) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, dict) and shape.type is Type.MAP:
+        yield from value.items()
+    elif isinstance(value, list) and shape.type is Type.LIST:
+        yield from enumerate(value)
+
+
+def causes(value: Any, shape: Shape) -> list[Cause]:
+    """Return everything that is wrong with an object, pruned and defaulted before."""
+    found = value_causes(value, shape.schema, "") if shape.schema is not None else []
+    found += _embedded_causes(value, shape, "", is_root=True)
+    found += _list_causes(value, shape, "")
+    return found
+
+
+def _children(value: Any, shape: Shape, path: str) -> Iterator[tuple[Any, Shape, str]]:
+    if isinstance(value, dict) and shape.type is Type.OBJECT:
+        for key, field in shape.fields.items():
+            if key in value and field.schema is not None:
+                yield value[key], field, f"{path}.{key}" if path else key
+    elif shape.item is not None:
+        for key, one in _items(value, shape):
+            yield one, shape.item, f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}"
+
+
+def _embedded_causes(value: Any, shape: Shape, path: str, *, is_root: bool = False) -> list[Cause]:
+    """Check apiVersion and kind of objects inside objects."""
+    found: list[Cause] = []
+    if shape.embedded and not is_root and isinstance(value, dict):
+        found += _api_version_causes(value.get("apiVersion"), f"{path}.apiVersion")
+        found += _kind_causes(value.get("kind"), f"{path}.kind")
+    for one, inner, where in _children(value, shape, path):
+        found += _embedded_causes(one, inner, where)
+    return found
+
+
+def _api_version_causes(value: Any, path: str) -> list[Cause]:
+    if value is None:
+        return [required(path)]
+    if not value:
+        return [invalid(path, value, "must not be empty")]
+    if str(value).count("/") > 1:
+        return [invalid(path, value, f"unexpected GroupVersion string: {value}")]
+    return []
+
+
+def _kind_causes(value: Any, path: str) -> list[Cause]:
+    if value is None:
+        return [required(path)]
+    if not value:
+        return [invalid(path, value, "must not be empty")]
+    wrong = dns_1035_label(str(value).lower())
+    why = "may have mixed case, but should otherwise match: "
+    return [invalid(path, value, why + ", ".join(wrong))] if wrong else []
+
+
+def _list_causes(value: Any, shape: Shape, path: str) -> list[Cause]:
+    """Check that the items of sets, and the keys of maps in lists, are there once each."""
+    found: list[Cause] = []
+    if isinstance(value, list) and shape.merge in (Merge.SET, Merge.MAP):
+        seen: list[Any] = []
+        for i, one in enumerate(value):
+            identity = one
+            if shape.merge is Merge.MAP:
+                if not isinstance(one, dict):
+                    continue
+                identity = {key: one[key] for key in sorted(shape.keys) if key in one}
+            if identity in seen:
+                found.append(duplicate(f"{path}[{i}]", identity))
+            seen.append(identity)
+    for one, inner, where in _children(value, shape, path):
+        found += _list_causes(one, inner, where)
+    return found
+
+
+def unknown_paths(value: Any, shape: Shape, path: str = "") -> list[str]:
+    """Return the paths of the fields that ``pruned`` would drop, sorted."""
+    found: list[str] = []
+    if isinstance(value, dict) and shape.type is Type.OBJECT:
+        for key, one in value.items():
+            where = f"{path}.{key}" if path else key
+            field = shape.fields.get(key)
+            if field is not None:
+                found += unknown_paths(one, field, where)
+            elif not shape.preserve_unknown:
+                found.append(where)
+    elif shape.item is not None:
+        for key, one in _items(value, shape):
+            where = f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}"
+            found += unknown_paths(one, shape.item, where)
+    return sorted(found) if not path else found

@@ -1,0 +1,208 @@
+"""The OpenAPI documents: version 3 by group and version, and version 2 in one piece.
+
+In: what is registered, the recorded schemas, the CRDs' schemas. Out: documents with the structure
+that kubectl (explain, apply, dry runs) and code generators look at: components, and paths with
+their verbs, kinds, parameters and bodies. They hold no prose, except that of CRDs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from pocketkube.errors import ApiError
+from pocketkube.registry.resources import Registry
+from pocketkube.schema.document import GVK, Document
+from pocketkube.schema.resource import Resource
+from pocketkube.server.documents import discovery
+from pocketkube.server.documents.openapi_custom import custom_schemas
+from pocketkube.server.documents.openapi_paths import DISCOVERY_KINDS, discovery_path, paths_of
+
+_JSON = "application/json"
+_REF = "#/components/schemas/"
+_INDEX = "/openapi/v3"
+_ANY = ("application/json", "application/*", "*/*")
+_SHARED = ("DeleteOptions", "WatchEvent")  # the document names all groups' kinds of them
+_WATCH_EVENT = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"
+_VERSION_2 = {"int-or-string": {"type": "string", "format": "int-or-string"}}
+
+
+def page(
+    path: str, accept: str, registry: Registry, document: Document
+) -> tuple[str, bytes] | None:
+    """Return content type and body of an OpenAPI page; None when there is none.
+
+    Raises ApiError (406) when the client takes no JSON, as kubectl's for version 2, which it asks
+    for only where version 3 does not do.
+    """
+    body: dict[str, Any] | None = None
+    if path in (_INDEX, "/openapi/v2") or path.startswith(f"{_INDEX}/"):
+        groups = discovery.groups_of(registry.all(), document)
+        if path == _INDEX:
+            return _JSON, msgspec.json.encode(index(groups, document))
+        _check_accept(accept)
+        if path == "/openapi/v2":
+            body = version_2(groups, document)
+        else:
+            body = version_3(path.removeprefix(f"{_INDEX}/"), groups, document)
+    return None if body is None else (_JSON, msgspec.json.encode(body))
+
+
+def _check_accept(accept: str) -> None:
+    media = [part.partition(";")[0].strip() for part in accept.split(",")]
+    if accept.strip() and not any(one in _ANY for one in media):
+        text = f"only the following media types are accepted: {_JSON}"
+        raise ApiError(406, "NotAcceptable", text)
+
+
+def index(groups: discovery.Groups, document: Document) -> dict[str, Any]:
+    """Return the paths of all documents. A changed hash tells clients to read one anew."""
+    entries = {}
+    for path in ["api", "apis", "version", *_versions(groups)]:
+        custom = _custom_resources(path, groups)
+        schemas = [custom_schemas(resource) for resource in custom]
+        told = msgspec.json.encode([path, document.version["gitVersion"], schemas], order="sorted")
+        digest = hashlib.sha512(told).hexdigest().upper()
+        entries[path] = {"serverRelativeURL": f"{_INDEX}/{path}?hash={digest}"}
+    return {"paths": dict(sorted(entries.items()))}
+
+
+def _versions(groups: discovery.Groups) -> list[str]:
+    found = []
+    for name, versions in groups.items():
+        if name and not any(r.crd for resources in versions.values() for r in resources):
+            found.append(f"apis/{name}")
+        found += [f"apis/{name}/{version}" if name else f"api/{version}" for version in versions]
+    return found
+
+
+def _resources(path: str, groups: discovery.Groups) -> list[Resource]:
+    name, _, version = path.removeprefix("apis/").partition("/")
+    if path.startswith("api/"):
+        name, version = "", path.removeprefix("api/")
+    return groups.get(name, {}).get(version, [])
+
+
+def _custom_resources(path: str, groups: discovery.Groups) -> list[Resource]:
+    return [resource for resource in _resources(path, groups) if resource.crd]
+
+
+def version_3(path: str, groups: discovery.Groups, document: Document) -> dict[str, Any] | None:
+    """Return the document of ``apis/apps/v1``, ``apis/apps``, ``api`` or ``version``; or None."""
+    resources = _resources(path, groups)
+    if resources:
+        paths = {url: item for resource in resources for url, item in _paths(resource, document)}
+        if not any(resource.crd for resource in resources):
+            paths |= discovery_path(path)
+    elif path in DISCOVERY_KINDS or (path.count("/") == 1 and path.removeprefix("apis/") in groups):
+        paths = discovery_path(path)
+    else:
+        return None
+    schemas = _with_custom(resources, document)
+    group_version = (resources[0].group, resources[0].version) if resources else ("", "")
+    watched = any("watch" in resource.verbs and not resource.crd for resource in resources)
+    start = [paths, {"$ref": f"{_REF}{_WATCH_EVENT}"}] if watched else paths
+    names = _reach(start, schemas)
+    used = {name: _of_version(name, schemas[name], group_version) for name in names}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": f"v{_short_version(document)}"},
+        "paths": dict(sorted(paths.items())),
+        "components": {"schemas": used},
+    }
+
+
+def _short_version(document: Document) -> str:
+    return f"{document.version['major']}.{document.version['minor']}"
+
+
+def _paths(resource: Resource, document: Document) -> Iterable[tuple[str, dict[str, Any]]]:
+    def name_of(group: str, version: str, kind: str) -> str:
+        return document.schema_name(group, version, kind)
+
+    if resource.crd:
+        return paths_of(resource, next(iter(custom_schemas(resource))), name_of)
+    own = document.schema_name(resource.group, resource.version, resource.kind)
+    return paths_of(resource, own, name_of)
+
+
+def _with_custom(resources: Iterable[Resource], document: Document) -> Mapping[str, Any]:
+    custom: dict[str, Any] = {}
+    for resource in resources:
+        if resource.crd:
+            custom |= custom_schemas(resource)
+    return {**document.schemas, **custom} if custom else document.schemas
+
+
+def _reach(paths: Any, schemas: Mapping[str, Any]) -> list[str]:
+    """Return the names of all components that the paths refer to, directly or not."""
+    found: set[str] = set()
+    waiting = list(_references(paths))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _references(schemas[name])
+    return sorted(found)
+
+
+def _references(value: Any) -> Iterable[str]:
+    if isinstance(value, dict):
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            yield reference.removeprefix(_REF)
+        for inner in value.values():
+            yield from _references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _references(inner)
+
+
+def _of_version(
+    name: str, schema: dict[str, Any], group_version: tuple[str, str]
+) -> dict[str, Any]:
+    """Leave, of the kinds that all groups have, those of the core group and of this version."""
+    if not name.endswith(_SHARED):
+        return schema
+    wanted = (("", "v1"), group_version)
+    kinds = [kind for kind in schema.get(GVK, ()) if (kind["group"], kind["version"]) in wanted]
+    return {**schema, GVK: kinds}
+
+
+def version_2(groups: discovery.Groups, document: Document) -> dict[str, Any]:
+    """Return the document of version 2: all kinds, and the paths of their collections."""
+    resources = [
+        resource
+        for versions in groups.values()
+        for entries in versions.values()
+        for resource in entries
+    ]
+    schemas = _with_custom(resources, document)
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": f"v{_short_version(document)}"},
+        "paths": {resource.path(): {} for resource in resources},
+        "definitions": {name: _in_version_2(schema) for name, schema in schemas.items()},
+    }
+
+
+def _in_version_2(schema: Any) -> Any:
+    """Rewrite references, which stand alone there, and mixed types, which are texts there."""
+    if not isinstance(schema, dict):
+        return schema
+    if "oneOf" in schema:
+        return _VERSION_2.get(schema.get("format", ""), {"type": "string"})
+    result = {key: value for key, value in schema.items() if key != "allOf"}
+    for reference in (schema.get("$ref"), *(one.get("$ref") for one in schema.get("allOf", ()))):
+        if reference is not None:
+            result["$ref"] = f"#/definitions/{reference.removeprefix(_REF)}"
+    for key in ("items", "additionalProperties"):
+        if key in schema:
+            result[key] = _in_version_2(schema[key])
+    if "properties" in schema:
+        properties = schema["properties"].items()
+        result["properties"] = {name: _in_version_2(inner) for name, inner in properties}
+    return result

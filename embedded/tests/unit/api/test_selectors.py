@@ -1,0 +1,210 @@
+"""Label and field selectors. Sentences of errors are those of a real kube-apiserver 1.36."""
+
+import pytest
+
+from pocketkube.api.matching.field_selectors import FieldTerm, field_selector, parse_fields
+from pocketkube.api.matching.selectors import (
+    EVERYTHING,
+    NOTHING,
+    parse_labels,
+    selector_causes,
+    selector_of,
+)
+from pocketkube.errors import ApiError
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "selected"),
+    [
+        ("", {}, True),
+        ("a=b", {"a": "b"}, True),
+        ("a=b", {"a": "c"}, False),
+        ("a==b", {"a": "b"}, True),
+        ("a=", {"a": ""}, True),
+        ("a=", {}, False),
+        ("a!=b", {}, True),
+        ("a!=b", {"a": "b"}, False),
+        ("a", {"a": ""}, True),
+        ("a", {"b": ""}, False),
+        ("!a", {}, True),
+        ("!a", {"a": ""}, False),
+        (" a in ( x , y ) ", {"a": "y"}, True),
+        ("a in (x,y)", {"a": "z"}, False),
+        ("a in (x,y)", {}, False),
+        ("a in (,x)", {"a": ""}, True),
+        ("a notin (x,y)", {"a": "z"}, True),
+        ("a notin (x,y)", {}, True),
+        ("a notin (x,y)", {"a": "x"}, False),
+        ("a notin ()", {"a": ""}, False),
+        ("in in (in,notin)", {"in": "notin"}, True),
+        ("a>5", {"a": "6"}, True),
+        ("a>5", {"a": "5"}, False),
+        ("a<5", {"a": "4"}, True),
+        ("a<5", {"a": "four"}, False),
+        ("a<5", {}, False),
+        ("a=b,c!=d,e in (x,y),!f,g notin (z)", {"a": "b", "e": "y", "g": "q"}, True),
+        ("a=b,c!=d,e in (x,y),!f,g notin (z)", {"a": "b", "e": "y", "f": ""}, False),
+        ("a=b,a=c", {"a": "b"}, False),
+        ("example.com/a=b", {"example.com/a": "b"}, True),
+    ],
+)
+def test_a_label_selector_selects(text, labels, selected):
+    assert parse_labels(text).matches(labels) is selected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a in (x,y", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a in x", "unable to parse requirement: found 'x' expected: '('"),
+        (
+            "a b",
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+        ),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+        ("=x", "found '=', expected: !, identifier, or 'end of string'"),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("!a=b", "found '=', expected: ',' or 'end of string'"),
+        ("a=b,", "found '', expected: identifier after ','"),
+        ("a===b", "unable to parse requirement: found '=', expected: identifier"),
+        ("a notin (x=y)", "unable to parse requirement: found '=', expected: ',' or ')'"),
+        (
+            "a>x",
+            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' "
+            "operators, the value must be an integer",
+        ),
+    ],
+)
+def test_a_label_selector_that_cannot_be_read_is_a_bad_request(text, message):
+    with pytest.raises(ApiError) as raised:
+        parse_labels(text)
+    assert (raised.value.code, raised.value.message) == (400, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("-a=b", '<nil>: Invalid value: "-a": name part must consist of alphanumeric'),
+        ("a/b/c=1", '<nil>: Invalid value: "a/b/c": a valid label key must consist of'),
+        ("UPPER/x=y", '<nil>: Invalid value: "UPPER/x": prefix part a lowercase RFC 1123 sub'),
+        ("x/=1", '<nil>: Invalid value: "x/": name part must be non-empty; name part must'),
+        ("/x=1", '<nil>: Invalid value: "/x": prefix part must be non-empty'),
+        ("a=-b", 'values[0][a]: Invalid value: "-b": a valid label must be an empty string'),
+        ("a in (-x,+y)", '[values[0][a]: Invalid value: "+y": a valid label must be an empty'),
+        (f"{'a' * 64}=b", f'<nil>: Invalid value: "{"a" * 64}": name part must be no more than 63'),
+        (f"a={'b' * 64}", f'values[0][a]: Invalid value: "{"b" * 64}": must be no more than 63'),
+    ],
+)
+def test_keys_and_values_of_selectors_have_the_form_of_labels(text, start):
+    with pytest.raises(ApiError) as raised:
+        parse_labels(text)
+    assert raised.value.message.startswith(f"unable to parse requirement: {start}")
+
+
+def test_a_label_selector_object_selects_by_labels_and_expressions_together():
+    selector = selector_of(
+        {
+            "matchLabels": {"app": "web"},
+            "matchExpressions": [
+                {"key": "tier", "operator": "In", "values": ["a", "b"]},
+                {"key": "old", "operator": "DoesNotExist"},
+                {"key": "zone", "operator": "Exists"},
+                {"key": "kind", "operator": "NotIn", "values": ["x"]},
+            ],
+        }
+    )
+    assert selector.matches({"app": "web", "tier": "b", "zone": ""})
+    assert not selector.matches({"app": "web", "tier": "b", "zone": "", "old": ""})
+    assert not selector.matches({"app": "web", "tier": "c", "zone": ""})
+    assert not selector.matches({"app": "web", "tier": "b"})
+    assert not selector.matches({"app": "web", "tier": "b", "zone": "", "kind": "x"})
+
+
+def test_an_empty_label_selector_selects_all_and_a_null_one_nothing():
+    assert selector_of({}).matches({})
+    assert selector_of({}).empty
+    assert selector_of(None) is NOTHING
+    assert not NOTHING.matches({"nothing": "x"})
+    assert parse_labels("") is EVERYTHING
+
+
+def test_what_is_wrong_with_a_label_selector_object_is_named_by_its_field():
+    causes = selector_causes(
+        {
+            "matchLabels": {"-a": "b", "a": "-b"},
+            "matchExpressions": [
+                {"key": "a", "operator": "In"},
+                {"key": "a", "operator": "Exists", "values": ["x"]},
+                {"key": "/", "operator": "Like"},
+                {"key": "a", "operator": "In", "values": ["ok", "?"]},
+            ],
+        },
+        "spec.selector",
+    )
+    assert [(cause.reason, cause.field) for cause in causes] == [
+        ("FieldValueInvalid", "spec.selector.matchLabels"),
+        ("FieldValueInvalid", "spec.selector.matchLabels"),
+        ("FieldValueRequired", "spec.selector.matchExpressions[0].values"),
+        ("FieldValueForbidden", "spec.selector.matchExpressions[1].values"),
+        ("FieldValueInvalid", "spec.selector.matchExpressions[2].operator"),
+        ("FieldValueInvalid", "spec.selector.matchExpressions[2].key"),
+        ("FieldValueInvalid", "spec.selector.matchExpressions[2].key"),
+        ("FieldValueInvalid", "spec.selector.matchExpressions[2].key"),
+        ("FieldValueInvalid", "spec.selector.matchExpressions[3].values[1]"),
+    ]
+
+
+def test_an_operator_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match='"Like" is not a valid label selector operator'):
+        selector_of({"matchExpressions": [{"key": "a", "operator": "Like"}]})
+
+
+def test_field_selectors_are_read_with_their_escapes():
+    assert parse_fields("a=b,c!=d,e==f,,") == (
+        FieldTerm("a", "b"),
+        FieldTerm("c", "d", equal=False),
+        FieldTerm("e", "f"),
+    )
+    assert parse_fields(r"a=x\,y\=z\\") == (FieldTerm("a", r"x,y=z" + "\\"),)
+    assert parse_fields("=") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
+        ("metadata.name=a\\x", "invalid field selector: invalid escape sequence: \\x"),
+        ("metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
+        ("metadata.name=a\\", "invalid field selector: invalid escape sequence: \\"),
+        ("spec.foo=1,metadata.x=3", "field label not supported: metadata.x"),
+    ],
+)
+def test_a_field_selector_that_cannot_be_read_is_a_bad_request(text, message):
+    with pytest.raises(ApiError) as raised:
+        field_selector(text, {"spec.nodeName": lambda pod: pod["spec"]["nodeName"]}, "Pod")
+    assert (raised.value.code, raised.value.message) == (400, message)
+
+
+def test_each_kind_refuses_fields_in_its_own_words():
+    def message(selectable, kind):
+        with pytest.raises(ApiError) as raised:
+            field_selector("foo=bar", selectable, kind)
+        return raised.value.message
+
+    fields = {"spec.x": lambda _obj: ""}
+    known = 'only "metadata.name", "metadata.namespace"'
+    assert message({}, "ConfigMap") == f'"foo" is not a known field selector: {known}'
+    assert message(fields, "Node") == "field label not supported: foo"
+    assert message(fields, "Job") == 'field label "foo" not supported for Job'
+
+
+def test_a_field_selector_selects_by_the_fields_of_the_kind():
+    fields = {"spec.nodeName": lambda pod: pod["spec"].get("nodeName", "")}
+    pod = {"metadata": {"name": "a", "namespace": "b"}, "spec": {"nodeName": "n1"}}
+    assert field_selector("spec.nodeName=n1,metadata.name=a", fields, "Pod").matches(pod)
+    assert not field_selector("spec.nodeName!=n1", fields, "Pod").matches(pod)
+    assert not field_selector("spec.nodeName=", fields, "Pod").matches(pod)
+    assert field_selector("metadata.namespace=b", fields, "Pod").matches(pod)
+    assert field_selector("", fields, "Pod").empty
+    assert field_selector("metadata.name=a", fields, "Pod").exact("metadata.name") == "a"
+    assert field_selector("metadata.name!=a", fields, "Pod").exact("metadata.name") is None

@@ -1,0 +1,92 @@
+"""Claims and volumes that are being deleted stay while they are in use, and no longer."""
+
+import pytest
+
+from embedded.tests.unit.controllers.controllers_world import World
+
+
+def claim(name="data"):
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": resources}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def volume():
+    spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
+    return {"metadata": {"name": "disk"}, "spec": {**spec, "hostPath": {"path": "/disk"}}}
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def pod(name, volume):
+    containers = [{"name": "c", "image": "i"}]
+    volumes = [{"name": "v", **volume}]
+    return {"metadata": {"name": name}, "spec": {"containers": containers, "volumes": volumes}}
+
+
+def claims(world):
+    return world.names("persistentvolumeclaims")
+
+
+def test_a_claim_that_nobody_uses_goes_at_once(world):
+    world.create("v1", "persistentvolumeclaims", claim())
+    world.delete("persistentvolumeclaims", "data")
+    world.settle()
+    assert claims(world) == []
+
+
+NAMED = {"persistentVolumeClaim": {"claimName": "data"}}
+EPHEMERAL = {"ephemeral": {"volumeClaimTemplate": {"spec": claim()["spec"]}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "of_pod"), [("data", NAMED), ("user-v", EPHEMERAL)], ids=["named", "ephemeral"]
+)
+def test_a_claim_in_use_goes_with_its_last_pod(world, name, of_pod):
+    world.create("v1", "persistentvolumeclaims", claim(name))
+    world.create("v1", "pods", pod("user", of_pod))
+    world.settle()
+    world.delete("persistentvolumeclaims", name)
+    world.settle()
+    assert claims(world) == [name]
+    world.delete("pods", "user")
+    world.settle()
+    assert claims(world) == []
+
+
+def test_a_pod_that_is_on_no_node_holds_nothing():
+    world = World(kubelets=False)
+    world.create("v1", "persistentvolumeclaims", claim())
+    world.create("v1", "pods", pod("user", NAMED))
+    world.delete("persistentvolumeclaims", "data")
+    world.settle()
+    assert claims(world) == []
+
+
+def test_a_volume_stays_while_it_is_bound(world):
+    world.create("v1", "persistentvolumes", volume())
+
+    def set_phase(phase):
+        def change(found):
+            found["status"] = {"phase": phase}
+
+        world.patch("persistentvolumes", "disk", change, namespace="")
+
+    set_phase("Bound")
+    world.delete("persistentvolumes", "disk", "")
+    world.settle()
+    assert world.names("persistentvolumes", "") == ["disk"]
+    set_phase("Released")
+    world.settle()
+    assert world.names("persistentvolumes", "") == []
+
+
+def test_a_namespace_with_claims_can_be_deleted(world):
+    world.namespace("other")
+    world.create("v1", "persistentvolumeclaims", claim(), namespace="other")
+    world.delete("namespaces", "other", "")
+    world.settle()
+    assert "other" not in world.names("namespaces", "")

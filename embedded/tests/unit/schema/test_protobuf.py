@@ -1,0 +1,172 @@
+"""Bodies of Go clients: every field is read as Go wrote it, and rubbish is refused."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from multidict import MultiDict
+
+from embedded.tests.unit.schema.record_protobuf import bodies, samples
+from pocketkube.errors import ApiError
+from pocketkube.schema.binary.protobuf import CONTENT_TYPE, MAGIC, decoded
+from pocketkube.schema.document import Document
+from pocketkube.schema.roundtrip import filled
+from pocketkube.server.bodies import object_of
+from pocketkube.server.options import deleting_of
+
+DOCUMENT = Document.load()
+SAMPLES = {f"{obj['apiVersion']}/{obj['kind']}": (obj, packed) for obj, packed in samples()}
+
+
+def message(*fields: tuple[int, bytes | int]) -> bytes:
+    """Encode fields; texts and messages are shorter than 128 bytes, numbers less than 128."""
+    parts = []
+    for number, value in fields:
+        if isinstance(value, int):
+            parts.append(bytes([number << 3, value]))
+        else:
+            parts.append(bytes([number << 3 | 2, len(value)]) + value)
+    return b"".join(parts)
+
+
+def body(kind: str, content: bytes, api_version: str = "v1") -> bytes:
+    type_meta = message((1, api_version.encode()), (2, kind.encode()))
+    return MAGIC + message((1, type_meta), (2, content))
+
+
+def refusal(raw: bytes) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        decoded(raw, DOCUMENT)
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_every_field_of_a_kind_is_read_as_go_wrote_it(kind):
+    obj, packed = SAMPLES[kind]
+    group, _, version = obj["apiVersion"].rpartition("/")
+    shape = DOCUMENT.shape(DOCUMENT.schema_name(group, version, obj["kind"]))
+    # What Go writes although it was not given is added by whoever stores the object.
+    assert filled(decoded(packed, DOCUMENT), shape) == obj
+
+
+def test_every_kind_that_a_body_may_have_was_recorded():
+    assert len(SAMPLES) == len(bodies()) >= 70
+
+
+def test_only_the_last_of_two_values_counts_and_empty_ones_are_as_if_not_given():
+    metadata = message((1, b"first"), (1, b"second"), (3, b"gone"), (3, b""))
+    assert decoded(body("ConfigMap", message((1, metadata))), DOCUMENT) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "second"},
+    }
+
+
+def test_numbers_that_stand_side_by_side_are_a_list():
+    security = message((4, bytes([1, 0xAC, 0x02])), (4, 5))  # supplementalGroups: packed, then not
+    pod = decoded(body("Pod", message((2, message((14, security))))), DOCUMENT)
+    assert pod["spec"]["securityContext"] == {"supplementalGroups": [1, 300, 5]}
+
+
+def test_an_empty_time_is_none_and_an_entry_without_a_value_has_the_zero_of_its_type():
+    metadata = message((8, b""))
+    limits = message((1, message((1, b"cpu"))))
+    item = message((1, b"Pod"), (2, limits[2:]))
+    content = message((1, metadata), (2, message((1, item))))
+    assert decoded(body("LimitRange", content), DOCUMENT) == {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {},
+        "spec": {"limits": [{"type": "Pod", "max": {"cpu": "0"}}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "expected prefix [107 56 115 0]"),
+        (b'{"kind":"Pod"}', "expected prefix [107 56 115 0]"),
+        (MAGIC, "'Kind' is missing"),
+        (MAGIC + message((1, message((2, b"Pod")))), "'apiVersion' is missing"),
+        (body("Pod", b"\x0a\x05ab"), "unexpected EOF"),
+        (body("Pod", b"\x0a"), "unexpected EOF"),
+        (body("Pod", b"\x08\x01"), "wrong wireType = 0 for field metadata"),
+        (body("Pod", b"\x0b"), "illegal wireType 3"),
+        (body("Pod", b"\x02\x00"), "illegal tag 0"),
+        (body("Pod", b"\x08" + b"\xff" * 10), "integer overflow"),
+        (body("Event", message((6, b"\x08" + b"\xff" * 8 + b"\x01"))), "no time"),
+        (
+            body("ControllerRevision", message((2, message((1, b"{")))), "apps/v1"),
+            "a field holds no valid JSON",
+        ),
+    ],
+)
+def test_what_is_no_protobuf_is_refused_in_words(raw, words):
+    error = refusal(raw)
+    assert error.code == 400
+    assert words in error.message
+
+
+def test_a_kind_that_is_not_built_in_has_no_protobuf():
+    assert refusal(body("PodGroup", b"", "scheduling.x-k8s.io/v1alpha1")).code == 415
+
+
+def test_a_schema_inside_schemas_without_end_is_refused():
+    content = b""
+    for _ in range(5000):
+        content = b"\xe2\x02" + _length(len(content)) + content  # 44: not
+    wrapped = content
+    for number in (1, 3, 7, 2):  # openAPIV3Schema, schema, versions, spec
+        wrapped = bytes([number << 3 | 2]) + _length(len(wrapped)) + wrapped
+    type_meta = message((1, b"apiextensions.k8s.io/v1"), (2, b"CustomResourceDefinition"))
+    raw = MAGIC + message((1, type_meta)) + b"\x12" + _length(len(wrapped)) + wrapped
+    assert refusal(raw).code == 400
+
+
+def _length(value: int) -> bytes:
+    parts = []
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
+
+
+@given(st.binary(max_size=200), st.sampled_from(["Pod", "Secret", "Event", "Node", "LimitRange"]))
+def test_random_bytes_are_an_object_or_an_api_error(content, kind):
+    _object_or_api_error(MAGIC + content)
+    type_meta = message((1, b"v1"), (2, kind.encode()))
+    _object_or_api_error(MAGIC + message((1, type_meta)) + b"\x12" + _framed(content))
+
+
+@given(st.sampled_from(sorted(SAMPLES)), st.randoms(use_true_random=False))
+def test_damaged_bodies_are_an_object_or_an_api_error(kind, chance: random.Random):
+    packed = bytearray(SAMPLES[kind][1])
+    for _ in range(chance.randint(0, 3)):
+        packed[chance.randrange(4, len(packed))] = chance.randrange(256)
+    _object_or_api_error(bytes(packed[: chance.randint(0, len(packed))]))
+    _object_or_api_error(bytes(packed))
+
+
+def _framed(content: bytes) -> bytes:
+    return _length(len(content)) + content
+
+
+def _object_or_api_error(raw: bytes) -> None:
+    code, obj = 200, {}
+    try:
+        obj = decoded(raw, DOCUMENT)
+    except ApiError as error:
+        code = error.code
+    assert code in (200, 400, 415)
+    assert isinstance(obj, dict)
+
+
+def test_the_server_reads_objects_and_delete_options_of_go_clients():
+    raw = body("ConfigMap", message((1, message((1, b"a")))))
+    obj, json = object_of(raw, CONTENT_TYPE)
+    assert (obj["metadata"], json) == ({"name": "a"}, None)
+    options = body("DeleteOptions", message((1, 5), (4, b"Orphan"), (5, b"All")))
+    deleting = deleting_of(options, MultiDict(), CONTENT_TYPE)
+    assert (deleting.grace_period_s, deleting.propagation) == (5, "Orphan")
+    assert deleting.dry_run

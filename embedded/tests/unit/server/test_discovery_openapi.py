@@ -1,0 +1,142 @@
+"""The OpenAPI documents that are served: what kubectl looks for in them."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from pocketkube.errors import ApiError
+from pocketkube.registry.resources import Registry
+from pocketkube.schema.document import GVK, Document
+from pocketkube.schema.shape import Shape, Type
+from pocketkube.server.documents import openapi
+
+DOCUMENT = Document.load()
+SCHEMA = {
+    "type": "object",
+    "description": "A widget",
+    "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+}
+
+
+def widget(schema: dict[str, Any]):
+    base = next(r for r in DOCUMENT.resources() if r.kind == "Deployment")
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "list_kind": "WidgetList"}
+    return dataclasses.replace(
+        base,
+        group="example.com",
+        subresources={},
+        shape=Shape(type=Type.OBJECT, schema=schema),
+        crd="widgets.example.com",
+        **names,
+    )
+
+
+def get(path: str, *more, accept: str = "application/json") -> Any:
+    found = openapi.page(path, accept, Registry([*DOCUMENT.resources(), *more]), DOCUMENT)
+    return None if found is None else json.loads(found[1])
+
+
+def references(value: Any):
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"].rpartition("/")[2]
+        for inner in value.values():
+            yield from references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from references(inner)
+
+
+def test_every_document_of_the_index_is_there_and_complete():
+    paths = get("/openapi/v3")["paths"]
+    assert {"api", "apis", "api/v1", "apis/apps", "apis/apps/v1", "version"} <= paths.keys()
+    for path, entry in paths.items():
+        url, _, digest = entry["serverRelativeURL"].partition("?hash=")
+        assert url == f"/openapi/v3/{path}"
+        assert digest
+        document = get(url)
+        assert {*references(document)} <= document["components"]["schemas"].keys()
+        assert document["paths"]
+
+
+def test_a_component_is_as_recorded_and_names_its_kind():
+    schemas = get("/openapi/v3/apis/apps/v1")["components"]["schemas"]
+    name = "io.k8s.api.apps.v1.Deployment"
+    assert schemas[name] == DOCUMENT.schemas[name]
+    assert schemas[name][GVK] == [{"group": "apps", "kind": "Deployment", "version": "v1"}]
+
+
+def test_kinds_that_all_groups_share_name_only_the_core_group_and_the_document_s_own():
+    schemas = get("/openapi/v3/apis/apps/v1")["components"]["schemas"]
+    groups = [
+        kind["group"] for kind in schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"][GVK]
+    ]
+    assert groups == ["", "apps"]
+
+
+def test_kubectl_finds_a_kind_by_the_path_of_its_resource():
+    paths = get("/openapi/v3/apis/apps/v1")["paths"]
+    one = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+    kind = {"group": "apps", "version": "v1", "kind": "Deployment"}
+    assert {operation[GVK]["kind"] for key, operation in one.items() if key != "parameters"} == {
+        "Deployment"
+    }
+    assert one["get"][GVK] == kind
+    assert paths["/apis/apps/v1/deployments"]["get"]["x-kubernetes-action"] == "list"
+    scale = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"]
+    assert scale["put"][GVK]["kind"] == "Scale"
+
+
+def test_kubectl_sees_that_patches_take_field_validation_and_dry_runs():
+    path = "/api/v1/namespaces/{namespace}/pods/{name}"
+    patch = get("/openapi/v3/api/v1")["paths"][path]["patch"]
+    assert {"dryRun", "fieldManager", "fieldValidation", "force"} == {
+        parameter["name"] for parameter in patch["parameters"]
+    }
+    assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+
+
+def test_a_crd_has_a_document_with_its_schema_and_without_strategic_patches():
+    document = get("/openapi/v3/apis/example.com/v1", widget(SCHEMA))
+    schema = document["components"]["schemas"]["com.example.v1.Widget"]
+    assert schema["description"] == "A widget"
+    assert schema["properties"]["spec"] == SCHEMA["properties"]["spec"]
+    assert schema["properties"].keys() == {"apiVersion", "kind", "metadata", "spec"}
+    assert schema[GVK] == [{"group": "example.com", "kind": "Widget", "version": "v1"}]
+    one = document["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"]
+    assert "application/strategic-merge-patch+json" not in one["patch"]["requestBody"]["content"]
+    assert {*references(document)} <= document["components"]["schemas"].keys()
+
+
+def test_a_changed_crd_changes_the_hash_and_no_other():
+    def urls(schema):
+        entries = get("/openapi/v3", widget(schema))["paths"].items()
+        return {path: entry["serverRelativeURL"] for path, entry in entries}
+
+    before, after = urls(SCHEMA), urls({**SCHEMA, "description": "Another"})
+    assert {path for path in before if before[path] != after[path]} == {"apis/example.com/v1"}
+
+
+@pytest.mark.parametrize("path", ["/openapi/v3/apis/nope/v1", "/openapi/v4", "/openapi/v3/x"])
+def test_there_is_nothing_at_other_paths(path):
+    assert get(path) is None
+
+
+def test_version_2_refers_to_its_own_definitions():
+    document = get("/openapi/v2")
+    definitions = document["definitions"]
+    pod = definitions["io.k8s.api.core.v1.Pod"]
+    assert pod["properties"]["spec"]["$ref"] == "#/definitions/io.k8s.api.core.v1.PodSpec"
+    assert definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"] == {"type": "string"}
+    assert "#/components" not in json.dumps(document)
+    assert {*references(document)} <= definitions.keys() | {""}
+
+
+@pytest.mark.parametrize("version", ["v2", "v3/api/v1"])
+def test_protobuf_alone_is_not_acceptable(version):
+    accept = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    with pytest.raises(ApiError) as caught:
+        get(f"/openapi/{version}", accept=accept)
+    assert caught.value.code == 406
