@@ -1,5 +1,7 @@
 """What the tests of both distributions may use: one profile of Hypothesis, and ``--cluster``."""
 
+import signal
+
 import hypothesis
 import pytest
 
@@ -12,6 +14,8 @@ hypothesis.settings.register_profile(
     print_blob=True,
 )
 hypothesis.settings.load_profile("quorate")
+# Who started pytest may ignore Ctrl-C (a script does, with "&"); what tests start must hear it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from tests.e2e.harness.world import wait_for
+from tests.signals import ignores
 from tools.demo.naive import first_fit
 from tools.demo.view import view
 from tools.demo.world import BLUE, GANGS, PG1, RED, GangSeen, Member, Picture
@@ -51,9 +52,9 @@ def demo(tmp_path):
     folder.mkdir()
     started = []
 
-    def start(*args, **environment):
+    def start(*args, ignoring=(), **environment):
         process = subprocess.Popen(
-            [sys.executable, "-m", "tools.demo", *args],
+            [*ignores(*ignoring), sys.executable, "-m", "tools.demo", *args],
             cwd=ROOT,
             env={**os.environ, "TMPDIR": str(folder), "COLUMNS": "100", **environment},
             stdin=subprocess.DEVNULL,
@@ -154,6 +155,23 @@ def test_a_signal_ends_it_at_any_time_and_leaves_nothing(demo, number, code):
     said = process.communicate(timeout=20)[0]
     assert process.returncode == code
     assert "Traceback" not in said
+
+
+def test_ctrl_c_ends_it_though_the_shell_that_started_it_ignores_ctrl_c(demo):
+    """A shell without job control starts what has an ``&`` with SIGINT ignored."""
+    process = demo("--pace", "0.2", ignoring=[signal.SIGINT])
+    read_until(process, "$ quorate why pg1")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20)[0].endswith("nothing is left behind.\n")
+    assert process.returncode == 130
+
+
+def test_it_outlives_its_terminal_under_nohup(demo):
+    process = demo("--pace", "0", ignoring=[signal.SIGHUP])
+    read_until(process, "$ quorate why pg1")
+    process.send_signal(signal.SIGHUP)
+    assert "Every step did what it said." in process.communicate(timeout=60)[0]
+    assert process.returncode == 0
 
 
 def test_a_cluster_that_dies_is_one_line_and_exit_code_2(demo, tmp_path):

@@ -7,12 +7,14 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.e2e.harness.world import wait_for
+from tests.signals import ignores
 from tools.embedded import Embedded
 
 UP = [sys.executable, "-m", "quorate.cli", "up"]
@@ -25,12 +27,15 @@ def up(*args: str, timeout: float = 30) -> subprocess.CompletedProcess:
 
 
 def started(
-    tmp_path: Path, *args: str, kubeconfig: Path | None = None
+    tmp_path: Path, *args: str, kubeconfig: Path | None = None, before: Iterable[str] = ()
 ) -> tuple[subprocess.Popen, Path]:
-    """Start a cluster whose temporary files are in ``tmp_path``; give it and its kubeconfig."""
+    """Start a cluster whose temporary files are in ``tmp_path``; give it and its kubeconfig.
+
+    ``before`` is what the command line begins with.
+    """
     kubeconfig = kubeconfig or tmp_path / "kubeconfig"
-    before = kubeconfig.read_bytes() if kubeconfig.exists() else None
-    command = [*UP, "--write-kubeconfig", str(kubeconfig), *args]
+    old = kubeconfig.read_bytes() if kubeconfig.exists() else None
+    command = [*before, *UP, "--write-kubeconfig", str(kubeconfig), *args]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -40,16 +45,20 @@ def started(
     )
 
     def is_up() -> bool:
-        written = kubeconfig.exists() and kubeconfig.read_bytes() != before
+        written = kubeconfig.exists() and kubeconfig.read_bytes() != old
         return written or process.poll() is not None
 
     wait_for(is_up, "it is up")
     return process, kubeconfig
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number):
-    process, kubeconfig = started(tmp_path, "--nodes", "4")
+@pytest.mark.parametrize(
+    ("number", "before"),
+    [(signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGINT, ignores(signal.SIGINT))],
+    ids=["SIGINT", "SIGTERM", "SIGINT, which who started it ignores"],
+)
+def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number, before):
+    process, kubeconfig = started(tmp_path, "--nodes", "4", before=before)
     assert yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
     process.send_signal(number)
     out, err = process.communicate(timeout=15)

@@ -52,8 +52,7 @@ def main() -> int:
     options = _options()
     codecs.register_error("plainer", _plainer)
     sys.stdout.reconfigure(errors="plainer")  # type: ignore[union-attr]
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+    _hear_signals()
     screen = Screen()
     started: list[DemoCluster] = []
     try:
@@ -132,6 +131,14 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError), "only output has this error handler"
     lost = error.object[error.start : error.end]
     return "".join(_PLAIN.get(mark, "?") for mark in lost), error.end
+
+
+def _hear_signals() -> None:
+    """Ctrl-C and SIGTERM end the demo, whoever started it; a hang-up does, but not under nohup."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's "&" has it ignored
+    signal.signal(signal.SIGTERM, _stop)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _stop)
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
