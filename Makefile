@@ -59,17 +59,8 @@ audit: $(STAMP) ## Check pins, hashes, licences and known vulnerabilities of wha
 format: $(STAMP) ## Format and sort imports
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --quiet --fix-only .
 
-test: $(STAMP) ## All checks and all tests, on the real control plane where Go is found
-	@$(MAKE) --no-print-directory check
-	@$(BIN)/python -m tools.controlplane build --if-possible
-	@$(BIN)/python -m tools.oracle build --tables --if-possible
-	@$(MAKE) --no-print-directory test-fast
-	@$(BIN)/pytest -q -n 2 --dist loadfile embedded/tests/clients tests/clients tests/up
-	@$(BIN)/pytest -v -n 0 embedded/tests/differential
-	@$(BIN)/pytest -q -n 2 tests/oracle tests/parity
-	@$(BIN)/pytest -q -n 2 tests/simulation
-	@$(BIN)/pytest -v -n 2 --dist loadfile tests/e2e --cluster real
-	@$(BIN)/pytest -q -n 0 tests/hostile
+test: $(STAMP) ## All checks and tests, side by side, on the real control plane too (ARGS=--help)
+	@$(BIN)/python -m tools.stages $(ARGS)
 
 test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster
 	@$(BIN)/pytest -q -n 2 tests/unit tests/property embedded/tests/unit embedded/tests/test_own.py

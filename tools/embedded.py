@@ -25,7 +25,7 @@ import yaml
 from pocketkube.private_files import write_private
 from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient
-from tools.controlplane.process import ComponentError
+from tools.controlplane.process import ComponentError, free_port
 
 READY_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 15.0
@@ -55,7 +55,7 @@ class Embedded(Access):
         self._extra = list(extra)
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+        self._port = free_port()
         self.kubeconfig = self.data_dir / "kubeconfig"
         self.ca = self.data_dir / "ca.crt"
         self.log_file = self.data_dir / "up.log"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
 import pytest
+
+from tools.controlplane.process import free_port
+
+__all__ = ["command_line", "free_port", "in_ci", "manifests", "skip_or_fail", "wait_for"]
 
 
 def in_ci() -> bool:
@@ -34,13 +37,6 @@ def wait_for(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> 
         if time.monotonic() > deadline_s:
             raise AssertionError(f"after {timeout_s:g} s still not true: {what}; last: {value!r}")
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody has at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def command_line(*args: str) -> list[str]:

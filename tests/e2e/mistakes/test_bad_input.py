@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.scheduler import CONFIG, command_line, free_port
+from tests.e2e.harness.scheduler import CONFIG, command_line
 from tests.e2e.harness.world import SIGS, gang_pods, pod, pod_group, wait_for
 from tools.controlplane import ApiError
+from tools.controlplane.process import free_port
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SIGS_CRD = f"{CRDS}/podgroups.scheduling.sigs.k8s.io"

@@ -17,9 +17,9 @@ from quorate.core.model.quantity import parse_amount
 from tests.certificates import write_pair
 from tests.e2e.harness.recording_proxy import Recording
 from tests.e2e.harness.relay import Relay
-from tests.e2e.harness.scheduler import free_port
 from tests.e2e.harness.world import pod, wait_for
 from tools.controlplane import ApiError
+from tools.controlplane.process import free_port
 
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 FOREIGN = "somebody-else"

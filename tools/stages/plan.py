@@ -1,0 +1,48 @@
+"""The stages of ``make test``: what each runs, what it waits for, how many cores it keeps busy."""
+
+import sys
+from typing import NamedTuple
+
+
+class Stage(NamedTuple):
+    """One command of the run."""
+
+    name: str
+    command: tuple[str, ...]
+    load: float = 1.0
+    """How many cores it keeps busy while it runs, on average; stages that wait have little."""
+    after: tuple[str, ...] = ()
+    """Stages that must have passed before it begins."""
+
+
+def _python(name: str, module: str, *arguments: str, **more: object) -> Stage:
+    return Stage(name, (sys.executable, "-m", module, *arguments), **more)  # type: ignore[arg-type]
+
+
+def _tests(name: str, *arguments: str, **more: object) -> Stage:
+    return _python(name, "pytest", "-q", *arguments, **more)
+
+
+def stages() -> list[Stage]:
+    """Return all stages; of those that can begin and fit, the first one begins first.
+
+    The longest come first. Those that compute have a process for each of two cores, and fill what
+    the tests on clusters leave while they wait.
+    """
+    real, oracle = ("controlplane",), ("oracle",)
+    by_file = ("-n", "2", "--dist", "loadfile")
+    embedded_unit = ("embedded/tests/unit", "embedded/tests/test_own.py")
+    clients = ("embedded/tests/clients", "tests/clients", "tests/up")
+    return [
+        _tests("e2e on real", *by_file, "tests/e2e", "--cluster", "real", after=real),
+        _python("controlplane", "tools.controlplane", "build", "--if-possible"),
+        Stage("check", ("make", "--no-print-directory", "check")),
+        _tests("unit, property", "-n", "2", "tests/unit", "tests/property", *embedded_unit),
+        _tests("simulation", "-n", "2", "tests/simulation"),
+        _tests("clients, up", *by_file, *clients, after=real),
+        _python("oracle", "tools.oracle", "build", "--tables", "--if-possible", after=real),
+        _tests("e2e on embedded", "-n", "2", "tests/e2e", "--cluster", "embedded", after=real),
+        _tests("oracle, parity", "-n", "2", "tests/oracle", "tests/parity", after=oracle),
+        _tests("hostile", "-n", "0", "tests/hostile", load=0.5, after=real),
+        _tests("differential", "-n", "0", "embedded/tests/differential", after=real),
+    ]
