@@ -27,8 +27,9 @@ from quorate.core.model import (
 )
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.greedy import Demand
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 
 HOST, RACK, ZONE = "kubernetes.io/hostname", "rack", "topology.kubernetes.io/zone"
 ROLES = tuple(f"role-{number}" for number in range(8))
@@ -66,7 +67,7 @@ def _case(cluster: Cluster, counts: Counter[int]) -> Case:
     found: Counter[PodClass] = Counter()
     for role, count in counts.items():
         found[_class_of(cluster, role)] += count
-    room = Room(cluster.snapshot(), AttributeMasks())
+    room = Room(cluster.snapshot(), Answers())
     return Case(Demand(tuple((+found).items()), counts.total()), room)
 
 
@@ -136,7 +137,7 @@ def planted_case(seed: int, *, extra: int = 0) -> Case:
         gpu, memory = chance.choice([0, 0, 1, 2, 4, 8]), chance.choice([0, 1, 8, 16, 31])
         requests = (("cpu", cpu), ("gpu", gpu), ("memory", memory))
         _add_role(cluster, role, PodShape(requests, **_planted_terms(chance, role, len(roles))))
-    room = Room(cluster.snapshot(), AttributeMasks())
+    room = Room(cluster.snapshot(), Answers())
     classes = [_class_of(cluster, role) for role in roles]
     placed = _plant(chance, room, classes)
     fullness = chance.choice([0, 0.5, 0.8, 0.95, 1])
@@ -205,7 +206,7 @@ def _plant(chance: random.Random, room: Room, classes: list[PodClass]) -> Counte
     used: set[int] = set()
     while left := sorted(role for role, count in wanted.items() if placed[role] < count):
         role = chance.choice(left)
-        rows = np.flatnonzero(room.slots(classes[role])).tolist()
+        rows = np.flatnonzero(pod_slots(classes[role], room)).tolist()
         if not rows:
             wanted[role] = placed[role]
             continue

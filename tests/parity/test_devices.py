@@ -13,8 +13,9 @@ import pytest
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.plan.filters import AttributeMasks, verdicts
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import verdicts
 from quorate.core.turn.cycle import members_of
 from tests.property.seeds import first, kept
 from tools.oracle import Oracle, OracleError
@@ -76,7 +77,7 @@ def test_what_earlier_pods_took_is_missing_to_later_ones(oracle: Oracle, block: 
         for one in pods:
             for change in changes_of({**case, "pod": one}):
                 cluster.apply(change)
-        room = Room(cluster.snapshot(), AttributeMasks())
+        room = Room(cluster.snapshot(), Answers())
         for one, step in zip(pods, theirs["steps"], strict=True):
             pod_class = class_of(cluster, one["metadata"]["name"])
             if ends_in_error(step):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.plan.filters import RULES
-from quorate.core.plan.scores import ALLOCATION, STANDING
+from quorate.core.rules.table import KUBE_FILTERS, KUBE_SCORES
 from tests.property.seeds import first, kept
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
@@ -27,8 +26,8 @@ CASES = int(os.environ.get("QUORATE_PARITY_CASES", "20000"))
 BLOCK = 1000
 _ELSEWHERE = ("DynamicResources", "NodeDeclaredFeatures")
 """Rules and scores that test_devices draws cases for."""
-SCORES = [score for score in (*STANDING, *ALLOCATION) if score not in _ELSEWHERE]
-DRAWN = [rule for rule in RULES if rule not in _ELSEWHERE]
+SCORES = [score for score in KUBE_SCORES if score not in _ELSEWHERE]
+DRAWN = [rule for rule in KUBE_FILTERS if rule not in _ELSEWHERE]
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.json"))
 
 

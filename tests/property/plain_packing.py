@@ -10,7 +10,7 @@ from quorate.core.place.packing.pack import (
     _is_per_node,
     _spread_over,
 )
-from quorate.core.plan.scores import standing_score
+from quorate.core.rules.scoring import standing_score
 
 
 class _Plain:

@@ -18,12 +18,13 @@ from quorate.core.model.profile import KUBE_SCHEDULER, Profile
 from quorate.core.place.members import members_of
 from quorate.core.place.one_pod.nominated import look
 from quorate.core.place.one_pod.single import Singles
-from quorate.core.plan.filters import AttributeMasks, verdicts
-from quorate.core.plan.filters.verdict import Verdict
-from quorate.core.plan.scores import scores
 from quorate.core.preempt.preemption import Known, Outcome, preempt
+from quorate.core.room.answers import Answers
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import verdicts
+from quorate.core.rules.scoring import scores
+from quorate.core.rules.verdict import Verdict
 from quorate.core.words.diagnosis import nodes_ruled_out
 from quorate.dialects.base import Malformed
 from quorate.shell.watch.objects import watched_kinds
@@ -84,7 +85,7 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         return Answer({}, [], {}, "", held=entry.pod.defect or entry.where.name)
     assert entry.gang is not None, "a pod of ours is in a gang"
     (pod_class,) = members_of(entry.gang, cluster)
-    room = Room(cluster.snapshot(), AttributeMasks())
+    room = Room(cluster.snapshot(), Answers())
     judged = list(verdicts(pod_class, room))
     rows = cluster.nodes.rows
     filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {name: {} for name in rows}

@@ -33,8 +33,10 @@ from quorate.core.model.changes import (
 from quorate.core.model.devices import DeviceClass
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import Profile
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
+from quorate.core.rules.masks import mask_of
 from quorate.core.scheduler import Scheduler
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.world import TEAM, key
@@ -256,10 +258,10 @@ def check_counts(play):
 
 def check_slots(one, other):
     """Both say the same of each pod's class on each node."""
-    rooms = [Room(each.cluster.snapshot(), AttributeMasks()) for each in (one, other)]
+    rooms = [Room(each.cluster.snapshot(), Answers()) for each in (one, other)]
     for uid in one.cluster.pods:
         classes = [each.cluster.pods[uid].pod_class for each in (one, other)]
-        counts = [room.slots(its) for room, its in zip(rooms, classes, strict=True)]
+        counts = [pod_slots(its, room) for room, its in zip(rooms, classes, strict=True)]
         by_node = [
             {name: int(n[row]) for name, row in each.cluster.nodes.rows.items()}
             for each, n in zip((one, other), counts, strict=True)
@@ -296,7 +298,7 @@ def check_sizes(play):
     shapes = {one.shape for one in classes.by_id.values()}
     asked = {name for shape in shapes for name, amount in shape.requests if amount}
     assert classes._asking.keys() == asked - set(FIRST_RESOURCES)
-    masks = play.scheduler.planner._masks
+    masks = play.scheduler.planner._answers
     assert len(masks) == 1 or masks.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
     assert all(table.ports.values())
 
@@ -306,14 +308,14 @@ def check_masks(play):
     cluster = play.scheduler.cluster
     room = play.scheduler.planner.room()
     for pod_class in cluster.classes.by_id.values():
-        shape, mask = pod_class.shape, room.mask(pod_class)
+        shape, mask = pod_class.shape, mask_of(pod_class, room)
         for name, row in cluster.nodes.rows.items():
             node = play.nodes[name]
             passes = not _attribute_problems(shape, node, pod_class.profile)
             assert mask[row] == (passes and set(shape.node_features) <= {*node.declared_features})
         assert mask.sum() == mask[list(cluster.nodes.rows.values())].sum()
         rows = list(range(len(mask)))
-        for masks in (room.masks, AttributeMasks()):
+        for masks in (room.answers, Answers()):
             assert masks.on(pod_class, room, rows[:3]).tolist() == mask[:3].tolist()
             assert masks.on(pod_class, room, rows).tolist() == mask.tolist()
 

@@ -7,11 +7,11 @@ import pytest
 
 from quorate.core.model import policy
 from quorate.core.model.steps import Steps
-from quorate.core.plan.filters import node_resources_fit
 from quorate.core.queue.totals.cycle_totals import CycleTotals
 from quorate.core.queue.totals.slots import ALL_BELOW
 from quorate.core.queue.wakeups.buckets import short_of
 from quorate.core.room.held_room import without
+from quorate.core.rules.masks import mask_of
 from tests.property.full_worlds import FullWorld, fresh
 
 
@@ -22,8 +22,15 @@ def counted(tally, room, cluster):
         free = free + cluster.precedence.bound.below(
             tally.level, np.arange(len(free)), free.shape[1]
         )
-    fits = node_resources_fit.slots(tally.pod_class, free)
-    return int(fits[room.mask(tally.pod_class)].sum())
+    fits = [slots_on(tally.pod_class, row) for row in free.tolist()]
+    return int(np.array(fits)[mask_of(tally.pod_class, room)].sum())
+
+
+def slots_on(pod_class, free):
+    """Count the slots of one node in plain numbers; ``free`` is by resource."""
+    if pod_class.missing:
+        return 0
+    return max(min(free[column] // amount for column, amount in pod_class.checked), 0)
 
 
 def up_to_date(world):

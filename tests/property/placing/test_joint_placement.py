@@ -13,8 +13,9 @@ from quorate.core.model import HostPort, Pod, PodShape
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.gang import DoesNotFit, place_gang
 from quorate.core.place.greedy import Demand
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 from tests.property.placing.test_packing import node
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.random_worlds import POD_LABELS, profile, seeds
@@ -63,7 +64,7 @@ def world(chance):
         matched = cluster.neighbours.matched(entry.label_set)
         pod_class = cluster.classes.matching(entry.pod_class, matched)
         classes[pod_class] = classes.get(pod_class, 0) + counts[number]
-    room = Room(cluster.snapshot(), AttributeMasks())
+    room = Room(cluster.snapshot(), Answers())
     need = sum(counts) if chance.random() < 0.7 else chance.randint(1, sum(counts))
     return room, Demand(tuple(classes.items()), need)
 
@@ -84,7 +85,7 @@ def sequences_reach(room, demand, goal=None):
         for index, pod_class in enumerate(classes):
             if placed[index].sum() >= limits[index]:
                 continue
-            may = room.slots(pod_class) > 0
+            may = pod_slots(pod_class, room) > 0
             if goal is not None:
                 may &= placed[index] < goal[index]
             for row in np.flatnonzero(may):

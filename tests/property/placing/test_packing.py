@@ -10,8 +10,9 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.packing.pack import _pack_one_by_one, constrain_one_another, pack
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.random_worlds import POD_LABELS, profile, seeds
 from tests.unit.core.terms import apart, near, pods, spread
@@ -67,7 +68,7 @@ def world(chance):
     pod_class = cluster.classes.matching(
         entry.pod_class, cluster.neighbours.matched(entry.label_set)
     )
-    return Room(cluster.snapshot(), AttributeMasks()), pod_class
+    return Room(cluster.snapshot(), Answers()), pod_class
 
 
 def accepts(room, pod_class, counts):
@@ -83,7 +84,7 @@ def accepts(room, pod_class, counts):
             return True
         if tuple(left) in refused:
             return False
-        for node in np.flatnonzero((left > 0) & (room.slots(pod_class) > 0)):
+        for node in np.flatnonzero((left > 0) & (pod_slots(pod_class, room) > 0)):
             one = np.zeros_like(left)
             one[node] = 1
             after = room.copy()

@@ -14,8 +14,9 @@ from quorate.core.place.packing import pack as packing_of
 from quorate.core.place.packing.domains import Cells, Levels, fixed_slots
 from quorate.core.place.packing.fill import fill_cells
 from quorate.core.place.packing.one_by_one import deal
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import own_slots
 from tests.property import plain_packing
 from tests.unit.core.random_worlds import profile, seeds
 from tests.unit.core.terms import apart, near, pods, spread
@@ -96,7 +97,7 @@ def world(chance):
     cluster.apply(PodChanged(waiting))
     entry = cluster.pods["u"]
     matched = cluster.neighbours.matched(entry.label_set)
-    room = Room(cluster.snapshot(), AttributeMasks())
+    room = Room(cluster.snapshot(), Answers())
     return room, cluster.classes.matching(entry.pod_class, matched)
 
 
@@ -121,7 +122,7 @@ def test_those_that_belong_together_go_where_the_most_are_placed(seed, count, pa
 def test_cells_are_filled_all_at_once_as_each_by_itself(seed, packing):
     chance = random.Random(seed)
     room, pod_class = world(chance)
-    slots = room.own_slots(pod_class)
+    slots = own_slots(pod_class, room)
     cells = cells_of(chance, len(slots), missing=True)
     quotas = np.array([chance.randint(0, n) for n in cells.sums(slots).tolist()], np.int64)
     asked = pod_class, quotas, cells.codes, slots, room, packing

@@ -11,6 +11,7 @@ import numpy as np
 from bench.joint_cases import planted_case
 from quorate.core.model.policy import Policy
 from quorate.core.place.gang import DoesNotFit, place_gang
+from quorate.core.rules.filtering import pod_slots
 
 
 def test_planted_placements_are_found_and_keep_every_rule():
@@ -42,7 +43,7 @@ def _has_order(room, placed):
 def _follow(room, left, chance):
     while any(pods.any() for _, pods in left):
         for pod_class, pods in left:
-            rows = np.flatnonzero(pods * room.slots(pod_class))
+            rows = np.flatnonzero(pods * pod_slots(pod_class, room))
             if len(rows):
                 row = chance.choice(rows.tolist())
                 room.take_at(pod_class, np.array([row]), np.ones(1, np.int64))

@@ -11,9 +11,8 @@ from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import CPU_AND_MEMORY, KUBE_SCHEDULER, FitStrategy, Profile
 from quorate.core.model.selecting_objects import Service
-from quorate.core.plan.scores import allocation_score
-from quorate.core.plan.scores.one_node import allocation_score_on
-from quorate.core.room.amounts import Amounts
+from quorate.core.room.amounts import Amounts, NodeAmounts
+from quorate.core.rules.scoring import allocation_score, allocation_score_on
 from quorate.core.scheduler import Scheduler
 from tests.unit.core.one_by_one import OneByOne
 from tests.unit.core.random_worlds import Play, profile, scripts
@@ -77,7 +76,7 @@ def test_one_node_scores_as_it_does_among_others(data, strategy):
     size = [data.draw(st.one_of(st.just(0), amounts)) for _ in range(gpu + 1)]
     free = [one - data.draw(amounts) // 2 for one in size]
     scored = [data.draw(amounts), data.draw(amounts)]
-    found = allocation_score_on(pod_class, free, size, scored, resources)
+    found = allocation_score_on(pod_class, NodeAmounts(free, size, scored, resources))
     among = Amounts(np.array([free]), np.array([size]), np.array([scored]), resources)
     assert found in (None, allocation_score(pod_class, among)[0])
     assert found is not None or kind.balanced != CPU_AND_MEMORY

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.storage.volume_counts import UNLIMITED
 from quorate.core.model import ClaimUse, Node, Pod, PodShape
 from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.storage import (
@@ -21,8 +22,11 @@ from quorate.core.model.storage import (
 )
 from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import pack
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
+from quorate.core.rules.rule import Kind
+from quorate.core.rules.table import FILTERS
 from quorate.core.turn.cycle import members_of
 from tests.property.fresh import fresh
 from tests.unit.core.random_worlds import seeds
@@ -72,7 +76,7 @@ class Storage:
         for gang in list(self.cluster.gangs.values()):
             for pod_class, entries in members_of(gang, self.cluster).items():
                 members.setdefault(pod_class, []).extend(entries)
-        return members, Room(self.cluster.snapshot(), AttributeMasks())
+        return members, Room(self.cluster.snapshot(), Answers())
 
 
 def limited(chance):
@@ -113,7 +117,7 @@ def one_by_one(pod_class, count, room, packing):
     """Place pods as the rules let each in, with slots for no more than the next one."""
     pods = np.zeros(len(room.free), np.int64)
     for _ in range(count):
-        one = fill(pod_class, 1, room.slots(pod_class).clip(max=1), room, packing)
+        one = fill(pod_class, 1, pod_slots(pod_class, room).clip(max=1), room, packing)
         if not one.any():
             break
         room.take(pod_class, one)
@@ -126,7 +130,7 @@ def most_at(pod_class, row, room):
     left, taken = room.copy(), 0
     one = np.zeros(len(room.free), np.int64)
     one[row] = 1
-    while taken < 20 and left.slots(pod_class)[row]:
+    while taken < 20 and pod_slots(pod_class, left)[row]:
         left.take(pod_class, one)
         taken += 1
     return taken
@@ -137,7 +141,7 @@ def most_at(pod_class, row, room):
 def test_with_shared_volumes_and_limits_as_many_as_one_by_one(seed, packing):
     room, pod_class, count = limited(random.Random(seed))
     assert not room.volumes.constrains(pod_class)
-    alone, slots = room.copy(), room.slots(pod_class)
+    alone, slots = room.copy(), pod_slots(pod_class, room)
     assert slots.tolist() == [most_at(pod_class, row, room) for row in range(len(slots))]
     found = pack(pod_class, count, room, packing)
     expected = one_by_one(pod_class, count, alone, packing)
@@ -243,20 +247,29 @@ def test_as_many_are_placed_as_one_by_one_where_volumes_are_alike(seed, packing)
     assert placed.sum() >= one_by_one(pod_class, len(entries), alone, packing).sum()
 
 
+def volume_slots(pod_class, room):
+    """Return int64[n]: slots by what the rules of volumes count, whether or not a pod may come."""
+    count = np.full(len(room.free), UNLIMITED, np.int64)
+    for rule in FILTERS:
+        if rule.kind is Kind.VOLUMES and rule.cap and rule.name not in pod_class.profile.disabled:
+            rule.cap(pod_class, room, count, False)
+    return count
+
+
 @fresh(300)
 @given(seeds)
 def test_what_one_node_is_given_is_what_the_rule_says_of_it(seed):
     _made, room, pod_class, entries, _ = choosing(random.Random(seed))
     for _entry in entries:
         codes = room.volumes.judge_unbound(pod_class.wants)
-        slots = room.volumes.slots(pod_class)
+        slots = volume_slots(pod_class, room)
         for row in range(len(codes)):
             one = np.zeros(len(codes), np.int64)
             one[row] = 1
             served = room.volumes.served(pod_class, one)[row]
             assert served == (codes[row] == 0)
             assert served <= slots[row]
-        may = np.flatnonzero(room.slots(pod_class))
+        may = np.flatnonzero(pod_slots(pod_class, room))
         if not len(may):
             break
         one = np.zeros(len(codes), np.int64)
@@ -271,6 +284,6 @@ def test_slots_are_how_many_pods_a_node_takes_where_none_is_in_another_ones_way(
     _made, room, pod_class, _entries, _ = choosing(chance)
     if room.volumes.constrains(pod_class):
         return
-    slots = room.slots(pod_class)
+    slots = pod_slots(pod_class, room)
     for row in range(len(slots)):
         assert most_at(pod_class, row, room) == min(slots[row], 20)

@@ -26,9 +26,11 @@ from quorate.core.model import (
 from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.place.packing.fill import fill
-from quorate.core.plan.filters import AttributeMasks
-from quorate.core.plan.scores import standing_score
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
+from quorate.core.rules.masks import mask_of
+from quorate.core.rules.scoring import standing_score
 from quorate.core.scheduler import Scheduler
 from tests.unit.core.random_worlds import profile, random_node, random_shape, seeds
 from tests.unit.core.world import TEAM, key
@@ -230,18 +232,18 @@ def test_filters_agree_with_one_pod_and_one_node_at_a_time(seed):
     nodes, others = odd_cluster(chance)
     cluster = Cluster(("quorate",))
     told(cluster, nodes, others)
-    masks = AttributeMasks()
+    masks = Answers()
     for shape in (odd_shape(chance) for _ in range(4)):
         pod_class = cluster.classes.of(shape)
         room = Room(cluster.snapshot(), masks)
-        slots = room.slots(pod_class)
+        slots = pod_slots(pod_class, room)
         for node in nodes:
             row = cluster.nodes.rows[node.name]
             expected = 0
             while allows(shape, node, [*others[node.name], *[shape] * expected]):
                 expected += 1
             assert int(slots[row]) == expected, node
-            assert bool(room.mask(pod_class)[row]) == attributes_allow(shape, node)
+            assert bool(mask_of(pod_class, room)[row]) == attributes_allow(shape, node)
         changed = odd_node(chance, "n0")
         nodes[0] = changed
         cluster.apply(NodeChanged(changed))
@@ -349,8 +351,8 @@ def filled(seed, count, packing):
     cluster = Cluster(("quorate",))
     told(cluster, *odd_cluster(chance, count=8))
     pod_class = cluster.classes.of(odd_shape(chance))
-    room = Room(cluster.snapshot(), AttributeMasks())
-    slots = room.slots(pod_class)
+    room = Room(cluster.snapshot(), Answers())
+    slots = pod_slots(pod_class, room)
     attributes = standing_score(pod_class, room, slots > 0)
     got = fill(pod_class, count, slots, room, packing)
 
@@ -386,8 +388,8 @@ def test_alike_nodes_are_filled_or_evened_out(packing, pods, count):
             NodeChanged(Node(name=f"n{index}", allocatable=(("cpu", pods), ("pods", 99))))
         )
     pod_class = cluster.classes.of(PodShape(requests=(("cpu", 1),)))
-    room = Room(cluster.snapshot(), AttributeMasks())
-    got = fill(pod_class, count, room.slots(pod_class), room, packing)
+    room = Room(cluster.snapshot(), Answers())
+    got = fill(pod_class, count, pod_slots(pod_class, room), room, packing)
     placed = min(count, 9 * pods)
     assert int(got.sum()) == placed
     if packing == "most-allocated":

@@ -34,8 +34,9 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import own_slots
 from quorate.core.turn.cycle import members_of
 from tests.property.fresh import fresh
 from tests.unit.core.random_worlds import seeds
@@ -184,11 +185,11 @@ class Moves:
 
     def open_to(self):
         """Return for each waiting pod the names of the nodes that volume rules let it go to."""
-        room = Room(self.cluster.snapshot(), AttributeMasks())
+        room = Room(self.cluster.snapshot(), Answers())
         found = {}
         for gang in self.cluster.gangs.values():
             for pod_class, entries in members_of(gang, self.cluster).items():
-                slots = pod_slots(pod_class, room, VOLUME_RULES)
+                slots = own_slots(pod_class, room)
                 names = {node for node, row in self.cluster.nodes.rows.items() if slots[row] > 0}
                 found.update((entry.pod.uid, names) for entry in entries)
         return found

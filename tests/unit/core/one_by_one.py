@@ -3,7 +3,8 @@
 import numpy as np
 
 from quorate.core.place.one_pod.single import Singles
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
+from quorate.core.rules.filtering import pod_slots
 
 
 class OneByOne(Singles):
@@ -15,10 +16,10 @@ class OneByOne(Singles):
         found = super().best(entry, pod_class, room, promises)
         if pod_class.wants is None and pod_class.ask is None:
             afresh = room.copy()
-            afresh.masks = AttributeMasks()
+            afresh.answers = Answers()
             total = Singles().best(entry, pod_class, afresh, promises)
             assert found == total
             kept = self._of_cycle.get(pod_class) or self._totals[pod_class]
-            assert np.array_equal(kept.feasible, afresh.slots(pod_class) > 0)
+            assert np.array_equal(kept.feasible, pod_slots(pod_class, afresh) > 0)
         OneByOne.asked += 1
         return found

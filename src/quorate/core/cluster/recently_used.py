@@ -1,7 +1,7 @@
 """What was used last: values by key, of which the longest unused go one by one when they are many.
 
 In: keys and values with their sizes. Out: the values. Used by ``cluster.nodes.nodes`` and
-``plan.filters``.
+``room.answers``.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from quorate.core.model.policy import Policy
 from quorate.core.queue.queue import Queue
 from quorate.core.room.held_room import end_taken, end_unusable
 from quorate.core.room.room import Room
+from quorate.core.rules.masks import mask_of
 
 
 @dataclass(slots=True)
@@ -210,7 +211,7 @@ class Advance:
             end_taken(holds, ask_room())
             if holds.changed or self._held_on_version != cluster.nodes.attributes_version:
                 self._held_on_version = cluster.nodes.attributes_version
-                end_unusable(holds, ask_room())
+                end_unusable(holds, ask_room(), mask_of)
         touched |= holds.changed
         rows = cluster.nodes.rows
         return {rows[node] for node in holds.take_ended_on() if node in rows}

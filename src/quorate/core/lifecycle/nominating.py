@@ -15,6 +15,7 @@ from quorate.core.model import GangKey, Node
 from quorate.core.model.plan import Preemption
 from quorate.core.preempt.clearing import promise
 from quorate.core.room.room import Room
+from quorate.core.rules.masks import mask_of
 
 _Facts = tuple[Node | None, tuple[int, ...]]
 """A node, and how much of each resource is free there."""
@@ -72,7 +73,7 @@ def _facts_of(node: str, cluster: Cluster) -> _Facts:
 def _suits(entry: PodEntry, node: str, room: Room) -> bool:
     """Whether the node is there, and what it is like lets the pod in, were it empty."""
     row, pod_class = room.snapshot.table.rows.get(node), entry.pod_class
-    if row is None or not room.mask(pod_class)[row]:
+    if row is None or not mask_of(pod_class, room)[row]:
         return False
     has = room.snapshot.allocatable[row]
     is_checked = "NodeResourcesFit" not in pod_class.profile.disabled

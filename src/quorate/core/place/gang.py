@@ -28,6 +28,7 @@ from quorate.core.place.packing import pack
 from quorate.core.place.packing.fill import Packing
 from quorate.core.place.search.joint import Found, JointSearch, steps_to_begin
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 
 _ENDLESS = 2**62
 _NODES_CHECKED_IN_A_STEP = 1500
@@ -176,7 +177,7 @@ def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
     alone, most = [], demand.pods
     for pod_class, count in demand.classes:
         steps.take(1 + len(room.free) // _NODES_CHECKED_IN_A_STEP)
-        alone.append((pod_class, min(count, int(room.slots(pod_class).sum()))))
+        alone.append((pod_class, min(count, int(pod_slots(pod_class, room).sum()))))
         most -= count - alone[-1][1]
         if most < demand.need:
             return True
@@ -199,7 +200,7 @@ def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps
         for some in [[row] for row in rows] if is_split else [rows]:
             here, pods = np.unique(some, return_counts=True)
             steps.take(len(room.free) // _NODES_CHECKED_IN_A_STEP + 5)
-            if bool((after.slots(pod_class)[here] < pods).any()):
+            if bool((pod_slots(pod_class, after)[here] < pods).any()):
                 return False
             after.take_at(pod_class, here, pods)
     return True

@@ -21,6 +21,7 @@ from quorate.core.place.packing.fill import Packing
 from quorate.core.place.search.joint import JointSearch
 from quorate.core.place.tasks import Least, needed, useful
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ def _orders(
     classes: tuple[tuple[PodClass, int], ...], room: Room
 ) -> Iterator[tuple[tuple[PodClass, int], ...]]:
     """Yield orders to try: the classes with the fewest slots to spare first, then any."""
-    spare = {pod_class.id: int(room.slots(pod_class).sum()) - n for pod_class, n in classes}
+    spare = {pod_class.id: int(pod_slots(pod_class, room).sum()) - n for pod_class, n in classes}
     yield tuple(sorted(classes, key=lambda item: spare[item[0].id]))
     yield from islice(
         permutations(classes),

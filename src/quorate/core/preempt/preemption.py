@@ -25,10 +25,12 @@ from quorate.core.model import policy
 from quorate.core.model.reasons import RuledOut, available
 from quorate.core.model.steps import GoesOnError, Steps
 from quorate.core.place.one_pod.nominated import Look, look
-from quorate.core.place.one_pod.trial import BY_LABELS, BY_NODE, Trial
-from quorate.core.plan.filters import dynamic_resources, node_resources_fit
+from quorate.core.place.one_pod.trial import Trial
 from quorate.core.room.promises import Promised, Promises
 from quorate.core.room.room import Room
+from quorate.core.rules.devices import dynamic_resources
+from quorate.core.rules.resources import node_ports, node_resources_fit
+from quorate.core.rules.table import ASKED_BY_NODE, ON_PODS
 
 _UNHELPFUL = "Preemption is not helpful for scheduling"
 _NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -38,7 +40,7 @@ _NO_CLAIMS = "no new claims to deallocate"
 _STILL = "still not schedulable"
 _DELETED = "deletion of ResourceClaim completed"
 _TAKEN_BACK = "deallocation of ResourceClaim completed"
-_DEVICES = "DynamicResources"
+_DEVICES = dynamic_resources.RULE.name
 _NODES_KNOWN_IN_A_STEP = 100
 _PODS_OF_A_STEP = 3
 _PRIORITY_MIN = -(2**31)
@@ -71,7 +73,9 @@ class GoodAt(NamedTuple):
     def now(cls, room: Room) -> GoodAt:
         """Return what has happened in the cluster until now."""
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
-        return cls(room.masks.version_of(room), table.log.position, neighbours.log.position)
+        return cls(
+            room.answers.version_of(room.snapshot), table.log.position, neighbours.log.position
+        )
 
 
 @dataclass(slots=True)
@@ -98,7 +102,7 @@ class Known:
             return True
         rows = room.snapshot.table.log.since(self.good_at.rows)
         stirred = room.snapshot.neighbours.log.since(self.good_at.selectors)
-        if rows is None or stirred is None or self.good_at.version != room.masks.version_of(room):
+        if rows is None or stirred is None or self.good_at.version != room.version:
             return False
         for row in rows:
             self.forget(row)
@@ -174,7 +178,7 @@ def preempt(
         return Outcome(said=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, promises, seen):
         return Outcome(said=prefix + _WAITS, keeps_nomination=True)
-    if not set(seen.rules) <= BY_NODE | BY_LABELS:  # others look at what happens on other nodes
+    if not set(seen.rules) <= ASKED_BY_NODE | ON_PODS:  # others look at what happens on other nodes
         known.forget_new()
     steps = room.steps or Steps(sys.maxsize)
     until = steps.taken + max(steps.left, policy.SEARCH_STEPS_MIN, 1)
@@ -286,7 +290,7 @@ def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
     search.reasons[_NO_VICTIMS] += int((~has_victims).sum())
     rows = rows[has_victims]
     rules = search.seen.rules
-    if "NodePorts" in rules or "NodeResourcesFit" not in rules:
+    if node_ports.RULE.name in rules or node_resources_fit.RULE.name not in rules:
         return rows  # another rule may be the first to refuse
     free = search.room.free[rows]
     free = free + bound.below(priority, rows, free.shape[1])

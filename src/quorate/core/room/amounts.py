@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from quorate.core.cluster.arrays import Ints
@@ -14,4 +15,13 @@ class Amounts(NamedTuple):
     free: Ints
     allocatable: Ints
     scored: Ints
+    resources: Resources
+
+
+class NodeAmounts(NamedTuple):
+    """The same of one node, in plain integers: by resource, and ``scored`` for cpu and memory."""
+
+    free: Sequence[int]
+    allocatable: Sequence[int]
+    scored: Sequence[int]
     resources: Resources

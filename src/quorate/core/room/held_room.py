@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
-from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.gangs.holds import Hold, Holds, NotHeld
 from quorate.core.cluster.nodes.encoding import PodClass
@@ -83,13 +83,16 @@ def end_taken(holds: Holds, room: Room) -> bool:
     return holds.end_if(is_taken)
 
 
-def end_unusable(holds: Holds, room: Room) -> None:
-    """End the holds on nodes that take no such pod any more: cordoned, tainted, relabelled."""
+def end_unusable(holds: Holds, room: Room, mask_of: Callable[[PodClass, Room], Mask]) -> None:
+    """End the holds on nodes that take no such pod any more: cordoned, tainted, relabelled.
+
+    ``mask_of`` returns bool[n]: the nodes whose attributes do for a class.
+    """
     rows = room.snapshot.table.rows
 
     def is_unusable(hold: Hold) -> bool:
         row = rows.get(hold.node)
-        return row is None or not room.mask(hold.pod_class)[row]
+        return row is None or not mask_of(hold.pod_class, room)[row]
 
     holds.end_if(is_unusable)
 

@@ -1,7 +1,7 @@
 """Which host ports pods placed in a cycle take, and where: a part of ``Room``, copied with it.
 
 By port, so that a question costs as much as the ports that are asked for, however many are taken.
-Asked by ``filters.node_ports`` and ``Room``.
+Asked by ``rules.resources.node_ports`` and ``Room``.
 """
 
 from __future__ import annotations

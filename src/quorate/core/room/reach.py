@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.nodes.terms import matches_term
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.needs import Topology
 from quorate.core.cluster.storage.volume_needs import ZONE_LABELS
 from quorate.core.model import SelectorTerm
 from quorate.core.model.storage import NO_PROVISIONER
-from quorate.core.plan.filters import node_affinity
 
 Codes = npt.NDArray[np.int8]
 OK, NO_VOLUME, NO_SPACE = 0, 1, 2
@@ -46,7 +46,7 @@ class Reach:
         if found is None:
             found = np.zeros(len(self.snapshot), np.bool_)
             for term in terms:
-                found |= node_affinity.matches_term(term, self.snapshot)
+                found |= matches_term(term, self.snapshot)
                 parts = len(term.expressions) + len(term.fields)
                 self._work += (1 + parts) * len(found) // _NODES_OF_WORK + 10
             self._affinities[terms] = found

@@ -1,9 +1,13 @@
-"""The room that is left while one cycle places gangs: a working copy of the snapshot's free space.
+"""The room that is left while one decision places gangs: a working copy of what is free.
 
-A gang is tried on a ``copy`` and taken over whole, or dropped: nothing is ever undone by hand.
+A gang is tried on a ``copy``. The copy is then taken over whole, or dropped: nothing is ever undone
+by hand. The room asks no rules; what rules say of it is in ``core.rules``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +18,14 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import HostPort
 from quorate.core.model.steps import Steps
-from quorate.core.plan.filters import VOLUME_RULES, AttributeMasks, pod_slots
-from quorate.core.plan.filters.dynamic_resources import by_nodes
 from quorate.core.room.amounts import Amounts
-from quorate.core.room.devices.taking import Taking
+from quorate.core.room.answers import Answers, Version
+from quorate.core.room.devices.taking import Taking, by_nodes
 from quorate.core.room.port_room import PortRoom
 from quorate.core.room.volume_room import VolumeRoom
 
 Sums = npt.NDArray[np.float64]
+_Value = TypeVar("_Value")
 _ROWS_FEW = 4
 
 
@@ -32,17 +36,15 @@ class Room:
     that a cycle has placed is here, and nowhere else, until the plan is applied.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, masks: AttributeMasks, steps: Steps | None = None
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, answers: Answers, steps: Steps | None = None) -> None:
         """Begin with all that is free.
 
-        ``steps`` bound what is looked up for claims, and where pods constrain one another;
-        None: all of it.
+        ``answers`` are kept from decision to decision. ``steps`` bound what is looked up for
+        claims, and where pods constrain one another; None: all of it.
         """
         self.snapshot = snapshot
         self.steps = steps
-        self.masks = masks
+        self.answers = answers
         self._is_shared = True
         """Whether ``free`` and ``scored`` are another's, and have to be copied to be written to."""
         self.free: Ints = snapshot.free
@@ -73,7 +75,7 @@ class Room:
     def what_if(self) -> Room:
         """Return a room in which only ``shift_counts`` and volumes may be changed."""
         other = Room.__new__(Room)
-        other.snapshot, other.masks, other.steps = self.snapshot, self.masks, self.steps
+        other.snapshot, other.answers, other.steps = self.snapshot, self.answers, self.steps
         other.free, other.scored = self.free, self.scored
         other._is_shared = True
         other.rows_taken, other.stirred = [], []
@@ -90,27 +92,21 @@ class Room:
         if self.steps is not None:
             self.steps.take(count)
 
-    def mask(self, pod_class: PodClass) -> Mask:
-        """Return bool[n]: nodes that pass the attribute rules for the class."""
-        return self.masks.of(pod_class, self)
+    def kept(self, key: object, make: Callable[[], _Value], *, images: bool = False) -> _Value:
+        """Return what ``make`` returns of the nodes' attributes, kept; see ``Answers.fact``."""
+        return self.answers.fact(self.snapshot, key, make, images=images)
 
-    def slots(self, pod_class: PodClass) -> Ints:
-        """Return int64[n]: how many more pods of the class each node takes.
-
-        Of a class whose pods constrain one another, that holds for the next one alone.
-        """
-        return pod_slots(pod_class, self)
-
-    def own_slots(self, pod_class: PodClass) -> Ints:
-        """Return int64[n]: as ``slots``, but for the rules that look at other pods' labels."""
-        return pod_slots(pod_class, self, VOLUME_RULES)
+    @property
+    def version(self) -> Version:
+        """What differs whenever labels, taints or nodes do."""
+        return self.answers.version_of(self.snapshot)
 
     @property
     def taking(self) -> Taking:
         """The devices that are left for claims."""
         if self._taking is None:
             of = self.snapshot
-            outcomes, steps = self.masks.outcomes, self.steps
+            outcomes, steps = self.answers.outcomes, self.steps
             self._taking = Taking(of.devices, of.device_views, of.table, outcomes, steps=steps)
         return self._taking
 
@@ -142,7 +138,7 @@ class Room:
         """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
         self._take_amounts(pod_class, rows, pods)
         if pod_class.ask is not None:
-            for ask, on in by_nodes(pod_class.ask, self, np.repeat(rows, pods)):
+            for ask, on in by_nodes(pod_class.ask, self.snapshot, np.repeat(rows, pods)):
                 names = [self.snapshot.node(row).name for row in on.tolist()]
                 self.taking.take(pod_class.id, ask, on.tolist(), names)
         if pod_class.wants is not None:
@@ -188,7 +184,7 @@ class Room:
             order = np.argsort(codes, kind="stable")
             return order, np.searchsorted(codes[order], np.arange(len(column.values) + 1))
 
-        order, starts = self.masks.kept(self, ("beside", topology, column.serial), make)
+        order, starts = self.kept(("beside", topology, column.serial), make)
         code = int(codes[row])
         return order[starts[code] : starts[code + 1]] if code >= 0 else order[:0]
 
@@ -272,7 +268,7 @@ class Room:
             present: Mask = self.snapshot.label(key).codes[: len(self.free)] >= 0
             return present
 
-        return self.masks.kept(self, ("label", key), make)
+        return self.kept(("label", key), make)
 
     def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
         """Return the columns of terms that match such a pod and that pods on nodes carry."""

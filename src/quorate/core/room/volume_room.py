@@ -2,7 +2,7 @@
 
 Keeps what was taken since the snapshot: volumes attached, disks mounted, claims in use, and (in
 ``ClaimChoices``) volumes chosen for claims. So the cluster need not know of it before the cycle
-ends. Asked by ``filters.volume_*`` and ``filters.node_volume_limits``.
+ends. Asked by ``rules.volumes``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.needs import Wants
 from quorate.core.cluster.storage.volume_counts import UNLIMITED, VolumeId
-from quorate.core.cluster.storage.volume_needs import BINDING, LIMITS, RESTRICTIONS
+from quorate.core.cluster.storage.volume_needs import BINDING, RESTRICTIONS
 from quorate.core.model import Disk
 from quorate.core.model.steps import Steps
 from quorate.core.model.storage import ClaimKey
@@ -137,7 +137,7 @@ class VolumeRoom:
     def constrains(self, pod_class: PodClass) -> bool:
         """Whether one pod of the class changes where the next one of it may go.
 
-        Limits do not: what one node takes is counted by ``slots``, also of volumes that all share.
+        Limits do not: what one node takes is counted by slots, also of volumes that all share.
         """
         wants = pod_class.wants
         if wants is None or wants.problems:
@@ -174,7 +174,8 @@ class VolumeRoom:
     def served(self, pod_class: PodClass, pods: Ints) -> Ints:
         """Return int64[n]: how many of ``pods`` (int64[n]) get volumes for all their claims.
 
-        ``pods`` are within ``slots``. As many rows as possible are served in their order.
+        ``pods`` are within the slots that volumes leave. As many rows as possible are served, in
+        their order.
         """
         if pod_class.wants is None:
             return pods
@@ -183,27 +184,22 @@ class VolumeRoom:
         found[rows] = self._choices.served(pod_class.wants, rows, pods[rows])
         return found
 
-    def slots(self, pod_class: PodClass) -> Ints:
-        """Return int64[n]: how many more pods of the class each node takes, by its volumes.
+    def cap_by_disks(self, disks: Collection[Disk], slots: Ints) -> None:
+        """Lower ``slots`` (int64[n]) to 1 for pods whose disks a node mounts once."""
+        if any(disk.conflicts(disk) for disk in disks):
+            np.minimum(slots, 1, out=slots)
 
-        Of a class whose pods constrain one another that is how many it takes at most. What the
-        rules say of one pod is not repeated here.
+    def cap_by_claims(self, wants: Wants, slots: Ints) -> None:
+        """Lower ``slots`` (int64[n]) to the pods for whose claims there are volumes.
+
+        Where pods constrain one another that is how many there are at most.
         """
-        slots = np.full(len(self._snapshot), UNLIMITED, np.int64)
-        wants, disabled = pod_class.wants, pod_class.profile.disabled
-        is_alone = any(disk.conflicts(disk) for disk in pod_class.shape.disks)
-        if is_alone and RESTRICTIONS not in disabled:
-            slots[:] = 1
-        if wants is None or wants.problems:
-            return slots
-        if LIMITS not in disabled:
-            self._cap_by_limits(wants, slots)
-        if BINDING not in disabled and (chosen := self._choices.slots(wants)) is not None:
+        chosen = self._choices.slots(wants)
+        if chosen is not None:
             np.minimum(slots, chosen, out=slots)
-        return slots
 
-    def _cap_by_limits(self, wants: Wants, slots: Ints) -> None:
-        """Lower ``slots``: the first pod brings the shared volumes along, each pod its own ones."""
+    def cap_by_limits(self, wants: Wants, slots: Ints) -> None:
+        """Lower ``slots`` (int64[n]): the first pod brings the shared volumes, each its own."""
         shared = self.new_shared(wants)
         own = {driver: each for driver, each in wants.new if self.limits(driver) is not None}
         for driver in shared.keys() | own.keys():

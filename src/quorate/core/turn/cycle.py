@@ -36,12 +36,13 @@ from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import constrain_one_another
 from quorate.core.place.search.open_searches import OpenSearches
 from quorate.core.place.tasks import least_of, quorum_first
-from quorate.core.plan.filters import AttributeMasks
 from quorate.core.preempt.clearing import Clearings, preempts
 from quorate.core.preempt.open_searches import VictimSearches
+from quorate.core.room.answers import Answers
 from quorate.core.room.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 
 _NODES_OF_A_STEP = 500
 """So many nodes are looked at for victims in one step."""
@@ -87,7 +88,7 @@ class Cycle:
 
     cluster: Cluster
     policy: Policy
-    masks: AttributeMasks
+    answers: Answers
     room: Room
     singles: Singles
     now_s: float
@@ -215,7 +216,7 @@ class Cycle:
         for pod_class, entries in members.items():
             if pod_class.base not in held:
                 continue
-            slots = np.minimum(held[pod_class.base], room.slots(pod_class))
+            slots = np.minimum(held[pod_class.base], pod_slots(pod_class, room))
             if constrain_one_another(pod_class, room):
                 slots = slots.clip(max=1)
             pods = fill(pod_class, len(entries), slots, room, self.policy.packing)

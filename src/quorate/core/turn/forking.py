@@ -19,15 +19,15 @@ import numpy as np
 
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.search.open_searches import OpenSearches
-from quorate.core.plan.filters import AttributeMasks
 from quorate.core.preempt.open_searches import VictimSearches
+from quorate.core.room.answers import Answers
 
 Scheduler = TypeVar("Scheduler")
 
 _PLAIN: Final = (type(None), bool, int, float, str, bytes, type)
 _SHARED: Final = (*_PLAIN, msgspec.Struct, Enum)
 """What nobody can change: one object serves both. Of ``_SHARED`` there are many subclasses."""
-_MADE_ANEW: Final = (AttributeMasks, Singles, OpenSearches, VictimSearches)
+_MADE_ANEW: Final = (Answers, Singles, OpenSearches, VictimSearches)
 """Answers that are kept: they follow from the rest."""
 
 

@@ -28,11 +28,11 @@ from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import GoesOnError, OutOfStepsError, Steps
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.search.open_searches import OpenSearches
-from quorate.core.plan.filters import AttributeMasks
 from quorate.core.preempt.open_searches import VictimSearches
 from quorate.core.queue.gate import held_by
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
 from quorate.core.turn.cycle import Cycle
 from quorate.core.turn.waking import Waking
@@ -80,7 +80,7 @@ class Planner:
         self._attempts = attempts
         self._preparations = preparations
         self._waking = Waking(cluster, self.queue, policy.packing)
-        self._masks = AttributeMasks()
+        self._answers = Answers()
         self._singles = Singles()
         self._searches = OpenSearches()
         self._victim_searches = VictimSearches()
@@ -89,17 +89,17 @@ class Planner:
 
     def room(self) -> Room:
         """Return the room that is free now."""
-        return Room(self._cluster.snapshot(), self._masks)
+        return Room(self._cluster.snapshot(), self._answers)
 
     def forget_answers(self) -> None:
         """Forget what follows from the rest, and searches under way: they begin anew."""
-        self._masks = AttributeMasks()
+        self._answers = Answers()
         self._searches, self._victim_searches = OpenSearches(), VictimSearches()
 
     def plan(self, due: Due, now_s: float) -> Decision:
         """Return what comes of the gangs that are ready, or woken by what happened."""
         searches, queue = self._searches, self.queue
-        self._masks.give_back(self._cluster.classes)
+        self._answers.give_back(self._cluster.classes)
         steps = Steps(bounds.TURN_STEPS_MAX // (2 if queue.searching else 1))
         line = self._waking.begin(
             due.grown, now_s, nodes_differ=due.nodes_differ, ask_room=self.room, steps=steps
@@ -137,8 +137,8 @@ class Planner:
         return Cycle(
             self._cluster,
             self._policy,
-            self._masks,
-            Room(self._cluster.snapshot(), self._masks, steps),
+            self._answers,
+            Room(self._cluster.snapshot(), self._answers, steps),
             self._singles,
             now_s,
             numbers,

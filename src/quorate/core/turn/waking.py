@@ -32,15 +32,9 @@ from quorate.core.queue.wakeups.buckets import Bucket, Likeness, Likes, short_of
 from quorate.core.queue.wakeups.likeness import Waiting, asleep, likeness_of
 from quorate.core.queue.wakeups.watches import Watches
 from quorate.core.room.room import Room
-from quorate.core.turn.woken_by import (
-    RESOURCES,
-    TAINTS,
-    Interest,
-    interests_of,
-    looks_further,
-    may_fit,
-    news_of,
-)
+from quorate.core.rules.interests import RESOURCES, TAINTS, Interest
+from quorate.core.rules.masks import mask_of
+from quorate.core.turn.woken_by import interests_of, looks_further, may_fit, news_of
 
 _ROWS_PER_STEP = 1_000
 """Rules look at so many rows for one class in a step."""
@@ -356,7 +350,7 @@ class Waking:
 
         return Ground(
             room.free,
-            room.mask,
+            lambda pod_class: mask_of(pod_class, room),
             below,
             room.snapshot.table.attributes_log,
             self._cluster.resources.version,

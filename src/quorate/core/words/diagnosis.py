@@ -29,10 +29,13 @@ from quorate.core.place.members import demand_of, members_of
 from quorate.core.place.one_pod.nominated import look, ruled_out
 from quorate.core.place.packing.pack import pack
 from quorate.core.place.tasks import least_of
-from quorate.core.plan.filters import inter_pod_affinity, node_affinity, taint_toleration
-from quorate.core.plan.filters.node_resources_fit import free_of
 from quorate.core.room.promises import Promised, Promises
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
+from quorate.core.rules.masks import mask_of
+from quorate.core.rules.nodes import node_affinity, taint_toleration
+from quorate.core.rules.pods import inter_pod_affinity
+from quorate.core.rules.resources.node_resources_fit import free_of
 from quorate.core.words.fixes import doubtful, is_broken, to_mend
 from quorate.core.words.impossible import impossible_field
 from quorate.core.words.member_rules import own_rule
@@ -188,7 +191,7 @@ def _to_look_at(demand: Demand, room: Room) -> tuple[tuple[PodClass, int], ...]:
         if steps.are_over:
             break
         steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
-        is_first[pod_class.id] = int(room.slots(pod_class).sum()) < count
+        is_first[pod_class.id] = int(pod_slots(pod_class, room).sum()) < count
     ordered = tuple(sorted(ordered, key=lambda one: not is_first.get(one[0].id)))
     return ordered[: bounds.EXPLAINED_CLASSES_MAX]
 
@@ -251,7 +254,7 @@ def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
 
 def _nearest_miss(pod_class: PodClass, room: Room) -> str:
     """Name the node that lacks the smallest part of the request, and what it lacks."""
-    candidates = np.flatnonzero(room.mask(pod_class))
+    candidates = np.flatnonzero(mask_of(pod_class, room))
     if not len(candidates):
         return ""
     asked = [(name, n, free_of(name, room, candidates)) for name, n in pod_class.asked]

@@ -10,8 +10,8 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodTerm, SpreadConstraint
 from quorate.core.place.packing.domains import Cells, deal_by_level, fixed_slots, levels_of
-from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.room.room import Room
+from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
 
 
 def own_rule(pod_class: PodClass, count: int, room: Room) -> str:

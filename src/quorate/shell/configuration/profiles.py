@@ -14,7 +14,7 @@ import yaml
 
 from quorate.core.model import PodSelector, PreferredTerm, SelectorTerm, SpreadConstraint
 from quorate.core.model.profile import WEIGHTS, FitStrategy, Profile
-from quorate.core.plan.filters import RULES
+from quorate.core.rules.table import KUBE_FILTERS, KUBE_SCORES
 from quorate.shell.configuration.yaml_fields import (
     BadValueError,
     Field,
@@ -41,10 +41,9 @@ _ELSEWHERE = (
     "DefaultBinder",
     "DefaultPreemption",
     "GangScheduling",
-    "NodeResourcesBalancedAllocation",
-    "ImageLocality",
 )
-_PLUGINS = tuple(dict.fromkeys((*RULES, *WEIGHTS, *_ELSEWHERE)))
+"""Plugins of kube-scheduler that are no rules here."""
+_PLUGINS = tuple(dict.fromkeys((*KUBE_FILTERS, *KUBE_SCORES, *_ELSEWHERE)))
 _ALL = "*"
 _INT32_MAX = 2**31 - 1
 
@@ -94,7 +93,7 @@ def _weights(plugins: Mapping[str, Any]) -> dict[str, int]:
 
 def _disabled(plugins: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the filters (and DefaultPreemption) that are off."""
-    known = (*RULES, "DefaultPreemption")
+    known = (*KUBE_FILTERS, "DefaultPreemption")
     off: set[str] = set()
     for point in ("multi_point", "pre_filter", "filter", "post_filter"):
         chosen = _named(plugins.get(point, {}))

@@ -35,7 +35,7 @@ _STATE_BYTES_MAX: Final = 1 << 32
 _LEFT_OUT: Final = {
     ("Cluster", "_handlers"),  # methods: a new cluster has its own
     ("Cluster", "device_views"),  # it follows from the rest
-    ("Planner", "_masks"),  # answers that are kept: they are found again
+    ("Planner", "_answers"),  # answers that are kept: they are found again
     ("Planner", "_searches"),  # generators under way: see ``capture``
 }
 

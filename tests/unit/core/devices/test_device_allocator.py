@@ -8,9 +8,10 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodShape, Taint, Toleration
 from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import Capacity, Nodes, PodClaim
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
     DRIVER,
     TEAM,
@@ -58,7 +59,7 @@ class Nodes2:
         return self.cluster.classes.matching(base, frozenset(), ask=ask), self.room()
 
     def room(self):
-        return Room(self.cluster.snapshot(), AttributeMasks())
+        return Room(self.cluster.snapshot(), Answers())
 
     def given(self, *specs, node="n0"):
         """Return the devices of each claim on the node, None, or what is broken."""
@@ -75,7 +76,7 @@ class Nodes2:
         """Return how many pods with such a claim each node takes."""
         pod_class, room = self.ask(what)
         rows = [self.cluster.nodes.rows[name] for name in ("n0", "n1")]
-        return room.slots(pod_class)[rows].tolist()
+        return pod_slots(pod_class, room)[rows].tolist()
 
 
 def two(**more):
@@ -265,4 +266,4 @@ def test_nodes_with_equal_devices_are_judged_once():
     pod_class, room = world.ask(spec(request(MODEL_A)))
     _, found = room.taking.found(pod_class.ask, np.arange(2))
     assert found[0] is found[1]
-    assert room.slots(pod_class).tolist() == [1, 1]
+    assert pod_slots(pod_class, room).tolist() == [1, 1]

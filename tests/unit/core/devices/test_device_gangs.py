@@ -16,8 +16,9 @@ from quorate.core.model.changes import (
 from quorate.core.model.devices import Capacity, GivenDevice, PodClaim
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.plan.filters import AttributeMasks
+from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
 from quorate.core.scheduler import Scheduler
 from quorate.shell.recording.checkpoint import capture, restore
 from tests.unit.core.device_world import (
@@ -325,7 +326,7 @@ def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_i
     w.observe(ObjectChanged(claim("shared", lists)))
     w.observe(ObjectChanged(claim("mine", owner="uid-shared-mine")))
     first, second = class_with(w, "shared"), class_with(w, "shared", "mine", own="mine")
-    room = Room(w.cluster.snapshot(), AttributeMasks())
+    room = Room(w.cluster.snapshot(), Answers())
     key = "team", "shared"
     assert room.taking.allocation(key) is None
     trial = room.copy()
@@ -340,7 +341,7 @@ def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_i
     assert taking.is_settled(first.ask)
     assert not taking.is_settled(second.ask)
     assert [(one.nodes, one.score) for one in taking.held(second.ask)] == [(given.nodes, 7)]
-    assert room.slots(second).tolist() == [0, 1], "it goes where the claim is, and one is left"
+    assert pod_slots(second, room).tolist() == [0, 1], "it goes where the claim is, and one is left"
     assert not taking.couples(second.ask)
     room.take(second, np.array([0, 1]))
     [(place, own)] = room.taking.hand_out(second.id, 1)
@@ -354,7 +355,7 @@ def test_what_a_claim_has_in_the_cluster_is_its_allocation_in_the_room_too():
     w = gpu_world(1)
     allocation = Allocation((GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0")),))
     w.observe(ObjectChanged(claim("theirs", allocation=allocation)))
-    room = Room(w.cluster.snapshot(), AttributeMasks())
+    room = Room(w.cluster.snapshot(), Answers())
     assert room.taking.allocation(("team", "theirs")) == allocation
     assert room.taking.allocation(("team", "nobody's")) is None
 

@@ -9,10 +9,11 @@ from quorate.core.model import Pod, PodShape, policy
 from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.devices import ContainerDevices, PodClaim
 from quorate.core.model.reasons import Reason
-from quorate.core.plan.filters import dynamic_resources
 from quorate.core.room.devices.allocator import Search
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.taking import Taking
+from quorate.core.rules.devices import dynamic_resources
+from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
     choice,
     claim,
@@ -181,7 +182,7 @@ def test_so_many_pods_are_tried_on_one_kind_of_node(monkeypatch, devices, counte
     monkeypatch.setattr(policy, "DEVICE_PODS_PER_NODE_MAX", 5)
     world = Nodes2(*many(devices))
     pod_class, room = world.ask(spec())
-    assert room.slots(pod_class)[0] == counted
+    assert pod_slots(pod_class, room)[0] == counted
     for left in range(devices - 1, -1, -1):
         assert room.taking.take(pod_class.id, pod_class.ask, [0], ["n0"])
         assert room.taking.pods(pod_class.ask, np.array([0])).tolist() == [min(left, 5)]

@@ -8,8 +8,8 @@ import pytest
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort
 from quorate.core.model.steps import Steps
-from quorate.core.plan.filters import node_ports
 from quorate.core.room.port_room import PortRoom
+from quorate.core.rules.resources import node_ports
 from quorate.core.turn import planning
 from tests.property.seeds import SEED
 from tests.unit.core.world import World, binds_of
@@ -41,17 +41,17 @@ def test_pods_that_keep_apart_are_those_of_which_two_ports_conflict(world):
 @pytest.mark.parametrize("world", range(50))
 def test_ports_of_a_node_come_and_go_as_in_a_set(world):
     chance = random.Random(f"{SEED} {world}")
-    there, plain = node_ports.PortsThere(), set()
+    there, plain = node_ports.PortsOn(), set()
     for _ in range(20):
         ports = some_ports(chance)
         if chance.random() < 0.6:
-            there.add(ports)
+            there.take(ports)
             plain.update(ports)
         else:
-            there.remove(ports)
+            there.give_back(ports)
             plain.difference_update(ports)
         wanted = some_ports(chance)
-        assert there.conflict(wanted) == conflict(wanted, plain)
+        assert there.conflicts(wanted) == conflict(wanted, plain)
 
 
 @pytest.mark.parametrize("world", range(50))

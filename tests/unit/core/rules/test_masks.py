@@ -9,7 +9,8 @@ from quorate.core.cluster.nodes.codes import CodeColumn
 from quorate.core.cluster.recently_used import Recent
 from quorate.core.model import PodShape, Requirement, SelectorTerm, Toleration, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.plan.filters import masks as kept_masks
+from quorate.core.rules import masks as kept_masks
+from quorate.core.rules.masks import mask_of, mask_on
 from tests.unit.core.world import World
 
 # Labels
@@ -97,7 +98,7 @@ def test_values_come_and_go_without_end_and_the_reader_keeps_what_it_has(monkeyp
 def mask(w: World, **fields) -> np.ndarray:
     """The mask of a class that nobody has."""
     pod_class = w.cluster.classes.of(PodShape(**fields))
-    return w.scheduler.planner.room().mask(pod_class)
+    return mask_of(pod_class, w.scheduler.planner.room())
 
 
 def test_classes_that_differ_in_size_share_a_mask():
@@ -105,7 +106,7 @@ def test_classes_that_differ_in_size_share_a_mask():
     shown = [mask(w, requests=(("cpu", n),), node_selector=(("host", "n1"),)) for n in range(5)]
     assert all(one is shown[0] for one in shown)
     assert shown[0].tolist() == [False, True, False]
-    assert len(w.scheduler.planner._masks) == 1
+    assert len(w.scheduler.planner._answers) == 1
 
 
 def test_profiles_that_differ_in_the_rules_do_not():
@@ -115,7 +116,7 @@ def test_profiles_that_differ_in_the_rules_do_not():
     added = replace(KUBE_SCHEDULER, added_required=(SelectorTerm((Requirement("x", "Exists"),)),))
     room = w.scheduler.planner.room()
     shown = [
-        room.mask(w.cluster.classes.of(PodShape(), p))[0] for p in (off, KUBE_SCHEDULER, added)
+        mask_of(w.cluster.classes.of(PodShape(), p), room)[0] for p in (off, KUBE_SCHEDULER, added)
     ]
     assert shown == [True, False, False]
 
@@ -133,7 +134,7 @@ def test_a_node_that_changes_is_looked_at_alone_and_what_was_handed_out_stays(mo
     w = nodes(3)
     fields = {"required_terms": (SelectorTerm((Requirement("host", "NotIn", ("other",)),)),)}
     before = mask(w, **fields)
-    monkeypatch.setattr(kept_masks, "_mask_of", None)  # nobody asks about all nodes again
+    monkeypatch.setattr(kept_masks, "_made", None)  # nobody asks about all nodes again
     CHANGES[change](w)
     after = mask(w, **fields)
     assert before.tolist() == [True, True, True]
@@ -148,9 +149,9 @@ def test_few_rows_are_asked_alone_and_nothing_is_kept_of_them(rows):
     w.lose_node("n3")
     pod_class = w.cluster.classes.of(PodShape(node_selector=(("host", "n2"),)))
     room = w.scheduler.planner.room()
-    found = w.scheduler.planner._masks.on(pod_class, room, list(range(2, 2 + rows)))
+    found = mask_on(pod_class, room, list(range(2, 2 + rows)))
     assert found.tolist() == [True, *[False] * (rows - 1)][:rows]
-    assert len(w.scheduler.planner._masks) == (rows > 8)
+    assert len(w.scheduler.planner._answers) == (rows > 8)
 
 
 def test_a_change_that_is_none_to_the_rules_leaves_the_array():
@@ -175,8 +176,8 @@ def test_of_so_many_bytes_the_longest_unused_mask_goes(monkeypatch, entries):
     monkeypatch.setattr(policy, "MASKS_KEPT_BYTES_MAX", 3 * (policy.MASK_ENTRY_BYTES + 8))
     first = mask(w, node_selector=(("host", "n0"),))
     others = [mask(w, node_selector=(("host", f"n{index}"),)) for index in range(1, entries)]
-    assert len(w.scheduler.planner._masks) == min(entries, 3)
-    assert w.scheduler.planner._masks.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
+    assert len(w.scheduler.planner._answers) == min(entries, 3)
+    assert w.scheduler.planner._answers.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
     if entries > 3:
         assert mask(w, node_selector=(("host", "n3"),)) is others[2]
     assert (mask(w, node_selector=(("host", "n0"),)) is first) is (entries <= 3)

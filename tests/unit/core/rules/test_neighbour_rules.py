@@ -3,8 +3,8 @@
 import pytest
 
 from quorate.core.model import LabelSelector, PodTerm
-from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.room.room import Room
+from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
 from tests.unit.core.terms import apart, labels, near, pods, spread
 from tests.unit.core.world import World
 
@@ -31,7 +31,7 @@ def refused(w, rule, **pod):
     pod_class = w.cluster.classes.matching(
         entry.pod_class, w.cluster.neighbours.matched(entry.label_set)
     )
-    verdict = rule.judge(pod_class, Room(w.cluster.snapshot(), w.scheduler.planner._masks))
+    verdict = rule.judge(pod_class, Room(w.cluster.snapshot(), w.scheduler.planner._answers))
     if verdict is None:
         return None
     rows = w.cluster.nodes.rows

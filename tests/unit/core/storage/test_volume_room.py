@@ -11,8 +11,8 @@ from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.model.storage import VolumeAttachment
 from quorate.core.place.packing import pack as pack_module
 from quorate.core.place.packing.pack import is_exact, pack
-from quorate.core.plan.filters import verdicts
 from quorate.core.room.moved_volumes import MovedVolumes
+from quorate.core.rules.filtering import pod_slots, verdicts
 from tests.unit.core.storage_world import DRIVER, HOSTNAME, ZONE, on
 from tests.unit.core.volume_world import (
     MANY,
@@ -61,7 +61,7 @@ def test_slots_count_the_shared_volume_once_and_each_pods_own_ones(limit, own, e
             bound(w, claim)
         w.pod(f"g-{index}", which, claims=tuple(map(ClaimUse, ["data", *claims])))
     room, pod_class = room_of(w), class_of(w, which)
-    assert by_node(w, room.slots(pod_class)) == {"n0": expected}
+    assert by_node(w, pod_slots(pod_class, room)) == {"n0": expected}
     assert by_node(w, pack(pod_class, 10, room, "most-allocated")) == {"n0": expected}
 
 
@@ -74,7 +74,7 @@ def test_where_a_pod_has_the_volume_any_number_follows_at_the_limit():
     w.running("r", "n0", claims=(ClaimUse("data"),))
     w.running("s", "n1", claims=(ClaimUse("other"),))
     which = gang(w, "g", 4, "data")
-    assert by_node(w, room_of(w).slots(class_of(w, which))) == {"n0": 7, "n1": 0}
+    assert by_node(w, pod_slots(class_of(w, which), room_of(w))) == {"n0": 7, "n1": 0}
 
 
 def test_a_volume_that_is_merely_attached_is_not_counted_twice_by_what_is_taken():
@@ -96,7 +96,7 @@ def test_a_disabled_rule_limits_nothing():
     which = w.object("g", 2)
     for index, claim in enumerate(("one", "two")):
         w.pod(f"g-{index}", which, claims=(ClaimUse(claim),), scheduler="loose")
-    assert by_node(w, room_of(w).slots(class_of(w, which))) == {"n0": 8}
+    assert by_node(w, pod_slots(class_of(w, which), room_of(w))) == {"n0": 8}
 
 
 # Claims of one pod at a time
@@ -120,7 +120,7 @@ def test_an_exclusive_claim_that_a_gang_of_this_cycle_uses_is_in_use_for_the_nex
     first, second = gang(w, "a", 1, "one"), gang(w, "b", 1, "one")
     room, later = room_of(w), class_of(w, second)  # its wants are older than the placement
     assert pack(class_of(w, first), 1, room, "most-allocated").sum() == 1
-    assert room.slots(later).sum() == 0
+    assert pod_slots(later, room).sum() == 0
     assert class_of(w, second) is later
 
 
@@ -138,10 +138,10 @@ def test_limits_hold_for_all_gangs_of_the_cycle_together():
     third = gang(w, "c", 1, "c0", "c1")
     room = room_of(w)
     later, last = class_of(w, second), class_of(w, third)
-    assert by_node(w, room.slots(last)) == {"n0": 1, "n1": 0}
+    assert by_node(w, pod_slots(last, room)) == {"n0": 1, "n1": 0}
     room.take(class_of(w, first), on_rows(w, room, n0=3))
-    assert by_node(w, room.slots(later)) == {"n0": 5, "n1": 8}
-    assert by_node(w, room.slots(last)) == {"n0": 0, "n1": 0}
+    assert by_node(w, pod_slots(later, room)) == {"n0": 5, "n1": 8}
+    assert by_node(w, pod_slots(last, room)) == {"n0": 0, "n1": 0}
     assert by_node(w, room.volumes.attached(DRIVER)) == {"n0": 1, "n1": 0}
     assert w.cluster.storage.nodes.counts == {}
 
@@ -154,7 +154,7 @@ def test_a_copy_keeps_its_taking_to_itself():
     which, other = gang(w, "a", 1, "one"), gang(w, "b", 1, "two")
     room = room_of(w)
     room.copy().take(class_of(w, which), on_rows(w, room, n0=1))
-    assert by_node(w, room.slots(class_of(w, other))) == {"n0": 1}
+    assert by_node(w, pod_slots(class_of(w, other), room)) == {"n0": 1}
 
 
 def test_disks_that_exclude_one_another_do_so_in_one_cycle():
@@ -163,7 +163,7 @@ def test_disks_that_exclude_one_another_do_so_in_one_cycle():
     first, second = gang(w, "a", 1, **disk), gang(w, "b", 1, **disk)
     room, later = room_of(w), class_of(w, second)
     room.take(class_of(w, first), on_rows(w, room, n0=1))
-    assert by_node(w, room.slots(later)) == {"n0": 0, "n1": 1}
+    assert by_node(w, pod_slots(later, room)) == {"n0": 0, "n1": 1}
 
 
 def test_a_volume_chosen_for_one_gang_is_not_free_for_the_next():
@@ -190,12 +190,14 @@ def test_a_claim_that_two_gangs_share_is_made_where_the_first_of_them_said(modes
     [row] = np.flatnonzero(placed)
     assert room.volumes.take_chosen(pod_class, row) == ("",)
     [node] = [name for name, count in by_node(w, placed).items() if count]
-    assert {name for name, slots in by_node(w, room.slots(later)).items() if slots} == set()
+    assert {name for name, slots in by_node(w, pod_slots(later, room)).items() if slots} == set()
     room.free[row] += 2000
-    assert {name for name, slots in by_node(w, room.slots(later)).items() if slots} == {node}
+    assert {name for name, slots in by_node(w, pod_slots(later, room)).items() if slots} == {node}
     w.cluster.storage.assume("x", [(w.claims["shared"].key, "", node)])
     assumed = room_of(w)
-    assert by_node(w, assumed.slots(class_of(w, second)) > 0) == {n: n == node for n in w.nodes}
+    assert by_node(w, pod_slots(class_of(w, second), assumed) > 0) == {
+        n: n == node for n in w.nodes
+    }
 
 
 def test_within_one_gang_a_claim_that_can_be_shared_is_made_for_pods_on_any_node():
@@ -241,7 +243,7 @@ def test_local_volumes_are_slots_and_no_pod_is_in_anothers_way():
     which = w.claiming("db", 5, storage_class="local")
     room, pod_class = room_of(w), class_of(w, which)
     assert not room.volumes.constrains(pod_class)
-    assert by_node(w, room.slots(pod_class)) == {"n0": 3, "n1": 2, "n2": 0}
+    assert by_node(w, pod_slots(pod_class, room)) == {"n0": 3, "n1": 2, "n2": 0}
     placed = pack(pod_class, 5, room, "most-allocated")
     assert by_node(w, placed) == {"n0": 3, "n1": 2, "n2": 0}
     chosen = {room.volumes.take_chosen(pod_class, row) for row in np.repeat([0, 1], [3, 2])}

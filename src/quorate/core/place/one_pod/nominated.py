@@ -17,11 +17,13 @@ from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.reasons import RuledOut
-from quorate.core.place.one_pod.trial import Refused, Trial
-from quorate.core.plan.filters import FIRST_RULES, verdicts
-from quorate.core.plan.filters.verdict import Verdict
+from quorate.core.place.one_pod.trial import Trial
 from quorate.core.room.promises import Promised
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import verdicts
+from quorate.core.rules.masks import mask_of
+from quorate.core.rules.table import ASKED_FIRST
+from quorate.core.rules.verdict import Refused, Verdict
 
 _PODS_PER_STEP = 6
 _CLASSES_PER_STEP = 2
@@ -101,7 +103,7 @@ def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) 
         seen.hopeless_by = hopeless[0][0] if hopeless else ""
         seen.whole = (hopeless or rejections)[0][1].whole
         if not hopeless:
-            resolvable |= left & room.mask(pod_class)
+            resolvable |= left & mask_of(pod_class, room)
         left[:] = False
         return seen
     for verdict in found:
@@ -109,7 +111,7 @@ def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) 
             left &= verdict.codes != verdict.early
     allowed = left.copy()
     for name, verdict in judged:
-        if name in FIRST_RULES:
+        if name in ASKED_FIRST:
             allowed &= verdict.codes == 0
     for verdict in found:
         for code, refusal in enumerate(verdict.refusals, start=1):

@@ -21,11 +21,11 @@ from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.place.one_pod.nominated import look
-from quorate.core.plan.filters import fits_alone, fits_on, open_to
-from quorate.core.plan.scores import allocation_score, standing_score
-from quorate.core.plan.scores.one_node import allocation_score_on
+from quorate.core.room.amounts import NodeAmounts
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import fits_alone, fits_on, open_to
+from quorate.core.rules.scoring import allocation_score, allocation_score_on, standing_score
 
 _NOWHERE = -1
 _ROWS_FEW = 10
@@ -98,7 +98,7 @@ class Singles:
     def _total(self, pod_class: PodClass, room: Room) -> Ints:
         """Return int64[n]: the total of each node now, -1 where the pod does not fit."""
         if self._empty is None or self._empty.snapshot is not room.snapshot:
-            self._empty = Room(room.snapshot, room.masks)
+            self._empty = Room(room.snapshot, room.answers)
             self._of_cycle.clear()
         if not room.rows_taken and not room.stirred:
             return self._kept(pod_class, self._empty).total
@@ -115,7 +115,7 @@ class Singles:
         kept = self._totals.get(pod_class)
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
         rows = table.log.since(kept.rows_seen) if kept is not None else None
-        if kept is None or rows is None or kept.version != room.masks.version_of(room):
+        if kept is None or rows is None or kept.version != room.version:
             self._totals.pop(pod_class, None)
             kept = _from_scratch(pod_class, room)
             self._remember(pod_class, kept)
@@ -156,7 +156,7 @@ def _update(
 def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
     fits = fits_alone(pod_class, room)
     kept = _Totals(
-        version=room.masks.version_of(room),
+        version=room.version,
         images_seen=room.snapshot.table.images_version,
         rows_seen=room.snapshot.table.log.position,
         selectors_seen=room.snapshot.neighbours.log.position,
@@ -207,7 +207,7 @@ def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> b
     for row in rows.tolist():
         free, size = room.free[row].tolist(), room.snapshot.allocatable[row].tolist()
         scored = room.scored[row].tolist()
-        score = allocation_score_on(pod_class, free, size, scored, resources)
+        score = allocation_score_on(pod_class, NodeAmounts(free, size, scored, resources))
         if score is None:
             return False
         kept.allocation[row] = score

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,30 +16,17 @@ from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.steps import Steps
-from quorate.core.plan.filters import FIRST_RULES, RULES, node_ports, node_resources_fit
-from quorate.core.plan.filters.verdict import Verdict
 from quorate.core.room.moved_volumes import MovedVolumes
 from quorate.core.room.room import Room
-
-BY_LABELS = frozenset(("PodTopologySpread", "InterPodAffinity"))
-"""Rules that look at what pods there are, by their labels: ``Neighbours.log`` says what changes."""
-BY_NODE = frozenset((*FIRST_RULES, "NodePorts", "NodeResourcesFit"))
-"""Rules that look at one node alone, and that a node in question passes, or a trial asks itself."""
-
+from quorate.core.rules.table import ASKED_BY_NODE, FILTERS, ON_USE
+from quorate.core.rules.verdict import Refused, Verdict
 
 _NODES_OF_A_STEP = 10_000
 """So many nodes are judged by one rule in one step, or have one count copied."""
 
 
-class Refused(NamedTuple):
-    """Why a node does not take the pod: its texts, and whether fewer pods could change it."""
-
-    texts: tuple[str, ...]
-    resolvable: bool
-
-
 class Trial:
-    """What one node would hold. The first rules are not asked: pods do not change them.
+    """What one node would hold. Rules that no pod changes are not asked.
 
     ``rules`` are those that apply to the pod as things are: a rule that kube-scheduler's PreFilter
     skips stays skipped, whoever is thought there. ``promised`` are the nominated pods to which the
@@ -61,8 +47,9 @@ class Trial:
         self._cluster = cluster
         self._promised = promised
         applied = set(rules)
-        self._counted = [name for name in RULES if name in applied and name not in BY_NODE]
-        self._checks_fit = "NodeResourcesFit" in applied
+        self._counted = [
+            rule for rule in FILTERS if rule.name in applied and rule.name not in ASKED_BY_NODE
+        ]
         self._room = room.what_if() if self._counted else room
         self._steps = room.steps or Steps(0)
         self._steps.take()
@@ -74,13 +61,12 @@ class Trial:
         """Pods that came, or (negative) went, since the rules were asked: most come back before."""
         self._is_stale = True
         """Whether what rules count may differ from when they last let the pod in."""
-        self._checks_ports = "NodePorts" in applied
-        self._free: list[int] = room.free[row].tolist()
-        self._ports = node_ports.PortsThere()
-        if self._checks_ports:
-            for entry in cluster.pods_on(room.snapshot.node(row).name):
-                self._ports.add(entry.pod.shape.host_ports)
-            self._ports.add(room.ports.on(row))
+        entries = cluster.pods_on(room.snapshot.node(row).name)
+        self._on_node = [
+            rule.on_node(room, row, entries)
+            for rule in ON_USE
+            if rule.name in applied and rule.on_node is not None
+        ]
 
     def remove(self, entry: PodEntry) -> None:
         """Think a pod of the node away."""
@@ -91,9 +77,8 @@ class Trial:
         self._shift(entry, 1)
 
     def _shift(self, entry: PodEntry, pods: int) -> None:
-        for column, amount in entry.pod_class.demands:
-            self._free[column] -= pods * amount
-        (self._ports.add if pods > 0 else self._ports.remove)(entry.pod.shape.host_ports)
+        for one in self._on_node:
+            one.shift(entry, pods)
         if self._volumes is not None:
             self._is_stale |= self._volumes.shift(entry.pod.uid, pods)
             self._shift_counts(entry, pods)
@@ -122,15 +107,14 @@ class Trial:
 
     def _judge(self) -> Refused | None:
         pod_class = self._pod_class
-        if self._checks_ports and self._ports.conflict(pod_class.shape.host_ports):
-            return Refused((node_ports.REFUSAL.message,), resolvable=True)
-        if self._checks_fit and (lacks := self._lacking()):
-            return lacks
+        for one in self._on_node:
+            if (refused := one.refused(pod_class)) is not None:
+                return refused
         if self._counted and self._is_stale:
             self._count()
-        for name in self._counted if self._is_stale else ():
+        for rule in self._counted if self._is_stale else ():
             self._steps.take(1 + len(self._room.free) // _NODES_OF_A_STEP)
-            verdict = RULES[name].judge(pod_class, self._room)
+            verdict = rule.judge(pod_class, self._room) if rule.judge is not None else None
             if verdict is not None and verdict.codes[self._row]:
                 return at_row(verdict, self._row)
         self._is_stale = False
@@ -144,18 +128,6 @@ class Trial:
                 self._steps.take(1 + len(self._room.free) // _NODES_OF_A_STEP)
                 self._room.shift_counts(pod_class, here, np.array([pods]))
         self._uncounted.clear()
-
-    def _lacking(self) -> Refused | None:
-        table = self._room.snapshot.table
-        short = [(c, a) for c, a in self._pod_class.checked if self._free[c] < a]
-        missing = self._pod_class.missing
-        if not (short or missing):
-            return None
-        texts = [node_resources_fit.message(c, table.resources.names) for c, _ in short]
-        texts += [node_resources_fit.insufficient(name) for name, _ in missing]
-        size = self._room.snapshot.allocatable[self._row]
-        is_large_enough = all(node_resources_fit.could_hold(size, c, a) for c, a in short)
-        return Refused(tuple(texts), is_large_enough and not missing)
 
 
 def at_row(verdict: Verdict, row: int) -> Refused:

@@ -10,8 +10,9 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import SpreadConstraint
-from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import own_slots
+from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
 
 _ENDLESS = 2**40
 
@@ -159,7 +160,7 @@ def fixed_slots(pod_class: PodClass, room: Room, movers: Sequence[PodClass]) -> 
 
     Left out are affinity to them, and spread constraints that count them.
     """
-    slots = room.own_slots(pod_class)
+    slots = own_slots(pod_class, room)
     for one in pod_topology_spread.hard_ones(pod_class):
         slots[~room.has_label(one.topology_key)] = 0
         if not any(pod_topology_spread.counts_pods_of(one, mover, room) for mover in movers):

@@ -11,9 +11,9 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.plan.scores import packing as utilisation_of
-from quorate.core.plan.scores import standing_score
 from quorate.core.room.room import Room
+from quorate.core.rules.resources import packing as utilisation_of
+from quorate.core.rules.scoring import standing_score
 
 Packing = Literal["most-allocated", "least-allocated"]
 _LEAST = "LeastAllocated"

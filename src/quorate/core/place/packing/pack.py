@@ -22,9 +22,10 @@ from quorate.core.place.packing.domains import (
 )
 from quorate.core.place.packing.fill import Packing, fill, fill_cells
 from quorate.core.place.packing.one_by_one import deal
-from quorate.core.plan.filters import inter_pod_affinity, pod_topology_spread
-from quorate.core.plan.scores import standing_score
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import pod_slots
+from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
+from quorate.core.rules.scoring import standing_score
 
 _NODES_PER_STEP = 115
 _NODES_DEALT_PER_STEP = 20
@@ -43,7 +44,7 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
     """
     count = min(count, room.volumes.most(pod_class))
     if not constrain_one_another(pod_class, room):
-        pods = fill(pod_class, count, room.slots(pod_class), room, packing)
+        pods = fill(pod_class, count, pod_slots(pod_class, room), room, packing)
         room.take(pod_class, pods)
         return pods
     if not _is_one_by_one(pod_class, room):
@@ -77,7 +78,7 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
     """Place pod after pod, until nothing has to be chosen for the others any more."""
     pods = np.zeros(len(room.free), np.int64)
     while (left := count - int(pods.sum())) and _is_one_by_one(pod_class, room):
-        one = fill(pod_class, 1, room.slots(pod_class), room, packing)
+        one = fill(pod_class, 1, pod_slots(pod_class, room), room, packing)
         if not one.any():
             return pods
         room.take(pod_class, one)
@@ -98,7 +99,7 @@ def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packin
     """
     pods = np.zeros(len(room.free), np.int64)
     while (left := count - int(pods.sum())) and room.volumes.constrains(pod_class):
-        slots = room.slots(pod_class)
+        slots = pod_slots(pod_class, room)
         if room.volumes.gathers(pod_class):  # on a node for all of them, or for most
             slots[slots < min(left, slots.max(initial=0))] = 0
         tried = fill(pod_class, left, slots, room, packing)

@@ -25,8 +25,9 @@ from quorate.core.place.search.values import (
     SkewLimit,
     SpreadCounter,
 )
-from quorate.core.plan.filters import inter_pod_affinity, node_ports, pod_topology_spread
 from quorate.core.room.room import Room
+from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
+from quorate.core.rules.resources import node_ports
 
 
 class _Counted(NamedTuple):

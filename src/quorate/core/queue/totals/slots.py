@@ -16,9 +16,10 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.nodes.slots import checked_of, slots_of
 from quorate.core.model import policy
 from quorate.core.model.steps import Steps
-from quorate.core.queue.totals.tallies import Demands, Tally, checked_of, slots_of
+from quorate.core.queue.totals.tallies import Demands, Tally
 
 _CELLS_PER_STEP = 1_500
 """So many times a demand is compared with a row in one step."""

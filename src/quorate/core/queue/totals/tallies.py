@@ -10,13 +10,10 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints, grown
 from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.nodes.slots import SLOTS_MAX
 
-SLOTS_MAX = 2**31
-"""So many pods of a class are said to fit on one node at most."""
 _WITHOUT_LIMIT = -1
 """Stands for a column of which every node has enough."""
-_NO_COLUMN = 2**40
-"""Stands for a resource that no node has."""
 _FIRST = 64
 
 
@@ -86,8 +83,8 @@ class Demands:
     def slots(self, free: Ints) -> Ints:
         """Return int64[classes, m]: the slots of each class on each of m rows.
 
-        ``free`` is int64[levels, m, r]. Formula: the minimum over the demands of
-        ``free // amount``, and at least 0. A column beyond r is one that no node has.
+        ``free`` is int64[levels, m, r]. The formula is that of ``cluster.nodes.slots``, for all
+        classes at once. A column beyond r is one that no node has.
         """
         levels, rows, width = free.shape
         padded = np.zeros((levels, width + 2, rows), np.int64)
@@ -101,21 +98,3 @@ class Demands:
         np.floor_divide(found, self._amounts[: self._used, None], out=found)
         slots: Ints = np.minimum.reduceat(found, self._starts[: self.count], axis=0)
         return np.clip(slots, 0, SLOTS_MAX, out=slots)
-
-
-def slots_of(pod_class: PodClass, free: Ints) -> Ints:
-    """Return int64[n]: as ``Demands.slots``, for one class; ``free`` is int64[n, r]."""
-    count = np.full(len(free), SLOTS_MAX, np.int64)
-    for column, amount in checked_of(pod_class):
-        if column >= free.shape[1]:
-            return np.zeros(len(free), np.int64)
-        room = free[:, column] if amount == 1 else free[:, column] // amount
-        np.minimum(count, room, out=count)
-    return np.maximum(count, 0, out=count)
-
-
-def checked_of(pod_class: PodClass) -> tuple[tuple[int, int], ...]:
-    """Return the demands for which nodes must have room under the class's profile."""
-    if "NodeResourcesFit" in pod_class.profile.disabled:
-        return ()
-    return ((_NO_COLUMN, 1),) if pod_class.missing else pod_class.checked

@@ -17,6 +17,7 @@ from quorate.core.cluster.devices.pools import Shares
 from quorate.core.cluster.devices.requests import Ask, HeldClaim, held
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.nodes.nodes import NodeTable
+from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import Allocation, DeviceId
 from quorate.core.model.steps import Steps
 from quorate.core.room.devices.allocations import Asked, Outcomes
@@ -27,6 +28,28 @@ from quorate.core.room.devices.results import allocation, share_id
 Given = tuple[tuple[int, Allocation], ...]
 """The allocations of one pod, each with the place of its claim among the pod's."""
 _DEVICES_PER_STEP = 16
+
+
+def by_nodes(ask: Ask, snapshot: Snapshot, rows: Ints | None = None) -> list[tuple[Ask, Ints]]:
+    """Return what is asked of which rows (None: of all): nodes may list extended resources.
+
+    Only for those that a node does not list are devices asked for.
+    """
+    if rows is None:
+        rows = np.arange(len(snapshot))
+    if ask.extended is None:
+        return [(ask, rows)]
+    backed = ask.extended.backed
+    lacks = np.zeros(len(rows), np.int64)
+    for bit, name in enumerate(backed):
+        lacks |= (snapshot.sizes(name)[rows] == 0).astype(np.int64) << bit
+    return [
+        (
+            ask.lacking(frozenset(name for bit, name in enumerate(backed) if code >> bit & 1)),
+            rows[lacks == code],
+        )
+        for code in np.unique(lacks).tolist()
+    ]
 
 
 class Taking:

@@ -1,1 +1,0 @@
-"""Where the whole gang goes: filters, scores, packing, verification."""

@@ -1,0 +1,1 @@
+"""The rule about devices that pods claim."""

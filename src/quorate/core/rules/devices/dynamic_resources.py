@@ -1,0 +1,167 @@
+"""DynamicResources: all claims of the pod have, or can get, devices that the node can reach.
+
+Score: nodes where claims get what they list first are better.
+
+Source: kube-scheduler 1.36's plugin of that name. What claims get on a kind of node is in
+``room.devices``. A broken expression rules out the nodes on which it is met; kube-scheduler gives
+the pod up then (a named difference).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.devices.requests import Ask
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.nodes.terms import matches_any_term
+from quorate.core.model import SelectorTerm, policy
+from quorate.core.room.devices.allocator import Found
+from quorate.core.room.devices.cel.programs import Broken
+from quorate.core.room.devices.taking import by_nodes
+from quorate.core.room.room import Room
+from quorate.core.rules.interests import DEVICES, Interest
+from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.verdict import Refusal, Verdict, rejected
+
+CANNOT_ALLOCATE = Refusal("cannot allocate all claims", resolvable=False)
+NOT_AVAILABLE = Refusal("resourceclaim not available on the node", resolvable=False)
+LEFT_OVER = Refusal("cannot schedule extended resource claim", resolvable=False)
+NOT_LISTED = Refusal("cannot fit resource", resolvable=False)
+_REFUSALS = (CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED)
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node; None: nothing, as the pod has no claims."""
+    ask = pod_class.ask
+    if ask is None:
+        return None
+    if ask.problem:
+        return rejected(ask.problem, len(room.free))
+    codes = np.zeros(len(room.free), np.int8)
+    refusals = {one: code for code, one in enumerate(_REFUSALS, start=1)}
+    for part, rows in by_nodes(ask, room.snapshot):
+        codes[rows] = _codes(part, rows, room, refusals)
+    if ask.extended is not None:
+        codes[_lack_any(ask.extended.unbacked, room)] = refusals[NOT_LISTED]
+        if ask.extended.is_left_over:
+            codes[:] = refusals[LEFT_OVER]
+    return Verdict(codes, tuple(refusals))
+
+
+def _codes(
+    ask: Ask, rows: Ints, room: Room, refusals: dict[Refusal, int]
+) -> np.ndarray[Any, np.dtype[np.int8]]:
+    """Return int8[m]: the verdicts on these rows, as codes of ``refusals``, which may grow.
+
+    Of very many different ones the last stands for all that do not fit into a code.
+    """
+    codes = np.where(can_reach(ask, room)[rows], 0, refusals[NOT_AVAILABLE]).astype(np.int8)
+    if room.taking.is_settled(ask):
+        return codes
+    index, outcomes = room.taking.found(ask, rows)
+    code_of = []
+    for outcome in outcomes:
+        if outcome is None:
+            code_of.append(refusals[CANNOT_ALLOCATE])
+        elif isinstance(outcome, Broken):
+            refusal = Refusal(str(outcome), resolvable=False)
+            if len(refusals) < policy.DEVICE_REFUSALS_MAX:
+                refusals.setdefault(refusal, len(refusals) + 1)
+            code_of.append(refusals.get(refusal, len(refusals)))
+        else:
+            code_of.append(0)
+    failed = np.array(code_of, np.int8)[index]
+    return np.where(failed > 0, failed, codes)
+
+
+def _lack_any(names: tuple[str, ...], room: Room) -> Mask:
+    lacks = np.zeros(len(room.free), np.bool_)
+    for name in names:
+        lacks |= room.snapshot.sizes(name) == 0
+    return lacks
+
+
+def limit(ask: Ask, count: Ints, room: Room, *, together: bool) -> Ints:
+    """Return int64[n]: ``count`` pods for each node, or as many as get devices for their claims.
+
+    A claim that several pods share ties them together: where one goes all go. So if they are to be
+    placed ``together``, the first one goes where most of them have room.
+    """
+    if ask.problem:
+        return np.zeros_like(count)
+    if ask.extended is not None and ask.extended.is_left_over:
+        return np.zeros_like(count)
+    count = np.where(can_reach(ask, room), count, 0)
+    for part, rows in by_nodes(ask, room.snapshot, np.flatnonzero(count)):
+        if not len(rows) or room.taking.is_settled(part):
+            continue
+        pods = room.taking.pods(part, rows)
+        if together and room.taking.is_tied(part):
+            most = int(count[rows][pods > 0].max(initial=0))
+            pods = np.where(count[rows] == most, pods, 0)
+        count[rows] = np.minimum(count[rows], pods)
+    return count
+
+
+def can_reach(ask: Ask, room: Room) -> Mask:
+    """Return bool[n]: nodes that reach the devices of all claims that have some."""
+    mask = np.ones(len(room.free), np.bool_)
+    for held in room.taking.held(ask):
+        if held.unusable:
+            mask[:] = False
+        mask &= reaches(held.nodes, room)
+    return mask
+
+
+def reaches(nodes: tuple[SelectorTerm, ...] | None, room: Room) -> Mask:
+    """Return bool[n]: nodes that reach devices which only nodes of these terms (None: all) do."""
+    if nodes is None:
+        return np.ones(len(room.free), np.bool_)
+    return matches_any_term(nodes, room.snapshot)
+
+
+def cap(pod_class: PodClass, room: Room, count: Ints, together: bool) -> None:
+    """Lower ``count`` (int64[n]) to the pods that get devices; see ``limit``."""
+    if pod_class.ask is not None:
+        count[:] = limit(pod_class.ask, count, room, together=together)
+
+
+def interests(pod_class: PodClass, _room: Room) -> set[Interest]:
+    """Name the news of devices, if the class asks for some."""
+    return {DEVICES} if pod_class.ask is not None or pod_class.shape.extended else set()
+
+
+def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
+    """Return int64[n] from 0 to 100: ``100 * raw / max`` over the feasible nodes; None: no claims.
+
+    ``raw`` is the sum of 8 minus the place of the choice, over all requests that are lists; 0 when
+    no claim has to get devices any more, nor might have to on another node (extended resources).
+    """
+    ask = pod_class.ask
+    if ask is None or ask.problem:
+        return None
+    raw = np.zeros(len(feasible), np.int64)
+    for part, rows in by_nodes(ask, room.snapshot):
+        standing = sum(one.score for one in room.taking.held(part))
+        if room.taking.is_settled(part):
+            if ask.extended is not None:
+                raw[rows] = np.where(can_reach(part, room)[rows], standing, 0)
+            continue
+        index, outcomes = room.taking.found(part, rows)
+        scored = [standing + one.score if isinstance(one, Found) else 0 for one in outcomes]
+        raw[rows] = np.where(can_reach(part, room)[rows], np.array(scored, np.int64)[index], 0)
+    highest = int(raw[feasible].max(initial=0))
+    return 100 * raw // highest if highest else raw
+
+
+RULE = Rule(
+    name="DynamicResources",
+    kind=Kind.DEVICES,
+    judge=judge,
+    cap=cap,
+    score=score,
+    interests=interests,
+)

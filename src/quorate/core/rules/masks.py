@@ -1,0 +1,98 @@
+"""Which nodes pass all rules of kind NODE for a pod class: masks, brought up to date row by row.
+
+In: a pod class and the room. Out: bool[n], n rows of the snapshot; nobody may write to it. Classes
+that agree in ``PodClass.attributes`` share a mask, which ``room.answers`` keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Mask
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.snapshot import Snapshot
+from quorate.core.room.answers import KeptMask
+from quorate.core.room.room import Room
+from quorate.core.rules.table import ON_ATTRIBUTES
+
+
+def mask_of(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: alive nodes that pass every rule of kind NODE for the class."""
+    snapshot, answers = room.snapshot, room.answers
+    if snapshot.attributes_version != snapshot.table.attributes_version:
+        return _made(pod_class, room)  # somebody looks at how things were
+    key = pod_class.attributes
+    kept, now = answers.mask(key), snapshot.table.attributes_log.position
+    if kept is not None:
+        if kept.seen == now:
+            return kept.mask
+        mask = _brought_up_to_date(kept, pod_class, snapshot)
+        if mask is not None:
+            is_as_long = len(mask) == len(kept.mask)
+            (answers.replace_mask if is_as_long else answers.keep_mask)(key, KeptMask(mask, now))
+            return mask
+    mask = _made(pod_class, room)
+    answers.keep_mask(key, KeptMask(mask, now))
+    return mask
+
+
+def mask_on(pod_class: PodClass, room: Room, rows: Sequence[int]) -> Mask:
+    """Return bool[m]: as ``mask_of``, of these rows.
+
+    Where no mask is kept and the rows are few, only they are looked at.
+    """
+    is_kept = room.answers.has_mask(pod_class.attributes)
+    if is_kept or len(rows) > _rows_few(len(room.snapshot)):
+        found: Mask = mask_of(pod_class, room)[rows]
+        return found
+    return np.array([_passes(pod_class, room.snapshot, row) for row in rows], np.bool_)
+
+
+def _made(pod_class: PodClass, room: Room) -> Mask:
+    """Ask all rules of the kind about all nodes."""
+    mask = room.snapshot.alive.copy()
+    for name, judge, _ in ON_ATTRIBUTES:
+        verdict = judge(pod_class, room) if name not in pod_class.profile.disabled else None
+        if verdict is not None:
+            mask &= verdict.codes == 0
+    mask.setflags(write=False)
+    return mask
+
+
+def _passes(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
+    """Ask all rules of the kind about the node at a row, which may hold none."""
+    return bool(snapshot.alive[row]) and all(
+        admits(pod_class, snapshot, row)
+        for name, _, admits in ON_ATTRIBUTES
+        if name not in pod_class.profile.disabled
+    )
+
+
+def _brought_up_to_date(kept: KeptMask, pod_class: PodClass, snapshot: Snapshot) -> Mask | None:
+    """Return the mask with what has changed since; None: too much has, ask about all nodes.
+
+    It is the same array where nothing differs, else another one: others may still read the old.
+    """
+    log, nodes = snapshot.table.attributes_log, len(snapshot)
+    if log.position - kept.seen > _rows_few(nodes):
+        return None
+    rows = log.since(kept.seen)
+    if rows is None:
+        return None
+    before, after = kept.mask, kept.mask
+    if len(before) != nodes:
+        before = after = np.concatenate([before, np.zeros(nodes - len(before), np.bool_)])
+    for row in set(rows):
+        passes = _passes(pod_class, snapshot, row)
+        if passes != before[row]:
+            after = after.copy() if after is kept.mask else after
+            after[row] = passes
+    after.setflags(write=False)
+    return after
+
+
+def _rows_few(nodes: int) -> int:
+    """Return for how many rows one by one is quicker than all at once."""
+    return 8 + nodes // 700

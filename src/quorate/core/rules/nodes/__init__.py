@@ -1,0 +1,1 @@
+"""Rules and scores about what nodes are: labels, taints, features, images."""

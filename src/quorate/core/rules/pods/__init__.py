@@ -1,0 +1,1 @@
+"""Rules and scores about other pods, by their labels: affinity and spread."""

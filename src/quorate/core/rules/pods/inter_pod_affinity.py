@@ -1,0 +1,158 @@
+"""InterPodAffinity: which pods a pod must, and must not, share a domain with; both ways.
+
+Score: nodes whose domains hold more of the pods that attract, and fewer of those that repel, are
+better; both what the pod prefers, and what pods on nodes prefer (or require) of pods like it.
+Source: kube-scheduler 1.36's plugin of that name. Terminating pods count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.labels.neighbours import Column, Key
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import PodTerm, all_of
+from quorate.core.room.room import Room
+from quorate.core.rules.interests import Interest, label, pods_of, selector
+from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.verdict import Refusal, Refusals, Verdict
+
+REFUSALS = (
+    Refusal("node(s) didn't match pod affinity rules", resolvable=False),
+    Refusal("node(s) didn't match pod anti-affinity rules", resolvable=True),
+    Refusal("node(s) didn't satisfy existing pods anti-affinity rules", resolvable=True),
+)
+_AFFINITY, _ANTI_AFFINITY, _EXISTING = 1, 2, 3
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node for one more pod of the class; None: nothing.
+
+    Pods that repel it by a label that their nodes do not bear are no reason to apply the rule.
+    """
+    shape = pod_class.shape
+    has_terms = bool(shape.affinity or shape.anti_affinity)
+    if not (has_terms or room.terms(pod_class, Column.REPELLING)):
+        return None
+    codes = repelled(pod_class, room)
+    if not (has_terms or codes.any()):
+        return None
+    if shape.affinity:
+        codes[~attracted(pod_class, room)] = _AFFINITY
+    return Verdict(codes, REFUSALS)
+
+
+def repelled(pod_class: PodClass, room: Room) -> Refusals:
+    """Return int8[n]: which nodes anti-affinity refuses, both ways, as codes of ``REFUSALS``."""
+    codes = np.zeros(len(room.free), np.int8)
+    for key in room.terms(pod_class, Column.REPELLING):
+        codes[room.sums(key) > 0] = _EXISTING
+    for term in pod_class.shape.anti_affinity:
+        codes[_together(term, room) > 0] = _ANTI_AFFINITY
+    return codes
+
+
+def _together(term: PodTerm, room: Room) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return int64[n]: pods that match the term in the node's domain."""
+    number = room.snapshot.neighbours.selector_id(term.selector)
+    return room.sums(Key(Column.PODS, number, term.topology_key))
+
+
+def attracted(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: in the node's domain, for each term, is a pod that matches all the terms.
+
+    The first pod of a group that is attracted to itself may go wherever all the keys are.
+    """
+    terms = pod_class.shape.affinity
+    number = room.snapshot.neighbours.selector_id(all_of(terms))
+    has_keys = np.ones(len(room.free), np.bool_)
+    near = np.ones(len(room.free), np.bool_)
+    for term in terms:
+        has_keys &= room.has_label(term.topology_key)
+        near &= room.sums(Key(Column.PODS, number, term.topology_key)) > 0
+    return has_keys if not near.any() and is_first(pod_class, room) else near
+
+
+def is_alone(pod_class: PodClass, room: Room) -> bool:
+    """Whether required affinity keeps the class from all nodes, as no pod to be near is placed.
+
+    More nodes would not help it, only other pods.
+    """
+    if not pod_class.shape.affinity or is_disabled(pod_class) or is_first(pod_class, room):
+        return False
+    return not (attracted(pod_class, room) & room.snapshot.alive).any()
+
+
+def is_disabled(pod_class: PodClass) -> bool:
+    """Whether the class's profile has no such rule."""
+    return RULE.name in pod_class.profile.disabled
+
+
+def attracts(pod_class: PodClass, other: PodClass, room: Room) -> bool:
+    """Whether the other's pods match all the affinity terms of a class that has some."""
+    number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
+    return number in other.matched
+
+
+def is_first(pod_class: PodClass, room: Room) -> bool:
+    """Whether it attracts itself, and no such pod is in a domain of one of its terms."""
+    if not attracts(pod_class, pod_class, room):
+        return False
+    number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
+    counts = room.counts(Key(Column.PODS, number))
+    return not any(
+        counts[room.has_label(term.topology_key)].any() for term in pod_class.shape.affinity
+    )
+
+
+def interests(pod_class: PodClass, room: Room) -> set[Interest]:
+    """Name what it looks at: labels of topologies, and pods that its terms, or others', mean."""
+    found: set[Interest] = set()
+    shape = pod_class.shape
+    for term in (*shape.affinity, *shape.anti_affinity):
+        found |= {label(term.topology_key), *pods_of(term.selector, room)}
+    if shape.affinity:
+        found |= pods_of(all_of(shape.affinity), room)
+    for key in room.terms(pod_class, Column.REPELLING):
+        found |= {label(key.topology), selector(key.selector)}
+    return found
+
+
+def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
+    """Return int64[n] from 0 to 100: the sum of weights, from its least to its most.
+
+    None: no pod on a node has a say.
+    """
+    shape, profile = pod_class.shape, pod_class.profile
+    if profile.ignore_preferred_terms_of_existing_pods and not shape.preferred_affinity:
+        return None
+    parts = [(one.weight, _pods(one.term, room)) for one in shape.preferred_affinity]
+    if hard := profile.hard_pod_affinity_weight:
+        parts += [(hard, key) for key in room.terms(pod_class, Column.ATTRACTED)]
+    parts += [(1, key) for key in room.terms(pod_class, Column.PULL)]
+    if not parts or not feasible.any():
+        return None
+    raw = np.zeros(len(feasible), np.int64)
+    for weight, key in parts:
+        raw += weight * room.sums(key)
+    among = raw[feasible]
+    least, most = int(among.min()), int(among.max())
+    if least == most:
+        return np.zeros(len(raw), np.int64)
+    scores: Ints = (100.0 * ((raw - least) / float(most - least))).astype(np.int64)
+    return scores
+
+
+def _pods(term: PodTerm, room: Room) -> Key:
+    number = room.snapshot.neighbours.selector_id(term.selector)
+    return Key(Column.PODS, number, term.topology_key)
+
+
+RULE = Rule(
+    name="InterPodAffinity",
+    kind=Kind.PODS,
+    judge=judge,
+    score=score,
+    interests=interests,
+)

@@ -1,0 +1,255 @@
+"""NodeResourcesFit: requests must fit into allocatable minus what is used, in every resource.
+
+Score: how much of a node is allocated, least, most, or by a curve. All divisions are of integers.
+Source: kube-scheduler 1.36, noderesources/fit.go, {least,most}_allocated.go,
+requested_to_capacity_ratio.go and resource_allocation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.devices.special_claims import DELEGATED
+from quorate.core.cluster.gangs.gangs import PodEntry
+from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PODS, PodClass
+from quorate.core.cluster.nodes.slots import slots_of
+from quorate.core.model.profile import FitStrategy
+from quorate.core.room.amounts import Amounts, NodeAmounts
+from quorate.core.room.room import Room
+from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.verdict import Refusal, Refused, Verdict
+
+REFUSALS = (
+    Refusal("the node has too little left", resolvable=True),
+    Refusal("the node is too small", resolvable=False),
+)
+_LACKS, _TOO_SMALL = 1, 2
+_NATIVE = ("cpu", "memory", "ephemeral-storage")
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return which nodes lack which resources; one too small when empty cannot be helped."""
+    names = room.snapshot.table.resources.names
+    codes = np.zeros(len(room.free), np.int8)
+    short = lacking(pod_class, room.free, names)
+    for lacks in short.values():
+        codes[lacks] = _LACKS
+    for column, amount in pod_class.checked:
+        if column != PODS:
+            too_small = room.snapshot.allocatable[:, column] < amount
+            codes[short[message(column, names)] & too_small] = _TOO_SMALL
+    if pod_class.missing:
+        codes[:] = _TOO_SMALL
+    return Verdict(codes, REFUSALS, tuple(short.items()))
+
+
+def lacking(pod_class: PodClass, free: Ints, names: list[str]) -> dict[str, Mask]:
+    """Return for each requested resource, by its message: bool[n], nodes with too little free.
+
+    ``names`` are those of the columns.
+    """
+    short = {message(column, names): free[:, column] < n for column, n in pod_class.checked}
+    for name, _ in pod_class.missing:
+        short[insufficient(name)] = np.ones(len(free), np.bool_)
+    return short
+
+
+def free_of(name: str, room: Room, rows: Ints) -> Ints:
+    """Return int64[len(rows)]: how much of a resource is free on these rows.
+
+    What devices are given for seems to be there (``special_claims.DELEGATED``).
+    """
+    resources = room.snapshot.table.resources
+    column = resources.columns.get(name)
+    if column is not None:
+        free: Ints = room.free[rows, column]
+        return free
+    return np.full(len(rows), DELEGATED if name in resources.backed else 0, np.int64)
+
+
+def could_hold(size: Ints, column: int, amount: int) -> bool:
+    """Whether a node with ``size`` (int64[r]) has that much of the resource, were it empty.
+
+    The number of pods is not looked at: kube-scheduler calls a lack of it always resolvable.
+    """
+    return column == PODS or int(size[column]) >= amount
+
+
+def message(column: int, names: list[str]) -> str:
+    """Return the default scheduler's words for a lack of the resource."""
+    return "Too many pods" if column == PODS else insufficient(names[column])
+
+
+def insufficient(name: str) -> str:
+    """Return the default scheduler's words for a lack of a resource, but for that of pods."""
+    return f"Insufficient {name}"
+
+
+class FreeOn:
+    """What is free on one node, for a trial."""
+
+    def __init__(self, room: Room, row: int) -> None:
+        self._free: list[int] = room.free[row].tolist()
+        self._room, self._row = room, row
+
+    def shift(self, entry: PodEntry, pods: int) -> None:
+        """Count the pod once more (``pods`` is 1) or once less (-1)."""
+        for column, amount in entry.pod_class.demands:
+            self._free[column] -= pods * amount
+
+    def refused(self, pod_class: PodClass) -> Refused | None:
+        """Return which resources are too few; None: none is."""
+        short = [(c, a) for c, a in pod_class.checked if self._free[c] < a]
+        missing = pod_class.missing
+        if not (short or missing):
+            return None
+        names = self._room.snapshot.table.resources.names
+        texts = [message(column, names) for column, _ in short]
+        texts += [insufficient(name) for name, _ in missing]
+        size = self._room.snapshot.allocatable[self._row]
+        is_large_enough = all(could_hold(size, c, a) for c, a in short)
+        return Refused(tuple(texts), is_large_enough and not missing)
+
+
+def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
+    """Lower ``count`` (int64[n]) to the pods that fit by resources."""
+    np.minimum(count, slots_of(pod_class, room.free), out=count)
+
+
+def fits(pod_class: PodClass, room: Room, rows: Ints | None, mask: Mask) -> None:
+    """Clear ``mask`` (bool[m]) on those of the rows (None: of all) that lack some resource."""
+    free = room.free if rows is None else room.free[rows]
+    for column, amount in pod_class.checked:
+        mask &= free[:, column] >= amount
+    if pod_class.missing:
+        mask[:] = False
+
+
+def fits_on(pod_class: PodClass, _room: Room, _row: int, free: list[int]) -> bool:
+    """Whether a node with so much free (by resource) has enough of everything."""
+    return not (pod_class.missing or any(free[c] < a for c, a in pod_class.checked))
+
+
+def on_node(room: Room, row: int, _entries: Iterable[PodEntry]) -> FreeOn:
+    """Return what is free on the node at ``row``."""
+    return FreeOn(room, row)
+
+
+def score(pod_class: PodClass, amounts: Amounts) -> Ints:
+    """Return int64[m] from 0 to 100, with one pod of the class counted in."""
+    strategy = pod_class.profile.fit
+    total = np.zeros(len(amounts.free), np.int64)
+    weights = np.zeros(len(amounts.free), np.int64)
+    for name, weight in strategy.resources:
+        found = requested(name, pod_class, amounts)
+        if found is None:
+            continue
+        asked, size = found
+        part = _score_one(strategy, asked, size)
+        # A curve's zero does not count; elsewhere only what the node has does.
+        counts = (part > 0) if strategy.type == "RequestedToCapacityRatio" else (size > 0)
+        total += np.where(counts, part * weight, 0)
+        weights += np.where(counts, weight, 0)
+    return _mean(strategy, total, weights)
+
+
+def requested(name: str, pod_class: PodClass, amounts: Amounts) -> tuple[Ints, Ints] | None:
+    """Return int64[m] twice: what would be requested of a resource, and what there is of it.
+
+    None: an extended resource that the pod does not ask for, which is not scored.
+    """
+    column = amounts.resources.columns.get(name)
+    if column is None:
+        return None
+    size = amounts.allocatable[:, column]
+    if column in (CPU, MEMORY):
+        shape = pod_class.shape
+        pending = shape.scored_pending or shape.scored
+        index = 0 if column == CPU else 1
+        return amounts.scored[:, index] + pending[index], size
+    amount = dict(pod_class.demands).get(column, 0)
+    if not amount and name not in _NATIVE:
+        return None
+    return size - amounts.free[:, column] + amount, size
+
+
+def _score_one(strategy: FitStrategy, asked: Ints, size: Ints) -> Ints:
+    divisor = np.maximum(size, 1)
+    if strategy.type == "LeastAllocated":
+        scores = np.where(asked > size, 0, (size - asked) * 100 // divisor)
+    elif strategy.type == "MostAllocated":
+        scores = np.minimum(asked, size) * 100 // divisor
+    else:
+        used = np.where((size == 0) | (asked > size), 100, asked * 100 // divisor)
+        scores = _curve(strategy.shape)[used]
+    return np.where(size > 0, scores, 0)
+
+
+def _curve(points: tuple[tuple[int, int], ...]) -> Ints:
+    """Return int64[101]: the broken line through the points, ten times as high, by utilisation."""
+    curve = np.zeros(101, np.int64)
+    for used in range(101):
+        if used <= points[0][0]:
+            curve[used] = points[0][1] * 10
+            continue
+        curve[used] = points[-1][1] * 10
+        for (x0, y0), (x1, y1) in pairwise(points):
+            if used <= x1:
+                # Go's division goes towards zero.
+                rise = (y1 - y0) * 10 * (used - x0)
+                curve[used] = y0 * 10 + int(rise / (x1 - x0))
+                break
+    return curve
+
+
+def _mean(strategy: FitStrategy, total: Ints, weights: Ints) -> Ints:
+    if strategy.type == "RequestedToCapacityRatio":
+        mean = np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
+    else:
+        mean = total // np.maximum(weights, 1)
+    return np.where(weights > 0, mean, 0)
+
+
+def score_one(pod_class: PodClass, amounts: NodeAmounts) -> int | None:
+    """Return what ``score`` says of one node; None for a curve, which only arrays have."""
+    shape, strategy = pod_class.shape, pod_class.profile.fit
+    if strategy.type == "RequestedToCapacityRatio":
+        return None
+    free, sizes, scored, resources = amounts
+    asked = dict(pod_class.demands)
+    pending = shape.scored_pending or shape.scored
+    total = weights = 0
+    for name, weight in strategy.resources:
+        column = resources.columns.get(name)
+        if column is None:
+            continue
+        has = sizes[column]
+        if column in (CPU, MEMORY):
+            index = 0 if column == CPU else 1
+            wanted = scored[index] + pending[index]
+        elif not asked.get(column) and name not in _NATIVE:
+            continue
+        else:
+            wanted = has - free[column] + asked.get(column, 0)
+        if has > 0:
+            left = has - wanted if strategy.type == "LeastAllocated" else min(wanted, has)
+            total += weight * (max(left, 0) * 100 // has)
+            weights += weight
+    return total // weights if weights else 0
+
+
+RULE = Rule(
+    name="NodeResourcesFit",
+    kind=Kind.USE,
+    judge=judge,
+    cap=cap,
+    fits=fits,
+    fits_on=fits_on,
+    on_node=on_node,
+    score_amounts=score,
+    score_one=score_one,
+)

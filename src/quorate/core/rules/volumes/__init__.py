@@ -1,0 +1,1 @@
+"""Rules about volumes: what a node reaches, mounts and takes of them."""

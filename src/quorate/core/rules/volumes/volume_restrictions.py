@@ -1,0 +1,61 @@
+"""VolumeRestrictions: disks that one node mounts once, and claims that one pod may use at a time.
+
+Source: kube-scheduler 1.36's plugin of that name.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.storage.volume_needs import RESTRICTIONS
+from quorate.core.room.room import Room
+from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.verdict import Refusal, Verdict, rejected_for
+
+REFUSALS = (
+    Refusal("node(s) had no available disk", resolvable=True),
+    Refusal(
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+        "already in-use by another pod",
+        resolvable=True,
+    ),
+)
+_DISK, _IN_USE = 1, 2
+
+
+def judge(pod_class: PodClass, room: Room) -> Verdict | None:
+    """Return what the rule says of each node for one more pod of the class; None: nothing."""
+    wants, disks = pod_class.wants, pod_class.shape.disks
+    if wants is None:
+        return None
+    refused = rejected_for(wants.problems, RESTRICTIONS, len(room.free))
+    if refused is not None:
+        return refused
+    in_use = room.volumes.is_used(wants.exclusive)
+    if not disks and not in_use:
+        return None
+    codes = np.full(len(room.free), _IN_USE if in_use else 0, np.int8)
+    codes[room.volumes.rows_with_disks(disks)] = _DISK
+    return Verdict(codes, REFUSALS)
+
+
+def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
+    """Lower ``count`` (int64[n]): a disk that conflicts with itself is on a node once."""
+    if pod_class.wants is not None:
+        room.volumes.cap_by_disks(pod_class.shape.disks, count)
+
+
+def concerns(pod_class: PodClass) -> bool:
+    """Whether the class has volumes."""
+    return pod_class.wants is not None
+
+
+RULE = Rule(
+    name="VolumeRestrictions",
+    kind=Kind.VOLUMES,
+    judge=judge,
+    cap=cap,
+    concerns=concerns,
+)
