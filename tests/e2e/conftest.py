@@ -24,16 +24,18 @@ __all__ = ["cluster"]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what the embedded cluster has not: webhooks, kube-scheduler, volumes, devices."""
+    """Leave out what the embedded cluster has not: kube-scheduler and other Go programs."""
     embedded = config.getoption("--cluster") == "embedded"
-    left_out = (
-        "test_guard.py",
-        "test_chaos_rivals.py",
-        "test_devices.py",
-        "test_twins.py",
-        "test_volumes.py",
-    )
+    left_out = ("test_chaos_rivals.py", "test_twins.py")
     return True if embedded and collection_path.name in left_out else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out single tests that need Go programs, on the embedded cluster."""
+    if config.getoption("--cluster") == "embedded":
+        left_out = [item for item in items if item.get_closest_marker("real")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session")

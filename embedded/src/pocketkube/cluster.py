@@ -162,7 +162,7 @@ class EmbeddedCluster:
         for task in self._tasks:
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-        self._handler.stop_watches()
+        await self._handler.stop()
         await self._server.stop()
         self._store.close()
 

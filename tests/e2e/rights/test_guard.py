@@ -1,7 +1,4 @@
-"""The admission guard on a real API server, which asks it before it stores any Binding.
-
-The embedded cluster calls no webhooks; the conftest leaves this file out there.
-"""
+"""The admission guard, which the API server asks before it stores any Binding."""
 
 import base64
 import contextlib
@@ -236,6 +233,7 @@ def test_room_that_a_gang_is_committing_to_is_not_given_away(committing):
     assert world.bound() == 0
 
 
+@pytest.mark.real
 def test_a_denied_kube_scheduler_says_why_and_finds_another_node(committing, kube_scheduler):
     world = committing.world
     kube_scheduler()
@@ -249,6 +247,7 @@ def test_a_denied_kube_scheduler_says_why_and_finds_another_node(committing, kub
     assert world.where() == {"other": free}
 
 
+@pytest.mark.real
 def test_beside_kube_scheduler_under_contention_no_node_is_overcommitted(guarded, kube_scheduler):
     kube_scheduler()
     world = guarded

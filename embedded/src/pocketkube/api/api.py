@@ -14,7 +14,9 @@ from typing import Literal
 
 from pocketkube import errors
 from pocketkube.api import lifecycle
+from pocketkube.api.admission import quotas
 from pocketkube.api.admission.admission import admit_create, admit_delete
+from pocketkube.api.admission.limit_ranges import limit
 from pocketkube.api.admission.policies import Policies, Write
 from pocketkube.api.checking import completed, custom_causes
 from pocketkube.api.parts import is_part, with_part
@@ -228,6 +230,7 @@ class Api:
         admit_create(self, resource, namespace, obj)
         self._name(resource, obj)
         rules.defaults(obj)
+        limit(self.store, resource, namespace, obj)
         rules.prepare_create(obj, self)
         causes = lifecycle.metadata_causes_of(obj, resource, rules)
         causes += rules.validate(obj) + rules.validate_create(obj)
@@ -244,6 +247,7 @@ class Api:
             what = (resource.group, resource.plural, name)
             raise errors.already_exists(*what, deleting=deleting, generated=base)
         self.admit("CREATE", resource, key, obj, None, how)
+        quotas.charge(self.store, resource, obj, dry_run=how.dry_run)
         if not is_apply:
             obj = tracked(None, obj, resource, how, now_s=self._now_s())
         return self._put(resource, completed(obj, resource), how)

@@ -7,25 +7,22 @@ own is one too (500), and is logged with its cause.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import structlog
 from aiohttp import web
 
 from pocketkube import errors
 from pocketkube.api.api import Api
-from pocketkube.api.binding import bind
-from pocketkube.api.checking import checked
-from pocketkube.api.rights import rbac, reviews
+from pocketkube.api.rights import rbac
 from pocketkube.api.rights.tokens import Tokens
-from pocketkube.api.scale import scale_of, scale_resource
-from pocketkube.api.writing import Deleting, User, Writing
-from pocketkube.objects import Object
-from pocketkube.server import answers, bodies, impersonation, options, reading, subresources
+from pocketkube.api.writing import User
+from pocketkube.server import answers, impersonation, options, reading
 from pocketkube.server.documents import pages
-from pocketkube.server.requests import Target, target_of
+from pocketkube.server.requests import Asked, Target, asked_of, resolved
 from pocketkube.server.selecting import selection_of
 from pocketkube.server.watches import Watch
+from pocketkube.server.writing import bodies, subresources
+from pocketkube.server.writing.writes import Writes
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +30,7 @@ _ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 
 
 class Handler:
-    """Answers requests. ``stop_watches`` ends every watch, for when the server stops."""
+    """Answers requests. ``stop`` ends every watch, for when the server stops."""
 
     def __init__(
         self,
@@ -43,12 +40,18 @@ class Handler:
         static: pages.Pages,
     ) -> None:
         self._api = api
+        self._writes = Writes(api, tokens, authorizer)
         self._tokens = tokens
         self._authorizer = authorizer
         self._pages = static
         self._stopping = False
         self._watches: set[Watch] = set()
         api.registry.listen(self._end_watches_of)
+
+    async def stop(self) -> None:
+        """End every watch, and the connections to webhooks."""
+        self.stop_watches()
+        await self._writes.close()
 
     def stop_watches(self) -> None:
         """End every watch that is open."""
@@ -86,10 +89,9 @@ class Handler:
 
     async def _answer(self, request: web.BaseRequest, warnings: list[str]) -> web.StreamResponse:
         user = self._user_of(request)
-        target = target_of(
-            self._api.registry, request.method, request.rel_url.raw_path, request.query
-        )
-        user = self._in_whose_name(user, request, target)
+        asked = asked_of(request.method, request.rel_url.raw_path, request.query)
+        user = self._in_whose_name(user, request, asked)
+        target = self._target_of(asked, user, request.method)
         if target is None:
             self._authorize_path(user, request)
             return self._pages.answer(request)
@@ -101,7 +103,7 @@ class Handler:
             return await self._read(request, target, wanted)
         raw = await request.read()
         if request.method == "DELETE":
-            return self._delete(request, target, raw, wanted)
+            return await self._writes.delete(request, target, raw, user, warnings.append, wanted)
         how = options.writing_of(
             request.query,
             user,
@@ -111,10 +113,10 @@ class Handler:
             is_apply=request.content_type == bodies.APPLY,
         )
         if request.method == "POST":
-            return self._create(request, target, raw, how, wanted)
+            return await self._writes.create(request, target, raw, how, wanted)
         if request.method == "PUT":
-            return self._update(request, target, raw, how, wanted)
-        return self._patch(request, target, raw, how, wanted)
+            return await self._writes.update(request, target, raw, how, wanted)
+        return await self._writes.patch(request, target, raw, how, wanted)
 
     # Who
 
@@ -127,21 +129,34 @@ class Handler:
             raise errors.unauthorized()
         return user
 
-    def _in_whose_name(self, user: User, request: web.BaseRequest, target: Target | None) -> User:
+    def _in_whose_name(self, user: User, request: web.BaseRequest, asked: Asked | None) -> User:
         wanted = impersonation.wanted_of(request.headers)
         if wanted is None:
             return user
         if impersonation.allowed(user, wanted, request.headers, self._authorizer):
             return wanted
-        if target is None:
+        if asked is None:
             verb = impersonation.refused_verb(wanted, request.method.lower())
             why = rbac.refusal_of_path(user, verb, request.path)
             raise errors.ApiError(403, "Forbidden", f"forbidden: {why}")
-        resource = target.resource
-        verb = impersonation.refused_verb(wanted, target.verb)
-        asked = (verb, resource.group, resource.plural, target.subresource, target.namespace)
-        why = rbac.refusal(user, *asked)
-        raise errors.forbidden(resource.group, resource.plural, target.name, why)
+        verb = impersonation.refused_verb(wanted, asked.verb)
+        why = rbac.refusal(
+            user, verb, asked.group, asked.plural, asked.subresource, asked.namespace
+        )
+        raise errors.forbidden(asked.group, asked.plural, asked.name, why)
+
+    def _target_of(self, asked: Asked | None, user: User, method: str) -> Target | None:
+        """Return what is asked for. Who may not even ask learns that, not whether it is there."""
+        if asked is None:
+            return None
+        try:
+            return resolved(self._api.registry, asked, method)
+        except errors.ApiError:
+            about = (asked.verb, asked.group, asked.plural, asked.subresource, asked.namespace)
+            if self._authorizer.allowed(user, *about, asked.name):
+                raise
+            why = rbac.refusal(user, *about)
+            raise errors.forbidden(asked.group, asked.plural, asked.name, why) from None
 
     def _authorize(self, user: User, target: Target) -> None:
         resource = target.resource
@@ -198,126 +213,6 @@ class Handler:
         finally:
             self._watches.discard(watch)
 
-    def _create(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        raw: bytes,
-        how: Writing,
-        wanted: answers.Wanted,
-    ) -> web.Response:
-        resource = target.resource
-        body, json = bodies.object_of(raw, request.content_type)
-        if target.subresource:
-            return subresources.create(self._api, self._tokens, target, _dict(body), how)
-        if resource.bucket in reviews.REVIEWS:
-            asked = (self._authorizer, self._tokens, how.user, _dict(body), target.namespace)
-            answer = reviews.reviewed(resource.bucket, reviews.Asked(*asked))
-            return answers.response(201, answers.encode(answer))
-        if resource.bucket == "bindings":
-            name = str((_dict(body).get("metadata") or {}).get("name", ""))
-            bind(self._api, target.namespace, name, _dict(body), how)
-            return answers.success(code=201)
-        obj = checked(body, resource, how, json)
-        done = self._api.create(resource, target.namespace, obj, how)
-        return self._written(target, done, 201, wanted)
-
-    def _update(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        raw: bytes,
-        how: Writing,
-        wanted: answers.Wanted,
-    ) -> web.Response:
-        resource = target.resource
-        body, json = bodies.object_of(raw, request.content_type)
-        if target.subresource == "scale":
-            obj = checked(body, scale_resource(resource), how)
-        else:
-            obj = checked(body, resource, how, json)
-        there = self._is_there(target)
-        done = self._api.update(
-            resource, target.namespace, target.name, obj, how, subresource=target.subresource
-        )
-        return self._written(target, done, 200 if there else 201, wanted)
-
-    def _is_there(self, target: Target) -> bool:
-        bucket = target.resource.bucket
-        return self._api.store.get(bucket, target.namespace, target.name) is not None
-
-    def _patch(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        raw: bytes,
-        how: Writing,
-        wanted: answers.Wanted,
-    ) -> web.Response:
-        resource = target.resource
-        patch = bodies.patch_of(raw, request.content_type)
-        there = self._is_there(target)
-        done = self._api.patch(
-            resource, target.namespace, target.name, patch, how, subresource=target.subresource
-        )
-        return self._written(target, done, 200 if there else 201, wanted)
-
-    def _delete(
-        self, request: web.BaseRequest, target: Target, raw: bytes, wanted: answers.Wanted
-    ) -> web.Response:
-        resource = target.resource
-        deleting = options.deleting_of(raw, request.query, request.content_type)
-        if not target.name:
-            return self._delete_collection(request, target, deleting, wanted)
-        last = self._api.delete(resource, target.namespace, target.name, deleting)
-        gone = "deletionTimestamp" not in last["metadata"]
-        if gone and resource.bucket not in _RETURN_DELETED:
-            uid = last["metadata"]["uid"]
-            details = {"name": target.name, "group": resource.group, "kind": resource.plural}
-            details["uid"] = uid
-            return answers.success({key: value for key, value in details.items() if value})
-        return self._written(target, last, 200, wanted)
-
-    def _delete_collection(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        deleting: Deleting,
-        wanted: answers.Wanted,
-    ) -> web.Response:
-        resource = target.resource
-        selection = selection_of(resource, target.namespace, request.query)
-        entries, metadata = reading.page_of(self._api.store, resource, selection, request.query)
-        for entry in entries:
-            if self._api.store.get(resource.bucket, entry.namespace, entry.name) is not None:
-                self._api.delete(resource, entry.namespace, entry.name, deleting)
-        return answers.response(
-            200, answers.many(resource, entries, metadata, wanted, self._api.now_s()), wanted
-        )
-
-    def _written(
-        self, target: Target, obj: Object, code: int, wanted: answers.Wanted
-    ) -> web.Response:
-        if target.subresource == "scale":
-            body = answers.scale(scale_of(target.resource, obj), wanted)
-            return answers.response(code, body, wanted)
-        body = answers.one(target.resource, obj, wanted, self._api.now_s())
-        return answers.response(code, body, wanted)
-
-
-_RETURN_DELETED = frozenset(
-    {
-        "pods",
-        "podtemplates",
-        "services",
-        "serviceaccounts",
-        "resourcequotas",
-        "persistentvolumes",
-        "persistentvolumeclaims",
-    }
-)
-"""Kinds whose deletion answers with the object; others answer with a Status."""
-
 
 def _check_subresource(target: Target) -> None:
     """Refuse subresources (404) and verbs (405) that are not served."""
@@ -351,9 +246,3 @@ def _negotiated(request: web.BaseRequest, target: Target) -> answers.Wanted:
             raise errors.unsupported_media_type(bodies.CUSTOM_PATCH_TYPES)
     accept, include = request.headers.get("Accept", ""), request.query.get("includeObject", "")
     return answers.wanted_of(accept, include)
-
-
-def _dict(body: Any) -> Object:
-    if not isinstance(body, dict):
-        raise errors.bad_request("the body of the request has to be an object")
-    return body

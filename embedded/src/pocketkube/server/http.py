@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from pocketkube.server.bodies import BODY_BYTES_MAX
+from pocketkube.server.writing.bodies import BODY_BYTES_MAX
 
 _HOST = "127.0.0.1"
 _STOP_GRACE_S = 1.0

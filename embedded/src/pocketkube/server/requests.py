@@ -6,6 +6,7 @@ Source: ``RequestInfo`` of k8s.io/apiserver.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from multidict import MultiMapping
@@ -16,6 +17,18 @@ from pocketkube.schema.resource import Resource
 from pocketkube.server.options import is_true
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "GET": "get", "HEAD": "get"}
+
+
+class Asked(NamedTuple):
+    """What a path names, whether or not there is such a resource."""
+
+    verb: str  # as RBAC names it: get, list, watch, create, update, patch, delete, deletecollection
+    group: str
+    version: str
+    plural: str
+    namespace: str
+    name: str
+    subresource: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +42,10 @@ class Target:
     subresource: str
 
 
-def target_of(
-    registry: Registry, method: str, path: str, query: MultiMapping[str]
-) -> Target | None:
-    """Return what the request is about; None for a path that names no resource.
+def asked_of(method: str, path: str, query: MultiMapping[str]) -> Asked | None:
+    """Return what the path names; None for a path that has not the form of a resource's.
 
-    Raises ApiError (404): the path has the form of a resource's, but there is no such resource.
+    Raises ApiError (404): the path is too long for one.
     """
     parts = [unquote(part) for part in path.strip("/").split("/")]
     if parts[0] == "api" and len(parts) > 2:
@@ -49,17 +60,35 @@ def target_of(
     if len(rest) > 3:
         raise errors.no_such_path()
     plural, name, subresource = (*rest, "", "")[:3]
-    resource = registry.resource(group, version, plural)
+    verb = _verb(method, name, query)
+    return Asked(verb, group, version, plural, namespace, name, subresource)
+
+
+def target_of(
+    registry: Registry, method: str, path: str, query: MultiMapping[str]
+) -> Target | None:
+    """Return what the request is about; None for a path that names no resource.
+
+    Raises ApiError (404, 405): the path has the form of a resource's, but there is none such.
+    """
+    asked = asked_of(method, path, query)
+    return None if asked is None else resolved(registry, asked, method)
+
+
+def resolved(registry: Registry, asked: Asked, method: str) -> Target:
+    """Return the resource that is asked for. Raises ApiError (404, 405): there is none such."""
+    namespace, name = asked.namespace, asked.name
+    resource = registry.resource(asked.group, asked.version, asked.plural)
     if bool(namespace) != resource.namespaced and (namespace or name):
         raise errors.no_such_path()
     if resource.namespaced and not namespace and method not in ("GET", "HEAD"):
         raise errors.no_such_method()
     return Target(
-        verb=_verb(method, name, query),
+        verb=asked.verb,
         resource=resource,
         namespace=namespace,
         name=name,
-        subresource=subresource,
+        subresource=asked.subresource,
     )
 
 

@@ -68,18 +68,13 @@ def test_a_pod_that_is_on_no_node_holds_nothing():
 
 def test_a_volume_stays_while_it_is_bound(world):
     world.create("v1", "persistentvolumes", volume())
-
-    def set_phase(phase):
-        def change(found):
-            found["status"] = {"phase": phase}
-
-        world.patch("persistentvolumes", "disk", change, namespace="")
-
-    set_phase("Bound")
+    world.create("v1", "persistentvolumeclaims", claim())
+    world.settle()
+    assert world.find("persistentvolumes", "disk", "")["status"]["phase"] == "Bound"
     world.delete("persistentvolumes", "disk", "")
     world.settle()
     assert world.names("persistentvolumes", "") == ["disk"]
-    set_phase("Released")
+    world.delete("persistentvolumeclaims", "data")
     world.settle()
     assert world.names("persistentvolumes", "") == []
 

@@ -12,8 +12,8 @@ from pocketkube.errors import ApiError
 from pocketkube.schema.binary.protobuf import CONTENT_TYPE, MAGIC, decoded
 from pocketkube.schema.document import Document
 from pocketkube.schema.roundtrip import filled
-from pocketkube.server.bodies import object_of
 from pocketkube.server.options import deleting_of
+from pocketkube.server.writing.bodies import object_of
 
 DOCUMENT = Document.load()
 SAMPLES = {f"{obj['apiVersion']}/{obj['kind']}": (obj, packed) for obj, packed in samples()}

@@ -134,9 +134,17 @@ def test_version_2_refers_to_its_own_definitions():
     assert {*references(document)} <= definitions.keys() | {""}
 
 
-@pytest.mark.parametrize("version", ["v2", "v3/api/v1"])
-def test_protobuf_alone_is_not_acceptable(version):
-    accept = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+def test_protobuf_alone_is_not_acceptable_in_version_3():
     with pytest.raises(ApiError) as caught:
-        get(f"/openapi/{version}", accept=accept)
+        get("/openapi/v3/api/v1", accept=PROTOBUF)
     assert caught.value.code == 406
+
+
+def test_version_2_in_protobuf_defines_no_kind_so_that_clients_leave_checks_to_the_server():
+    accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    type_, body = openapi.page("/openapi/v2", accept, Registry(DOCUMENT.resources()), DOCUMENT)
+    assert type_ == PROTOBUF
+    assert body == b"\x0a\x032.0" + b"\x12\x13" + b"\x0a\x0aKubernetes\x12\x05v1.36" + b"\x42\x00"

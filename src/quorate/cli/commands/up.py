@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import yaml
 
 from pocketkube.access import kubeconfig
@@ -37,11 +38,18 @@ from quorate.shapes.shape_file import ShapeError, load, nodes_of, presets
 from quorate.shell import app
 from quorate.shell.configuration.config import Config, ConfigError
 from quorate.shell.configuration.config import load as load_config
+from quorate.shell.configuration.config import parse as parse_config
 from quorate.shell.kube.identity.credentials import KubeConfigError, load_credentials
 from quorate.shell.process import logs
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.serve.bounded_http import ServeError
 
+_DEFAULT_CONFIG = """
+apiVersion: quorate.dev/v1alpha1
+kind: SchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+"""
 _GC_THRESHOLDS = (100_000, 50, 100)
 """Objects come and go as plain data without cycles: look for cycles seldom."""
 
@@ -169,8 +177,13 @@ async def _schedule(
 
 
 def _default_config() -> Config:
-    """Return the defaults, but with health pages on loopback: two clusters may run at once."""
-    return Config(health_host="127.0.0.1", health_port=0)
+    """Return the defaults, with pods that name no scheduler, for nobody else takes them here.
+
+    Health pages are on loopback, at any port: two clusters may run at once.
+    """
+    return msgspec.structs.replace(
+        parse_config(_DEFAULT_CONFIG, "quorate up"), health_host="127.0.0.1", health_port=0
+    )
 
 
 def _agents(run_time: str | None) -> AgentSettings:
@@ -198,7 +211,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: float) -> None:
-    what = "quorate schedules" if wishes.scheduler else "no scheduler runs"
+    what = "quorate schedules all pods" if wishes.scheduler else "no scheduler runs"
     say(
         f"Kubernetes {cluster.version} (embedded) with {cluster.node_count} nodes at "
         f"{cluster.server}, ready in {took_s:.1f} s; {what}."

@@ -18,10 +18,11 @@ from pocketkube.api.checking import checked
 from pocketkube.api.eviction import evict
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object
-from pocketkube.server import answers, bodies, options, reading
+from pocketkube.server import answers, options, reading
 from pocketkube.server.requests import Target, target_of
 from pocketkube.server.selecting import selection_of
 from pocketkube.server.watches import Watch
+from pocketkube.server.writing import bodies
 from quorate.shell.kube.errors import ApiError, error_from_response
 
 _WANTED = answers.Wanted(answers.Form.OBJECT)

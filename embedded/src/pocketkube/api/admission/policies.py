@@ -96,7 +96,7 @@ class Policies:
                 _Bound(
                     policy.object,
                     binding,
-                    tuple((v, _compile(v["expression"])) for v in spec.get("validations") or ()),
+                    tuple((v, compiled(v["expression"])) for v in spec.get("validations") or ()),
                     _both(matching, narrowing, "namespaceSelector"),
                     _both(matching, narrowing, "objectSelector"),
                 )
@@ -105,10 +105,10 @@ class Policies:
 
     def _matches(self, one: _Bound, write: Write) -> bool:
         rules = (one.policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ()
-        if not any(_takes(rule, write) for rule in rules):
+        if not any(takes(rule, write) for rule in rules):
             return False
         narrowing = (one.binding["spec"].get("matchResources") or {}).get("resourceRules")
-        if narrowing and not any(_takes(rule, write) for rule in narrowing):
+        if narrowing and not any(takes(rule, write) for rule in narrowing):
             return False
         if not one.objects.matches(labels_of(write.obj or write.old or {})):
             return False
@@ -118,7 +118,7 @@ class Policies:
         return one.namespaces.matches(namespace.labels if namespace else {})
 
     def _ask(self, one: _Bound, write: Write) -> None:
-        context = _context(write)
+        context = context_of(write)
         for validation, program in one.checks:
             why = _broken(validation, program, context)
             if why is None:
@@ -150,7 +150,8 @@ class _DefectError(Exception):
     """An expression that cannot be evaluated."""
 
 
-def _compile(expression: str) -> Program | str:
+def compiled(expression: str) -> Program | str:
+    """Return a program, or why the expression does not compile."""
     import cel  # noqa: PLC0415 - a fifth of a second, for few clusters
 
     try:
@@ -175,7 +176,8 @@ def _broken(
     return validation.get("message") or f"failed expression: {expression.strip()}"
 
 
-def _takes(rule: Mapping[str, Any], write: Write) -> bool:
+def takes(rule: Mapping[str, Any], write: Write) -> bool:
+    """Tell whether a rule with operations names the resource and the operation of a write."""
     resource = write.resource
     what = f"{resource.plural}/{write.subresource}" if write.subresource else resource.plural
     wanted = {what, "*/*"} | (
@@ -200,7 +202,8 @@ def _both(matching: Mapping[str, Any], narrowing: Mapping[str, Any], field: str)
     return LabelSelector((*first.requirements, *second.requirements))
 
 
-def _context(write: Write) -> dict[str, Any]:
+def context_of(write: Write) -> dict[str, Any]:
+    """Return the variables of CEL expressions about a write."""
     resource = write.resource
     return {
         "object": write.obj,

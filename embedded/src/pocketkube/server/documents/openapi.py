@@ -27,6 +27,8 @@ _INDEX = "/openapi/v3"
 _ANY = ("application/json", "application/*", "*/*")
 _SHARED = ("DeleteOptions", "WatchEvent")  # the document names all groups' kinds of them
 _WATCH_EVENT = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"
+_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_PROTOBUF_ACCEPTED = "application/com.github.proto-openapi.spec.v2"
 _VERSION_2 = {"int-or-string": {"type": "string", "format": "int-or-string"}}
 
 
@@ -35,14 +37,15 @@ def page(
 ) -> tuple[str, bytes] | None:
     """Return content type and body of an OpenAPI page; None when there is none.
 
-    Raises ApiError (406) when the client takes no JSON, as kubectl's for version 2, which it asks
-    for only where version 3 does not do.
+    Raises ApiError (406) when the client takes no JSON.
     """
     body: dict[str, Any] | None = None
     if path in (_INDEX, "/openapi/v2") or path.startswith(f"{_INDEX}/"):
         groups = discovery.groups_of(registry.all(), document)
         if path == _INDEX:
             return _JSON, msgspec.json.encode(index(groups, document))
+        if path == "/openapi/v2" and _PROTOBUF_ACCEPTED in accept:
+            return _PROTOBUF, empty_version_2(document)
         _check_accept(accept)
         if path == "/openapi/v2":
             body = version_2(groups, document)
@@ -170,6 +173,23 @@ def _of_version(
     wanted = (("", "v1"), group_version)
     kinds = [kind for kind in schema.get(GVK, ()) if (kind["group"], kind["version"]) in wanted]
     return {**schema, GVK: kinds}
+
+
+def empty_version_2(document: Document) -> bytes:
+    """Return, in protobuf, a document of version 2 that defines no kind.
+
+    kubectl asks for it when version 3 does not know a kind, as of ``kind: List`` and of kinds that
+    are not installed; it then leaves the checks to the server. Source: Document of gnostic's
+    ``openapiv2/OpenAPIv2.proto``, fields swagger (1), info (2: title 1, version 2) and paths (8).
+    """
+
+    def field(number: int, value: bytes) -> bytes:
+        assert len(value) < 128, "a length of one byte"
+        return bytes((number << 3 | 2, len(value))) + value
+
+    version = f"v{_short_version(document)}".encode()
+    info = field(1, b"Kubernetes") + field(2, version)
+    return field(1, b"2.0") + field(2, info) + field(8, b"")
 
 
 def version_2(groups: discovery.Groups, document: Document) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Volumes and claims stay until nothing uses them, and go then.
 
-Source: ``pkg/controller/volume/pvcprotection`` and ``pvprotection`` of Kubernetes 1.36. Nothing
-else is done about volumes: claims stay Pending.
+Source: ``pkg/controller/volume/pvcprotection`` and ``pvprotection`` of Kubernetes 1.36. Binding is
+done by ``volume_binding``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,241 @@
+"""Requests that write: create, update, patch, delete, and what webhooks make of them.
+
+In: requests whose user may do it. Out: answers, or ApiError. Called by ``handler``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Literal
+
+from aiohttp import web
+
+from pocketkube import errors
+from pocketkube.api.admission.policies import Write
+from pocketkube.api.api import Api
+from pocketkube.api.binding import bind
+from pocketkube.api.checking import checked
+from pocketkube.api.rights import rbac, reviews
+from pocketkube.api.rights.tokens import Tokens
+from pocketkube.api.scale import scale_of, scale_resource
+from pocketkube.api.writing import Deleting, Patch, User, Writing
+from pocketkube.objects import Object
+from pocketkube.server import answers, options, reading
+from pocketkube.server.requests import Target
+from pocketkube.server.selecting import selection_of
+from pocketkube.server.writing import bodies, subresources
+from pocketkube.webhooks.reviewing import Finish, Reviews
+
+_TRIES = 5
+"""How often a patch that webhooks changed is tried when others write in between, as upstream."""
+_RETURN_DELETED = frozenset(
+    {
+        "pods",
+        "podtemplates",
+        "services",
+        "serviceaccounts",
+        "resourcequotas",
+        "persistentvolumes",
+        "persistentvolumeclaims",
+    }
+)
+"""Kinds whose deletion answers with the object; others answer with a Status."""
+
+
+class Writes:
+    """Answers requests that write. ``close`` ends its connections to webhooks."""
+
+    def __init__(self, api: Api, tokens: Tokens, authorizer: rbac.Authorizer) -> None:
+        self._api = api
+        self._tokens = tokens
+        self._authorizer = authorizer
+        self._reviews = Reviews(api.store, api.uid)
+
+    async def close(self) -> None:
+        """End all connections to webhooks."""
+        await self._reviews.close()
+
+    async def create(
+        self,
+        request: web.BaseRequest,
+        target: Target,
+        raw: bytes,
+        how: Writing,
+        wanted: answers.Wanted,
+    ) -> web.Response:
+        """Answer a POST. Raises ApiError."""
+        resource = target.resource
+        body, json = bodies.object_of(raw, request.content_type)
+        if target.subresource:
+            await self._reviewed("CREATE", target, how, _dict(body), None, None)
+            return subresources.create(self._api, self._tokens, target, _dict(body), how)
+        if resource.bucket in reviews.REVIEWS:
+            asked = (self._authorizer, self._tokens, how.user, _dict(body), target.namespace)
+            answer = reviews.reviewed(resource.bucket, reviews.Asked(*asked))
+            return answers.response(201, answers.encode(answer))
+        if resource.bucket == "bindings":
+            name = str((_dict(body).get("metadata") or {}).get("name", ""))
+            of_pod = dataclasses.replace(target, name=name)
+            await self._reviewed("CREATE", of_pod, how, _dict(body), None, None)
+            bind(self._api, target.namespace, name, _dict(body), how)
+            return answers.success(code=201)
+        obj = checked(body, resource, how, json)
+
+        def finish(sent: Object) -> Object:
+            return self._api.create(resource, target.namespace, sent, _only_tried(how))
+
+        changed = await self._reviewed("CREATE", target, how, obj, None, finish)
+        done = self._api.create(resource, target.namespace, changed or obj, how)
+        return self._written(target, done, 201, wanted)
+
+    async def update(
+        self,
+        request: web.BaseRequest,
+        target: Target,
+        raw: bytes,
+        how: Writing,
+        wanted: answers.Wanted,
+    ) -> web.Response:
+        """Answer a PUT. Raises ApiError."""
+        resource = target.resource
+        body, json = bodies.object_of(raw, request.content_type)
+        is_scale = target.subresource == "scale"
+        obj = checked(body, scale_resource(resource) if is_scale else resource, how, json)
+        old = self._there(target)
+        finish = None if is_scale else self._updating(target, _only_tried(how))
+        operation: Literal["CREATE", "UPDATE"] = "CREATE" if old is None else "UPDATE"
+        changed = await self._reviewed(operation, target, how, obj, old, finish)
+        done = self._updating(target, how)(changed or obj)
+        return self._written(target, done, 200 if old is not None else 201, wanted)
+
+    async def patch(
+        self,
+        request: web.BaseRequest,
+        target: Target,
+        raw: bytes,
+        how: Writing,
+        wanted: answers.Wanted,
+    ) -> web.Response:
+        """Answer a PATCH. Raises ApiError."""
+        patch = bodies.patch_of(raw, request.content_type)
+        there = self._there(target) is not None
+        if not self._reviews.any or target.subresource == "scale":
+            done = self._patching(target, patch, how)
+            return self._written(target, done, 200 if there else 201, wanted)
+        for tried in range(_TRIES):
+            old = self._there(target)
+            sent = self._patching(target, patch, _only_tried(how))
+            operation: Literal["CREATE", "UPDATE"] = "CREATE" if old is None else "UPDATE"
+            finish = self._updating(target, _only_tried(how)) if old is not None else None
+            try:
+                changed = await self._reviewed(operation, target, how, sent, old, finish)
+                if changed is None:
+                    done = self._patching(target, patch, how)
+                elif old is None:
+                    done = self._api.create(target.resource, target.namespace, changed, how)
+                else:
+                    done = self._updating(target, how)(changed)
+                break
+            except errors.ApiError as error:
+                if error.reason != "Conflict" or tried + 1 == _TRIES:
+                    raise
+        return self._written(target, done, 200 if there else 201, wanted)
+
+    async def delete(
+        self,
+        request: web.BaseRequest,
+        target: Target,
+        raw: bytes,
+        user: User,
+        warn: Callable[[str], None],
+        wanted: answers.Wanted,
+    ) -> web.Response:
+        """Answer a DELETE of one object or of many. Raises ApiError."""
+        resource = target.resource
+        deleting = options.deleting_of(raw, request.query, request.content_type)
+        how = Writing(user=user, dry_run=deleting.dry_run, warn=warn)
+        if not target.name:
+            return await self._delete_collection(request, target, deleting, how, wanted)
+        await self._reviewed("DELETE", target, how, None, self._there(target), None)
+        last = self._api.delete(resource, target.namespace, target.name, deleting)
+        gone = "deletionTimestamp" not in last["metadata"]
+        if gone and resource.bucket not in _RETURN_DELETED:
+            uid = last["metadata"]["uid"]
+            details = {"name": target.name, "group": resource.group, "kind": resource.plural}
+            details["uid"] = uid
+            return answers.success({key: value for key, value in details.items() if value})
+        return self._written(target, last, 200, wanted)
+
+    async def _delete_collection(
+        self,
+        request: web.BaseRequest,
+        target: Target,
+        deleting: Deleting,
+        how: Writing,
+        wanted: answers.Wanted,
+    ) -> web.Response:
+        resource = target.resource
+        selection = selection_of(resource, target.namespace, request.query)
+        entries, metadata = reading.page_of(self._api.store, resource, selection, request.query)
+        for entry in entries:
+            one = dataclasses.replace(target, namespace=entry.namespace, name=entry.name)
+            old = self._there(one)
+            if old is not None:
+                await self._reviewed("DELETE", one, how, None, old, None)
+            if self._there(one) is not None:
+                self._api.delete(resource, entry.namespace, entry.name, deleting)
+        return answers.response(
+            200, answers.many(resource, entries, metadata, wanted, self._api.now_s()), wanted
+        )
+
+    # Inside
+
+    def _there(self, target: Target) -> Object | None:
+        return self._api.find(target.resource.bucket, target.namespace, target.name)
+
+    def _updating(self, target: Target, how: Writing) -> Finish:
+        key = (target.resource, target.namespace, target.name)
+        return lambda obj: self._api.update(*key, obj, how, subresource=target.subresource)
+
+    def _patching(self, target: Target, patch: Patch, how: Writing) -> Object:
+        key = (target.resource, target.namespace, target.name)
+        return self._api.patch(*key, patch, how, subresource=target.subresource)
+
+    async def _reviewed(
+        self,
+        operation: Literal["CREATE", "UPDATE", "DELETE"],
+        target: Target,
+        how: Writing,
+        obj: Object | None,
+        old: Object | None,
+        finish: Finish | None,
+    ) -> Object | None:
+        """Have webhooks look at a write; return what they made of the object, None: nothing."""
+        if not self._reviews.any:
+            return None
+        about = (target.resource, target.subresource, target.namespace, target.name)
+        write = Write(operation, *about, obj, old, how.user, how.warn)
+        if not self._reviews.concerned(write):
+            return None
+        return await self._reviews.reviewed(write, finish, dry_run=how.dry_run)
+
+    def _written(
+        self, target: Target, obj: Object, code: int, wanted: answers.Wanted
+    ) -> web.Response:
+        if target.subresource == "scale":
+            body = answers.scale(scale_of(target.resource, obj), wanted)
+            return answers.response(code, body, wanted)
+        body = answers.one(target.resource, obj, wanted, self._api.now_s())
+        return answers.response(code, body, wanted)
+
+
+def _only_tried(how: Writing) -> Writing:
+    """Return how to see what a write would store, without writing or warning."""
+    return dataclasses.replace(how, dry_run=True, warn=lambda _text: None)
+
+
+def _dict(body: Any) -> Object:
+    if not isinstance(body, dict):
+        raise errors.bad_request("the body of the request has to be an object")
+    return body

@@ -1,0 +1,1 @@
+"""Admission webhooks: programs outside, asked before a write, that may change or refuse it."""
