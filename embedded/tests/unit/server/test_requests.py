@@ -7,8 +7,9 @@ from pocketkube.api.writing import User
 from pocketkube.errors import ApiError
 from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
-from pocketkube.server import bodies, options
+from pocketkube.server import options
 from pocketkube.server.requests import target_of
+from pocketkube.server.writing import bodies
 
 
 @pytest.fixture(scope="module")
