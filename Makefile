@@ -51,7 +51,7 @@ check: $(STAMP) ## Format, lint, types, walls, audit and tidiness, in seconds
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache | tail -n 4
 	@$(MAKE) --no-print-directory audit
-	@$(BIN)/pytest -q -n 0 tests/test_tidy.py tests/test_docs.py
+	@$(BIN)/pytest -q -n 0 $(wildcard tests/test_*.py)
 
 audit: $(STAMP) ## Check pins, hashes, licences and known vulnerabilities of what we depend on
 	@$(BIN)/python -m tools.audit

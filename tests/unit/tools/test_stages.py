@@ -173,6 +173,8 @@ def test_every_test_is_in_a_stage():
 
 
 def test_the_tests_of_the_house_are_in_the_stage_that_checks():
-    makefile = (ROOT / "Makefile").read_text()
+    said = subprocess.run(
+        ["make", "--dry-run", "check"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for file in (ROOT / "tests").glob("test_*.py"):
-        assert f"tests/{file.name}" in makefile, file
+        assert f"tests/{file.name}" in said
