@@ -97,7 +97,17 @@ class World:
     # Nodes
 
     def node(
-        self, name, *, cpu=8, memory=64, pods=110, labels=None, taints=(), cordoned=False, **more
+        self,
+        name,
+        *,
+        cpu=8,
+        memory=64,
+        pods=110,
+        labels=None,
+        taints=(),
+        cordoned=False,
+        features=(),
+        **more,
     ):
         """Add a node, or put another version in its place."""
         self.nodes[name] = Node(
@@ -106,6 +116,7 @@ class World:
             labels=pairs(labels),
             taints=tuple(taint(text) for text in taints),
             unschedulable=cordoned,
+            declared_features=features,
         )
         self.observe(NodeChanged(self.nodes[name]))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quorate.core.check.verify_neighbours import NeighbourCheck
+from quorate.core.check.verify_nodes import is_counted, node_problems, term_holds
 from quorate.core.check.verify_volumes import volume_problems
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
@@ -19,14 +20,8 @@ from quorate.core.model import (
     HostPort,
     Node,
     Pod,
-    PodShape,
-    Requirement,
-    SelectorTerm,
-    SpreadConstraint,
-    Taint,
 )
 from quorate.core.model.plan import Bind, GangBinds
-from quorate.core.model.profile import Profile
 
 
 def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
@@ -38,7 +33,7 @@ def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]
     if cluster.ledger.is_idle and not _look_at_others(entries):
         return [_gang_problems(gang, cluster) for gang in gangs]
     with cluster.ledger.without(entries) as aside:
-        check = NeighbourCheck(cluster.ledger, _is_counted, cluster.spread_defaults)
+        check = NeighbourCheck(cluster.ledger, is_counted, cluster.spread_defaults)
         found = []
         for gang in gangs:
             wrong = _gang_problems(gang, cluster)
@@ -86,10 +81,10 @@ def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
         if member is None or node is None or (bind.node, member.pod_class.base) in checked:
             continue
         checked.add((bind.node, member.pod_class.base))
-        wrong += _attribute_problems(member.pod.shape, node, member.pod_class.profile)
+        wrong += node_problems(member.pod.shape, node, member.pod_class.profile)
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
-        wrong += volume_problems(gang, cluster, _term_holds)
+        wrong += volume_problems(gang, cluster)
     return wrong
 
 
@@ -117,21 +112,6 @@ def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
 def _is_off(entry: PodEntry, rule: str) -> bool:
     """Whether the pod's profile does without the rule."""
     return rule in entry.pod_class.profile.disabled
-
-
-def _is_counted(shape: PodShape, node: Node, constraint: SpreadConstraint) -> bool:
-    """Whether a spread constraint of the pod counts the node, by its inclusion policies."""
-    if constraint.honor_affinity and not _matches(shape, node, dict(node.labels)):
-        return False
-    taints = [taint for taint in node.taints if taint.effect != "PreferNoSchedule"]
-    return not constraint.honor_taints or all(_is_tolerated(taint, shape) for taint in taints)
-
-
-def _matches(shape: PodShape, node: Node, labels: dict[str, str]) -> bool:
-    if any(labels.get(key) != value for key, value in shape.node_selector):
-        return False
-    terms = shape.required_terms
-    return terms is None or any(_term_holds(term, node.name, labels) for term in terms)
 
 
 def _pod_problem(bind: Bind, cluster: Cluster) -> str:
@@ -246,7 +226,7 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
             node = _node(bind.node, cluster)
             labels = dict(node.labels) if node is not None else {}
             terms = allocation.nodes
-            if terms is not None and not any(_term_holds(t, bind.node, labels) for t in terms):
+            if terms is not None and not any(term_holds(t, bind.node, labels) for t in terms):
                 problems.append(f"claim {entry.claim} is not available on node {bind.node}")
             problems += [
                 f"device {one.device} would have several claims"
@@ -274,79 +254,3 @@ def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
         for one in given
         if not one.admin and cluster.devices.holders(one.device) > 1
     ]
-
-
-def _attribute_problems(shape: PodShape, node: Node, profile: Profile) -> list[str]:
-    """Check what the node is like, by the rules that the profile has."""
-    labels = dict(node.labels)
-    taints = list(node.taints) if "TaintToleration" not in profile.disabled else []
-    if node.unschedulable and "NodeUnschedulable" not in profile.disabled:
-        taints.append(Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"))
-    problems = [
-        f"node {node.name} has the taint {taint.key}"
-        for taint in taints
-        if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape)
-    ]
-    if "NodeAffinity" in profile.disabled:
-        return problems
-    if any(labels.get(key) != value for key, value in shape.node_selector):
-        problems.append(f"node {node.name} does not match the node selector")
-    problems += [
-        f"node {node.name} does not match the required node affinity"
-        for terms in (shape.required_terms, profile.added_required)
-        if terms is not None and not any(_term_holds(term, node.name, labels) for term in terms)
-    ]
-    return problems
-
-
-def _is_tolerated(taint: Taint, shape: PodShape) -> bool:
-    for toleration in shape.tolerations:
-        if toleration.effect and toleration.effect != taint.effect:
-            continue
-        if toleration.key and toleration.key != taint.key:
-            continue
-        if toleration.operator == "Exists":
-            return True
-        if toleration.operator in ("Equal", "") and toleration.value == taint.value:
-            return True
-    return False
-
-
-def _term_holds(term: SelectorTerm, name: str, labels: dict[str, str]) -> bool:
-    if not (term.expressions or term.fields):
-        return False
-    return all(_holds(r, labels.get(r.key)) for r in term.expressions) and all(
-        r.key == "metadata.name" and r.operator in ("In", "NotIn") and _holds(r, name)
-        for r in term.fields
-    )
-
-
-def _holds(requirement: Requirement, value: str | None) -> bool:
-    wanted: Sequence[str] = requirement.values
-    match requirement.operator:
-        case "In":
-            return value in wanted
-        case "NotIn":
-            return value not in wanted
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt" if value is not None and len(wanted) == 1:
-            mine, bound = _int64(value), _int64(wanted[0])
-            if mine is None or bound is None:
-                return False
-            return mine > bound if requirement.operator == "Gt" else mine < bound
-        case _:
-            return False
-
-
-def _int64(text: str) -> int | None:
-    """Return what Go's ParseInt makes of it, to base 10 and 64 bits; None for an error."""
-    sign = -1 if text.startswith("-") else 1
-    digits = text[1:] if text.startswith(("+", "-")) else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    digits = digits.lstrip("0") or "0"
-    number = sign * int(digits) if len(digits) < 20 else 2**64
-    return number if (number + 2**63) >> 64 == 0 else None

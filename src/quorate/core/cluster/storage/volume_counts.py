@@ -125,6 +125,10 @@ class VolumeCounts:
         """Whether the volume is attached to the row's node, whoever uses it."""
         return volume_id in self._attached and self._name_of.get(row) in self._attached[volume_id]
 
+    def attached_to(self, node: str) -> set[VolumeId]:
+        """Return the volumes that are attached to a node, whoever uses them."""
+        return set(self._attached_to.get(node, ()))
+
     def attached_rows(self, volume_id: VolumeId) -> list[int]:
         """Return the rows of the nodes to which the volume is attached, whoever uses it."""
         there = self._attached.get(volume_id, ())
