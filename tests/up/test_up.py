@@ -217,6 +217,42 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
         wait_for(lambda: phases() == ["Running"] * 3, "all three run")
 
 
+def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_path):
+    with Embedded.start(tmp_path, scheduler=True, nodes=2) as cluster:
+        namespace = "/api/v1/namespaces/default"
+        storage = {"requests": {"storage": "1Gi"}}
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": storage}
+        claim = {"metadata": {"name": "data"}, "spec": spec}
+        cluster.api("POST", f"{namespace}/persistentvolumeclaims", claim)
+        source = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+        spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [source]}
+        cluster.api("POST", f"{namespace}/pods", {"metadata": {"name": "dbg"}, "spec": spec})
+
+        def phase(path: str) -> str:
+            return cluster.api("GET", f"{namespace}/{path}")["status"]["phase"]
+
+        wait_for(lambda: phase("pods/dbg") == "Running", "it runs")
+        assert phase("persistentvolumeclaims/data") == "Bound"
+
+
+def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
+        "schedulerNames: [quorate]\nhealthAddress: 127.0.0.1:0\n"
+    )
+    extra = ("--config", str(config))
+    with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
+        path = "/api/v1/namespaces/default/pods"
+        for name, scheduler in (("other", "default-scheduler"), ("ours", "quorate")):
+            spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "i"}]}
+            cluster.api("POST", path, {"metadata": {"name": name}, "spec": spec})
+        wait_for(
+            lambda: cluster.api("GET", f"{path}/ours")["status"]["phase"] == "Running", "ours runs"
+        )
+        assert "nodeName" not in cluster.api("GET", f"{path}/other")["spec"]
+
+
 def test_without_its_extra_it_says_what_to_install():
     program = (
         "import sys; sys.modules['cryptography'] = None\n"

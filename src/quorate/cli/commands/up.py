@@ -25,6 +25,7 @@ from pocketkube.access import kubeconfig
 from pocketkube.agents.durations import parse_run_time
 from pocketkube.agents.settings import Settings as AgentSettings
 from pocketkube.cluster import EmbeddedCluster, Options
+from pocketkube.controllers.claims.volume_binding import PROVISIONER
 from pocketkube.objects import Object
 from pocketkube.private_files import write_private
 from pocketkube.server.http import ListenError
@@ -204,7 +205,18 @@ def _nodes(wishes: Wishes, cluster: EmbeddedCluster) -> Iterator[Object]:
 
 def _manifests(namespace: str) -> Iterator[Object]:
     text = render(namespace=namespace, parts=("crds", "rbac", "flowschema"))
-    return (obj for obj in yaml.load_all(text, Loader=_LOADER) if obj)
+    yield from (obj for obj in yaml.load_all(text, Loader=_LOADER) if obj)
+    yield {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": "standard",  # the name that kind and minikube give to theirs
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": PROVISIONER,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
 
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
