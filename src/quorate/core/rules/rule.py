@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
@@ -47,6 +50,7 @@ class OnNode(Protocol):
         """Return why the node does not take a pod of the class; None: it does."""
 
 
+Shares = npt.NDArray[np.float64]
 Judge = Callable[[PodClass, Room], Verdict | None]
 Admits = Callable[[PodClass, Snapshot, int], bool]
 FitsOn = Callable[[PodClass, Room, int, list[int]], bool]
@@ -90,6 +94,9 @@ class Rule:
     """Return what ``score_amounts`` says of one node (0 for None), in plain integers.
 
     None: only arrays have the formula."""
+
+    utilisation: Callable[..., Shares] | None = None
+    """Return how full nodes are with more pods: what whole gangs are packed by."""
 
     concerns: Callable[[PodClass], bool] | None = None
     """Of kinds USE and VOLUMES: whether the rule may refuse a node for more than a lack of room.

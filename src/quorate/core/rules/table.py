@@ -22,6 +22,7 @@ from quorate.core.rules.resources import (
     node_ports,
     node_resources_balanced_allocation,
     node_resources_fit,
+    packing,
 )
 from quorate.core.rules.rule import Kind, Rule
 from quorate.core.rules.volumes import (
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     node_declared_features.RULE,
     node_resources_balanced_allocation.RULE,
     image_locality.RULE,
+    packing.RULE,
 )
 
 BY_NAME = {rule.name: rule for rule in RULES}

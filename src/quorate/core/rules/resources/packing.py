@@ -1,8 +1,11 @@
-"""NodeResourcesFit's scores: most-allocated fills nodes, least-allocated spreads over them.
+"""Packing, quorate's own score of resources: by how full nodes are with whole gangs on them.
 
-Formula: the mean over resources of ``100 * requested / allocatable`` (least: of what is left), with
-the pod counted in. The resources are cpu, memory, and whatever extended ones the pod asks for: on a
-GPU cluster it is GPUs that must not be left in fragments.
+``place.packing`` asks it instead of the scores of amounts, under profiles that pack gangs:
+most-allocated fills nodes, least-allocated spreads over them.
+
+Formula: the mean over resources of ``100 * requested / allocatable``, with the pods counted in. The
+resources are cpu, memory, and the extended ones that the pod asks for: on a GPU cluster, GPUs must
+not be left in fragments.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, PodClass
+from quorate.core.rules.rule import Kind, Rule
 
 Scores = npt.NDArray[np.float64]
 
@@ -39,3 +43,6 @@ def utilisation(
             counted += has
         total += np.clip(part, 0.0, 1.0, out=part)
     return 100.0 * total / np.maximum(counted, 1.0)
+
+
+RULE = Rule(name="Packing", kind=Kind.USE, is_ours=True, utilisation=utilisation)

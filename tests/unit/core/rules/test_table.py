@@ -1,0 +1,115 @@
+"""The table of the rules: what each row must have, and that all that is derived of it is right."""
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+from quorate.core import rules
+from quorate.core.model import PodShape, Requirement, SelectorTerm, Toleration
+from quorate.core.model.profile import WEIGHTS
+from quorate.core.rules import table
+from quorate.core.rules.filtering import fits_alone, fits_on, open_to, pod_slots
+from quorate.core.rules.rule import Kind, Rule
+from tests.unit.core.world import World
+
+KUBE_FILTERS = (
+    "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+    "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
+    "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures",
+)  # fmt: skip
+"""kube-scheduler 1.36, in its order, but for NodeName: a pod that names its node is bound."""
+HOOKS = {
+    Kind.NODE: {"admits"},
+    Kind.USE: {"cap", "fits", "fits_on", "on_node"},
+    Kind.VOLUMES: {"concerns"},
+    Kind.PODS: {"interests"},
+    Kind.DEVICES: {"cap", "interests"},
+}
+"""What a rule that rules nodes out must have, besides ``judge``."""
+
+
+def made() -> dict[str, Rule]:
+    """Return all rules that the files of the room make, by the path of the file."""
+    found = {}
+    for one in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
+        module = importlib.import_module(one.name)
+        if hasattr(module, "RULE"):
+            found[one.name] = module.RULE
+    return found
+
+
+def test_each_file_s_rule_has_one_row_and_is_named_as_its_file():
+    assert sorted(map(id, made().values())) == sorted(map(id, table.RULES))
+    for path, rule in made().items():
+        assert path.rpartition(".")[2].replace("_", "") == rule.name.lower()
+
+
+def test_kube_scheduler_s_rules_are_all_there_and_in_its_order():
+    assert table.KUBE_FILTERS == KUBE_FILTERS
+    assert set(table.KUBE_SCORES) == set(WEIGHTS)
+
+
+@pytest.mark.parametrize("rule", table.FILTERS, ids=lambda rule: rule.name)
+def test_a_rule_has_the_hooks_of_its_kind(rule):
+    assert {hook for hook in HOOKS[rule.kind] if getattr(rule, hook) is None} == set()
+
+
+@pytest.mark.parametrize("rule", table.RULES, ids=lambda rule: rule.name)
+def test_a_rule_rules_nodes_out_or_scores_them(rule):
+    assert rule.judge or rule.score or rule.score_amounts or rule.utilisation
+    assert bool(rule.score_amounts) == bool(rule.score_one)
+
+
+def test_each_filter_is_asked_by_one_group():
+    groups = [name for name, _, _ in table.ON_ATTRIBUTES]
+    groups += [rule.name for rule in (*table.ON_USE, *table.BEYOND_NODE)]
+    assert sorted(groups) == sorted(rule.name for rule in table.FILTERS)
+    assert {"NodeUnschedulable", "TaintToleration", "NodeAffinity"} <= table.ASKED_FIRST
+    assert "NodeDeclaredFeatures" not in table.ASKED_BY_NODE, "pods come before it"
+    assert {"PodTopologySpread", "InterPodAffinity"} == table.ON_PODS
+
+
+SHAPES = [
+    {},
+    {"node_features": ("F",)},
+    {"node_selector": (("disk", "ssd"),)},
+    {"required_terms": (SelectorTerm((Requirement("disk", "NotIn", ("ssd",)),)),)},
+    {"required_terms": (SelectorTerm((), (Requirement("metadata.name", "In", ("n1",)),)),)},
+    {"tolerations": (Toleration("a", "Exists"),)},
+    {"tolerations": (Toleration("", "Exists"),)},
+]
+
+
+def nodes() -> World:
+    w = World()
+    w.node("n0", cpu=1)
+    w.node("n1", labels={"disk": "ssd"}, cordoned=True)
+    w.node("n2", labels={"disk": "hdd", "quorate.dev/unhealthy": ""}, features=("E", "F"))
+    w.node("n3", taints=["a=b:NoSchedule", "c:PreferNoSchedule"], features=("F",))
+    return w
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_rule_about_attributes_says_of_one_node_what_it_says_of_all(shape):
+    w = nodes()
+    pod_class, room = w.cluster.classes.of(PodShape(**shape)), w.scheduler.planner.room()
+    for name, judge, admits in table.ON_ATTRIBUTES:
+        verdict = judge(pod_class, room)
+        passes = np.ones(len(room.free), bool) if verdict is None else verdict.codes == 0
+        alone = [admits(pod_class, room.snapshot, row) for row in range(len(room.free))]
+        assert passes.tolist() == alone, name
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_slots_are_where_the_rules_about_one_node_and_the_others_pass(shape):
+    w = nodes()
+    requests = (("cpu", 2000),)
+    pod_class = w.cluster.classes.of(PodShape(requests=requests, **shape))
+    room = w.scheduler.planner.room()
+    fits = fits_alone(pod_class, room) & open_to(pod_class, room)
+    assert (pod_slots(pod_class, room) > 0).tolist() == fits.tolist()
+    rows = range(len(room.free))
+    alone = [fits_on(pod_class, room, row, room.free[row].tolist()) for row in rows]
+    assert alone == fits_alone(pod_class, room).tolist()
