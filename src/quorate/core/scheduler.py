@@ -19,7 +19,7 @@ import msgspec
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.objects import OUTCOME, ObjectId, Objects
-from quorate.core.lifecycle.advancing import Advance, Due, take_held_otherwise
+from quorate.core.lifecycle.advancing import Advance, Due, take_reserved_otherwise
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.effects import Decision, Failed, Tried
 from quorate.core.lifecycle.preparing import Preparations
@@ -30,7 +30,7 @@ from quorate.core.model.journal import Journal
 from quorate.core.model.plan import GangBinds, Plan
 from quorate.core.model.policy import Policy
 from quorate.core.queue.queue import Queue
-from quorate.core.room.held_room import end_taken
+from quorate.core.room.reserved_room import end_taken
 from quorate.core.turn.applying import Applier
 from quorate.core.turn.forking import fork
 from quorate.core.turn.planning import Planner
@@ -96,14 +96,14 @@ class Scheduler:
     def _observe(self, change: Change) -> None:
         what = self._objects.note(change)
         told: Change | None = change
-        if self._quarantine.holds(what):
+        if self._quarantine.has(what):
             told = self._quarantine.replace(what, change)
         try:
             if told is not None:
                 self.cluster.apply(told)
         except Exception as error:
             if told is change:
-                self._quarantine.hold(what, change, error)
+                self._quarantine.set_aside(what, change, error)
             else:
                 self._quarantine.weaken(what, error)
             is_afresh = self._mend()
@@ -115,7 +115,7 @@ class Scheduler:
             self.cluster.apply(change)
             self._quarantine.release(what)
         except Exception as error:
-            self._quarantine.hold(what, change, error)
+            self._quarantine.set_aside(what, change, error)
             self._mend()
 
     def _mend(self) -> bool:
@@ -293,15 +293,15 @@ class Scheduler:
         if self._is_rebuilt:
             return touched, now_s
         queue.make_ready(key for key in decision.displaced if key in cluster.gangs)
-        if cluster.holds:
-            end_taken(cluster.holds, self.planner.room())
+        if cluster.reservations:
+            end_taken(cluster.reservations, self.planner.room())
         now_touched, freed, _ = cluster.take_news()
-        touched |= now_touched | take_held_otherwise(cluster, queue)
+        touched |= now_touched | take_reserved_otherwise(cluster, queue)
         touched.update(queue.rounds.take(bounds.EXPLAINED_PER_TURN_MAX))
         # Of those nothing can be said yet, and their turn comes at once.
         touched = {key for key in touched if key not in queue.ready}
         cluster.grown |= freed
-        if queue.ready or cluster.holds.ended_on or freed or decision.is_more:
+        if queue.ready or cluster.reservations.ended_on or freed or decision.is_more:
             return touched, now_s
         due_s = self.advance.next_s(cluster, queue, now_s), self._quarantine.due_s()
         return touched, min((one for one in due_s if one is not None), default=None)

@@ -33,7 +33,7 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
     """The gang of a pod, and what its author should know.
 
     ``defect`` holds the pod back, with ``defect_reason`` (a value of ``Reason``); ``warning`` does
-    not. ``hold_s`` is how long room is held for the pod's replacement, where it says so.
+    not. ``hold_s`` is how long room is reserved for the pod's replacement, where it says so.
     """
 
     membership: Membership | None = None

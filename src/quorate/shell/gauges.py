@@ -49,7 +49,11 @@ class Gauges:
             since_s: list[float] = []
             if self._may_write():
                 self._self_check.look()
-                since_s = [hold.since_s for hold in self._scheduler.cluster.holds if hold.since_s]
+                since_s = [
+                    reservation.since_s
+                    for reservation in self._scheduler.cluster.reservations
+                    if reservation.since_s
+                ]
             self._metrics.show_holds(since_s, self._clock.now_s())
 
     def _show_watches(self) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, Reason
-from quorate.core.room.held_room import speaks_of_holds
+from quorate.core.room.reserved_room import speaks_of_reservations
 from quorate.core.scheduler import Scheduler
 from quorate.dialects.common.fields import parse_time
 from quorate.shell.annotations import RESERVED_FOR, RESERVED_UNTIL
@@ -109,7 +109,7 @@ async def _with_leaders_reason(
         return one
     for condition in (status.conditions or ()) if status else ():
         is_it = condition.type == "PodScheduled" and condition.status == "False"
-        if is_it and speaks_of_holds(condition.message):
+        if is_it and speaks_of_reservations(condition.message):
             remedy = "free or add room, or wait"
             return msgspec.structs.replace(
                 one, reason=Reason.ROOM_HELD, sentence=condition.message, remedy=remedy

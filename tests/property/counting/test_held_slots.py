@@ -28,15 +28,15 @@ class Watched(Play):
     def do_decide(self, after_s=0.0):
         plan = super().do_decide(after_s)
         cluster = self.scheduler.cluster
-        for hold in cluster.holds:
+        for reservation in cluster.reservations:
             Watched.held += 1
-            gang = cluster.gangs[hold.key]
-            assert self.now_s < hold.until_s <= self.now_s + self.policy.hold_s
+            gang = cluster.gangs[reservation.key]
+            assert self.now_s < reservation.until_s <= self.now_s + self.policy.hold_s
             assert gang.started
             assert gang.waits or any(self.lives(entry) for entry in gang.members.values())
-            tolerates = hold.pod_class.shape.tolerations  # also a cordon
-            assert tolerates or not self.nodes[hold.node].unschedulable
-        for name in {hold.node for hold in cluster.holds}:
+            tolerates = reservation.pod_class.shape.tolerations  # also a cordon
+            assert tolerates or not self.nodes[reservation.node].unschedulable
+        for name in {reservation.node for reservation in cluster.reservations}:
             self.check_room(name)
         while len(self.under_way) % 3:  # most binds succeed: many gangs start
             self.do_answer(0, "ok")
@@ -50,7 +50,9 @@ class Watched(Play):
     def check_room(self, name):
         """What is held and what pods take is no more than the node has."""
         shapes = [
-            hold.pod_class.shape for hold in self.scheduler.cluster.holds if hold.node == name
+            reservation.pod_class.shape
+            for reservation in self.scheduler.cluster.reservations
+            if reservation.node == name
         ]
         wanted = {r for shape in shapes for r, amount in shape.requests if amount} | {"pods"}
         shapes += [entry.pod.shape for entry in self.scheduler.cluster.pods_on(name)]
@@ -86,12 +88,12 @@ class Bounded(Watched):
 
     def do_decide(self, after_s=0.0):
         plan = super().do_decide(after_s)
-        holds = self.scheduler.cluster.holds
-        by_gang = Counter(hold.key for hold in holds)
-        by_namespace = Counter(hold.key.namespace for hold in holds)
+        reservations = self.scheduler.cluster.reservations
+        by_gang = Counter(reservation.key for reservation in reservations)
+        by_namespace = Counter(reservation.key.namespace for reservation in reservations)
         assert max(by_gang.values(), default=0) <= 1
         assert max(by_namespace.values(), default=0) <= 2
-        Bounded.above += any(holds.not_held(key) for key in self.scheduler.cluster.gangs)
+        Bounded.above += any(reservations.not_reserved(key) for key in self.scheduler.cluster.gangs)
         return plan
 
 

@@ -125,7 +125,7 @@ class Town:
         labels = {key: self.chance.choice(VALUES) for key in KEYS if self.chance.random() < 0.6}
         shape = random_shape(self.chance, self.selectors)
         namespace = self.chance.choice(NAMESPACES)
-        held = self.neighbours.hold(namespace, tuple(sorted(labels.items())), shape)
+        held = self.neighbours.acquire(namespace, tuple(sorted(labels.items())), shape)
         self.pods[self.made] = [namespace, labels, shape, None, False, held]
         self.made += 1
         if self.chance.random() < 0.7:
@@ -174,7 +174,7 @@ class Town:
         alike = []
         for _ in range(self.chance.choice([1, 3, 9])):
             labels = {"app": self.chance.choice(VALUES)}
-            held = self.neighbours.hold("red", tuple(labels.items()), shape)
+            held = self.neighbours.acquire("red", tuple(labels.items()), shape)
             alike.append(["red", labels, shape, self.chance.randrange(self.rows), False, held])
             self.pods[self.made] = alike[-1]
             self.made += 1

@@ -289,7 +289,10 @@ def check_sizes(play):
         in_use = len({code for code in column.codes.tolist() if code >= 0})
         assert len(column.values) <= 2 * in_use + policy.VALUES_UNUSED_MAX
         assert column._in_use == in_use
-    held = {hold.pod_class.base for hold in (*cluster.holds, *cluster.holds._lent.values())}
+    held = {
+        reservation.pod_class.base
+        for reservation in (*cluster.reservations, *cluster.reservations._lent.values())
+    }
     assert classes.by_id.keys() == held | {one.pod_class.base for one in cluster.pods.values()}
     assert {one.id for one in classes._by_shape.values()} == classes.by_id.keys()
     assert len(classes._matching) <= policy.CLASS_VARIANTS_KEPT_MAX

@@ -10,7 +10,7 @@ from quorate.core.model.steps import Steps
 from quorate.core.queue.totals.cycle_totals import CycleTotals
 from quorate.core.queue.totals.slots import ALL_BELOW
 from quorate.core.queue.wakeups.buckets import short_of
-from quorate.core.room.held_room import without
+from quorate.core.room.reserved_room import without
 from quorate.core.rules.masks import mask_of
 from tests.property.full_worlds import FullWorld, fresh
 
@@ -107,8 +107,8 @@ def test_totals_of_a_cycle_are_those_of_what_it_leaves():
             slots.add(chance.choice(classes), chance.choice([None, 5]), steps)
             for tally in slots.tallies:
                 for priority in (0, 3, 99):
-                    holds = [one for one in cluster.holds if one.priority >= priority]
-                    mine = _without_promised(without(left, holds), priority, cluster)
+                    reservations = [one for one in cluster.reservations if one.priority >= priority]
+                    mine = _without_promised(without(left, reservations), priority, cluster)
                     assert totals.of(tally, priority) == counted(tally, mine, cluster)
                     compared += 1
     assert compared > 100

@@ -11,7 +11,7 @@ import pytest
 
 from quorate.core.cluster.gangs import gangs
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.cluster.gangs.holds import Holds
+from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.cluster.labels import neighbours
 from quorate.core.lifecycle import nominating
 from quorate.core.lifecycle.attempts import Attempts, _roll_back
@@ -72,7 +72,7 @@ def min_resources_are_not_asked_where_nodes_are_avoided(patch):
 
 
 def holds_without_a_bound(patch):
-    patch.setattr(Holds, "_end_above", lambda *_: None)
+    patch.setattr(Reservations, "_end_above", lambda *_: None)
 
 
 def an_attempt_asks_for_the_min_it_began_with(patch):

@@ -135,8 +135,8 @@ class World:
 
     def _check_held(self):
         """No more is held than the operator allows, by gang and by namespace."""
-        policy, holds = self.setting.policy, list(self.scheduler.cluster.holds)
-        timed = [hold.key for hold in holds if hold.until_s]
+        policy, reservations = self.setting.policy, list(self.scheduler.cluster.reservations)
+        timed = [reservation.key for reservation in reservations if reservation.until_s]
         of_gangs = Counter(timed)
         of_namespaces = Counter(key.namespace for key in timed)
         few = policy.held_slots_per_gang_max, policy.held_slots_per_namespace_max

@@ -48,7 +48,7 @@ class Invariant(StrEnum):
     ASSUMED_HAS_ATTEMPT = "assumed-has-attempt"
     """A pod is assumed if and only if an attempt waits for the outcome of its bind."""
     HELD_SLOTS = "held-slots"
-    """Room is held for lost members of gangs that go on, on nodes that exist, for their time."""
+    """Reservations are of gangs that go on, on nodes that exist, and end in time."""
     WAITS_WITH_REASON = "waits-with-reason"
     """Of every gang that waits it can be said why."""
 
@@ -286,19 +286,26 @@ def _check_part(gang: GangEntry, now_s: float) -> Iterator[Violation]:
 
 
 def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Violation]:
-    holds, missing = cluster.holds.of(gang.key), cluster.holds.missing(gang.key)
-    if not holds:
+    reservations, missing = (
+        cluster.reservations.of(gang.key),
+        cluster.reservations.missing(gang.key),
+    )
+    if not reservations:
         return
     problems = []
-    if len(holds) > missing:
-        problems.append(f"{len(holds)} are held, and {missing} members are missing")
+    if len(reservations) > missing:
+        problems.append(f"{len(reservations)} are held, and {missing} members are missing")
     if not gang.started:
         problems.append("room is held, and the gang is not started")
-    if homeless := [hold.node for hold in holds if hold.node not in cluster.nodes.rows]:
+    if homeless := [
+        reservation.node
+        for reservation in reservations
+        if reservation.node not in cluster.nodes.rows
+    ]:
         problems.append(f"room is held on {homeless[0]}, which is no node")
     for problem in problems:
         yield Violation(Invariant.HELD_SLOTS, str(gang.key), problem)
-    late_s = now_s - min(hold.until_s for hold in holds)
+    late_s = now_s - min(reservation.until_s for reservation in reservations)
     if late_s > 0.0:
         text = f"room is held {late_s:.0f} s after its time"
         yield Violation(Invariant.HELD_SLOTS, str(gang.key), text, LATE_TOLERATED_S)
@@ -342,7 +349,7 @@ def _check_sums(scheduler: Checked) -> Iterator[Violation]:
     if waiting != cluster.waiting:
         text = f"{cluster.waiting} pods are counted as waiting, and {waiting} wait"
         yield Violation(Invariant.GANG_COUNTS, "cluster", text)
-    for key in {hold.key for hold in cluster.holds} - cluster.gangs.keys():
+    for key in {reservation.key for reservation in cluster.reservations} - cluster.gangs.keys():
         if not _has_news(scheduler, key):
             text = "room is held for it, and it does not exist"
             yield Violation(Invariant.HELD_SLOTS, str(key), text)

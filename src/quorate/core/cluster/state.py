@@ -18,9 +18,9 @@ from quorate.core.cluster.devices.requests import Asks
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.gangs.bound_pods import stay
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
-from quorate.core.cluster.gangs.holds import Holds, placed
 from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
+from quorate.core.cluster.gangs.reservations import Reservations, placed
 from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.neighbours import Neighbours
 from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
@@ -62,7 +62,7 @@ class ClusterState:
         self.owners = Owners()
         self.served: dict[str, bool] = {}
         self.unserved: dict[str, Lack] = {}
-        self.holds = Holds(self.classes)
+        self.reservations = Reservations(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
         self.found: Journal | None = None
         """The journal of the leader before us."""
@@ -124,7 +124,7 @@ class ClusterState:
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
         self.touched.add(gang.key)
         names = [entry.node for entry in entries]
-        self.holds.note_assumed(gang.key, uids, names, pod_class)
+        self.reservations.note_assumed(gang.key, uids, names, pod_class)
 
     # Nodes
 
@@ -153,14 +153,14 @@ class ClusterState:
             return
         self.nodes_differ = True
         self.grown.discard(row)
-        self.holds.node_gone(change.name)
+        self.reservations.node_gone(change.name)
         for uid in self._on_node.get(change.name, ()):
             entry = self.pods[uid]
             self.neighbours.release(
                 row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
             )
             self.precedence.released(entry)
-            self.storage.release(uid)
+            self.storage.remove_pod(uid)
             entry.row = -1
         self.storage.nodes.node_removed(change.name)
         recount(self.nodes, self.classes, self.pods, self.precedence)
@@ -183,16 +183,16 @@ class ClusterState:
     def _met(self, pod: Pod) -> PodEntry:
         """Take in a pod that was not known, and return it."""
         ours = pod.scheduler in self.scheduler_names
-        label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+        label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.shape)
         entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
         self.pods[pod.uid] = entry
         self.devices.note_user(pod, None)
-        self.storage.hold(pod)
+        self.storage.add_pod(pod)
         entry.gang = self._gang_for(pod)
         if entry.gang is not None:
             entry.adopted = bool(pod.bound_for) and pod.bound_for != entry_of(entry.gang.key)
         self._enter(entry, place_of(pod, None, self.scheduler_names), pod.node)
-        self.holds.note(None, entry)
+        self.reservations.note(None, entry)
         return entry
 
     def _take_version(self, entry: PodEntry, pod: Pod) -> None:
@@ -204,7 +204,7 @@ class ClusterState:
         was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
         self._leave(entry)
         row_before, class_before, bound_for = entry.row, entry.pod_class, entry.pod.bound_for
-        label_set = self.neighbours.hold(pod.namespace, pod.labels, pod.shape)
+        label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.shape)
         self.neighbours.drop(entry.label_set, entry.pod.shape)
         self.devices.note_user(pod, entry.pod)
         entry.note_nomination(pod)
@@ -227,14 +227,14 @@ class ClusterState:
             self.settle(entry.gang, pod.uid)
         if row_before >= 0 and (row_before, class_before) != (entry.row, entry.pod_class):
             self.grown.add(row_before)
-        self.holds.note(was, entry)
+        self.reservations.note(was, entry)
         self.classes.release(class_before)
         self.owners.left(gang_before, owner_before)
         if gang_before is not None and gang_before is not entry.gang:
             self._after_loss(gang_before, pod.uid)
 
     def _stays(self, entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
-        if not stay(entry, pod, where, node, self.precedence, self.nodes.log, self.holds):
+        if not stay(entry, pod, where, node, self.precedence, self.nodes.log, self.reservations):
             return False
         if entry.gang is not None:
             self.touched.add(entry.gang.key)
@@ -250,7 +250,7 @@ class ClusterState:
             return
         was = placed(entry)
         self._leave(entry)
-        self.holds.note(was, entry, gone=True)
+        self.reservations.note(was, entry, gone=True)
         if entry.row >= 0:
             self.grown.add(entry.row)
         del self.pods[change.uid]
@@ -278,7 +278,7 @@ class ClusterState:
             self._enter(entry, Where.PAST, entry.node)
         if past:
             gang.lifecycle.end()
-            self.holds.forget(gang.key)
+            self.reservations.forget(gang.key)
             self.settle(gang, "")
 
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
@@ -324,7 +324,7 @@ class ClusterState:
         if entry.nominated:
             self.precedence.waits_no_more(entry)
         self.spread_defaults.waits_no_more(entry.pod.uid)
-        self.storage.release(entry.pod.uid)
+        self.storage.remove_pod(entry.pod.uid)
         if entry.row >= 0:
             self.precedence.released(entry)
             self.nodes.release(entry.row, entry.pod_class)
@@ -345,7 +345,7 @@ class ClusterState:
         row_before, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
-        self.holds.note(was, entry)
+        self.reservations.note(was, entry)
         if row_before >= 0 and entry.row != row_before:
             self.grown.add(row_before)
 
@@ -372,7 +372,7 @@ class ClusterState:
     def owner_changed(self, change: changes.OwnerChanged) -> None:
         """Take how many pods an owner makes."""
         said = change.namespace, change.owner, change.replicas
-        self.touched |= self.holds.owner_said(*said)
+        self.touched |= self.reservations.owner_said(*said)
         self.touched.update(key for key in self.owners.said(*said) if self.gangs[key].waits)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:

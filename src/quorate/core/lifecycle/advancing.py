@@ -23,7 +23,7 @@ from quorate.core.model import policy as bounds
 from quorate.core.model.plan import Eviction, GangBinds, Plan, Preemption, Undo
 from quorate.core.model.policy import Policy
 from quorate.core.queue.queue import Queue
-from quorate.core.room.held_room import end_taken, end_unusable
+from quorate.core.room.reserved_room import end_taken, end_unusable
 from quorate.core.room.room import Room
 from quorate.core.rules.masks import mask_of
 
@@ -66,9 +66,9 @@ class Due:
         self.gangs, self.undo, self.evictions, self.preemptions = [], [], [], []
 
 
-def take_held_otherwise(cluster: Cluster, queue: Queue) -> set[GangKey]:
-    """Return and forget the gangs whose holds are others; whoever waits is told anew of them."""
-    changed = cluster.holds.take_changed()
+def take_reserved_otherwise(cluster: Cluster, queue: Queue) -> set[GangKey]:
+    """Return and forget the gangs whose reservations changed; waiting gangs get a new message."""
+    changed = cluster.reservations.take_changed()
     if changed:
         queue.rounds.begin()
     return changed
@@ -87,7 +87,7 @@ class Advance:
         self._late: set[GangKey] = set()
         """Gangs with news that are set aside: they get them when that is over."""
         self._held_on_version = -1
-        """Version of the nodes' attributes by which it was last asked if holds can be used."""
+        """Version of the nodes' attributes at the last check that reservations are usable."""
 
     @property
     def is_behind(self) -> bool:
@@ -129,8 +129,8 @@ class Advance:
         self._late = {key for key in touched if _is_aside(key, cluster, now_s)}
         touched -= self._late
         self._take_news(cluster, policy, touched, now_s, due)
-        grown |= self._end_holds(cluster, ask_room, touched, now_s)
-        touched |= take_held_otherwise(cluster, queue)
+        grown |= self._end_reservations(cluster, ask_room, touched, now_s)
+        touched |= take_reserved_otherwise(cluster, queue)
         again = self._nominating.step(cluster, ask_room, grown, due.preemptions)
         due.touched |= touched
         due.grown |= grown
@@ -145,7 +145,7 @@ class Advance:
         due_s = (
             queue.next_s(),
             self._attempts.wake_at_s(cluster.gangs),
-            cluster.holds.wake_at_s(),
+            cluster.reservations.wake_at_s(),
             cluster.devices.due_s(),
             now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
@@ -173,13 +173,13 @@ class Advance:
         due: Due,
     ) -> None:
         """Bring the life-cycle of touched gangs up to date, and of those whose time is over."""
-        cluster.holds.forget_not_held(now_s)
+        cluster.reservations.forget_not_reserved(now_s)
         for key in sorted(touched):
             gang = cluster.gangs.get(key)
             with _guarded(key, due):
                 if gang is not None:
                     cluster.end_past_life(gang)
-                cluster.holds.settle(key, gang, now_s, policy)
+                cluster.reservations.settle(key, gang, now_s, policy)
                 if gang is not None:
                     _note_refusals(gang, now_s, policy.avoid_s)
                     self._attempts.resume(gang, cluster.found, now_s)
@@ -197,24 +197,24 @@ class Advance:
         self._attempts.note_failures([*changed, *ended], now_s)
         touched.update(gang.key for gang in ended)
 
-    def _end_holds(
+    def _end_reservations(
         self,
         cluster: Cluster,
         ask_room: Callable[[], Room],
         touched: set[GangKey],
         now_s: float,
     ) -> set[int]:
-        """End the holds that are over; return rows that are held no more."""
-        holds = cluster.holds
-        if holds:
-            holds.end_due(now_s)
-            end_taken(holds, ask_room())
-            if holds.changed or self._held_on_version != cluster.nodes.attributes_version:
+        """End reservations that are over, taken or unusable; return the rows of their nodes."""
+        reservations = cluster.reservations
+        if reservations:
+            reservations.end_due(now_s)
+            end_taken(reservations, ask_room())
+            if reservations.changed or self._held_on_version != cluster.nodes.attributes_version:
                 self._held_on_version = cluster.nodes.attributes_version
-                end_unusable(holds, ask_room(), mask_of)
-        touched |= holds.changed
+                end_unusable(reservations, ask_room(), mask_of)
+        touched |= reservations.changed
         rows = cluster.nodes.rows
-        return {rows[node] for node in holds.take_ended_on() if node in rows}
+        return {rows[node] for node in reservations.take_ended_on() if node in rows}
 
 
 def _is_aside(key: GangKey, cluster: Cluster, now_s: float) -> bool:

@@ -179,7 +179,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``bound_for`` names the gang that the Binding was of, as the journal does.
     ``started`` marks the members that were bound when all others of a quorum were, or later.
     ``refusal`` is the kubelet's reason, such as OutOfcpu, for not running it where it was bound.
-    ``hold_s`` is how long room is held for its replacement; None means its gang's or the default.
+    ``hold_s`` is how long room is reserved for its replacement; None: its gang's, or the default.
     ``nominated`` is the node on which it was promised room; ``start_time`` is the API's own text
     (UTC, so that it sorts). ``preempted`` says that it terminates because a scheduler preempted it.
     ``priority_class`` is the name of its PriorityClass, of members of gangs alone.

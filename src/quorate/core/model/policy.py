@@ -29,7 +29,7 @@ TASKS_PER_GANG_MAX = 256
 """Tasks with a minimum of their own in one gang (Volcano's ``minTaskMember``)."""
 
 # Bounds of what one pod may bring. Its decoding names the field that is above one of them; a pod
-# of ours is held then, and of others the terms beyond a bound are left out.
+# of ours is held back then, and of others the terms beyond a bound are left out.
 
 RESOURCES_PER_POD_MAX = 32
 """Names of resources, over all containers; also those of a gang's ``minResources``."""
@@ -152,7 +152,7 @@ CLASS_MASKS_CELLS_MAX = 2**27
 classes could need on 13,000 nodes. Classes whose mask has no place are further ones, too."""
 PRIORITIES_WATCHED_MAX = 16
 """Of so many priorities it is kept what their pods could have by preemption; likewise for what is
-held or promised at them. What further ones could have is estimated, never too low."""
+reserved or promised at them. What further ones could have is estimated, never too low."""
 EXPLAINED_PER_TURN_MAX = 200
 """So many blocked gangs are given out in one decision to be explained again, when the words of all
 are different since the nodes are."""
@@ -263,13 +263,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     avoid_s: float = 300.0
     """A node whose kubelet refused a pod gets no other pod of that gang for so long."""
     hold_s: float = 300.0
-    """So long the room of a lost member of a started gang is held for its replacement; 0: never."""
+    """How long room is reserved for the replacement of a started gang's lost member; 0: never."""
     hold_s_max: float = 1800.0
     """The most that a gang may ask for."""
     held_slots_per_gang_max: int = 256
-    """So many slots are held for one gang: a rack of 18 nodes with 8 pods each, and some more."""
+    """Most reservations of one gang: a rack of 18 nodes with 8 pods each, and some more."""
     held_slots_per_namespace_max: int = 512
-    """So many are held for all gangs of a namespace: no quota counts what nobody has any more."""
+    """Most reservations of all gangs of a namespace: no quota counts them."""
     backoff_s: float = 1.0
     backoff_s_max: float = 60.0
     binds_per_plan_max: int = 100_000

@@ -44,7 +44,7 @@ class Reason(StrEnum):
     MIN_RESOURCES_SHORT = "MinResourcesShort"
     NOT_ENOUGH_ROOM = "NotEnoughRoom"
     ROOM_HELD = "RoomHeld"
-    """There would be room, but it is held for replacements in other gangs."""
+    """There would be room, but it is reserved for replacements in other gangs."""
     BACKING_OFF = "BackingOff"
     INTERNAL_ERROR = "InternalError"
     """A defect of quorate's own: the gang is set aside for a while, and the others go on."""
@@ -162,7 +162,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``sentence`` is the one that condition, Event and command line share; ``remedy`` says what a
     person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
-    says what room is held for replacements of lost members, and until when.
+    says what room is reserved for replacements of lost members, and until when.
     """
 
     key: GangKey

@@ -1,7 +1,7 @@
 """One cycle: place the gangs that are ready, one after the other, each whole or not at all.
 
 In: gangs in queue order, the cluster, the time. Out: for each gang what came of it. Called by
-``planning``. What is placed is in the cycle's own room, holds and promises: the cluster is
+``planning``. What is placed is in the cycle's own room, reservations and promises: the cluster is
 only read, so the same cycle may be run twice, or for a question.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
-from quorate.core.cluster.gangs.holds import Hold, Holds
+from quorate.core.cluster.gangs.reservations import Reservation, Reservations
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
 from quorate.core.lifecycle.device_claim_writes import hand_out, take_backs
@@ -39,8 +39,8 @@ from quorate.core.place.tasks import least_of, quorum_first
 from quorate.core.preempt.clearing import Clearings, preempts
 from quorate.core.preempt.open_searches import VictimSearches
 from quorate.core.room.answers import Answers
-from quorate.core.room.held_room import end_taken, pods_of, withheld_from, without
 from quorate.core.room.promises import Promises
+from quorate.core.room.reserved_room import end_taken, pods_of, withheld_from, without
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 
@@ -79,11 +79,8 @@ class _Try:
 class Cycle:
     """The state of one cycle: the room that is left, and which demands were met with no room.
 
-    ``hopeless`` holds demands that did not fit, with the number of holds that were withheld: room
-    only shrinks within a cycle, so another gang that asks for the same need not be tried. What is
-    withheld from gangs without holds of their own differs by priority alone, so its number says
-    what it is. Both are forgotten when a hold ends. Where room is promised to nominated pods, the
-    priority is part of it.
+    ``hopeless`` are demands that did not fit, by demand, reservations withheld, and priority where
+    room is promised: no such gang is tried again until a reservation ends, for room only shrinks.
     """
 
     cluster: Cluster
@@ -97,16 +94,16 @@ class Cycle:
     searches: OpenSearches
     victim_searches: VictimSearches
     hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
-    holds: Holds = field(init=False)
+    reservations: Reservations = field(init=False)
     promises: Promises = field(init=False)
     clearings: Clearings = field(init=False)
     _rooms: dict[int, Room] = field(default_factory=dict)
-    """The room without what is withheld, by its number of holds; for gangs without own holds."""
+    """The room that is left by how many reservations are withheld; for gangs that have none."""
 
     def __post_init__(self) -> None:
-        """Begin with what is held and promised in the cluster."""
+        """Begin with what is reserved and promised in the cluster."""
         precedence = self.cluster.precedence
-        self.holds = self.cluster.holds.copy()
+        self.reservations = self.cluster.reservations.copy()
         self.promises = Promises.of(self.cluster)
         start = precedence.next_start
         self.clearings = Clearings(self.promises, self.searches, self.victim_searches, start, start)
@@ -149,7 +146,7 @@ class Cycle:
         members = members_of(gang, self.cluster, one.placed)
         if does_preempt:
             ((pod_class, _),) = members.items()
-            held = withheld_from(gang, self.holds)[-1] if self.holds else []
+            held = withheld_from(gang, self.reservations)[-1] if self.reservations else []
             rows = self.cluster.nodes.rows
             avoided = [rows[node] for node in one.avoid if node in rows]
             room = without(self.room, held)
@@ -164,15 +161,15 @@ class Cycle:
         tried.need = one.need
 
     def _place_whole(self, one: _Try) -> None:
-        """Place the gang; when the turn ends meanwhile, the cycle holds nothing of it.
+        """Place the gang. When the turn ends meanwhile, the cycle is as it was before.
 
-        So neither rooms nor holds are written to where that may still happen: they are replaced.
+        So what may still be given up is written to copies, which replace the originals.
         """
-        room, holds = self.room, self.holds
+        room, reservations = self.room, self.reservations
         try:
             self._place_gang(one)
         except OutOfStepsError:
-            self.room, self.holds = room, holds
+            self.room, self.reservations = room, reservations
             self._rooms.clear()
             self.hopeless.clear()  # some of it was met beside what is not placed now
             raise
@@ -182,11 +179,11 @@ class Cycle:
 
     def _place_gang(self, one: _Try) -> None:
         """Place the gang in this cycle's room; nothing of it when it does not fit whole."""
-        if not self.holds:
+        if not self.reservations:
             self._place(one, ())
             return
         self._place_on_held(one)
-        for withheld in withheld_from(one.gang, self.holds):
+        for withheld in withheld_from(one.gang, self.reservations):
             if one.waits and not one.is_unfinished:
                 self._place(one, withheld)
 
@@ -203,12 +200,12 @@ class Cycle:
         return not is_outdated
 
     def _place_on_held(self, one: _Try) -> None:
-        """Place replacements where room is held for their likes."""
+        """Place replacements where room is reserved for their likes."""
         gang = one.gang
-        own = [hold for hold in self.holds.of(gang.key) if hold.node not in one.avoid]
+        own = [each for each in self.reservations.of(gang.key) if each.node not in one.avoid]
         if not own:
             return
-        others = withheld_from(gang, self.holds)[0]
+        others = withheld_from(gang, self.reservations)[0]
         room = without(self.room, others).copy()  # the tally of this call: ``_take`` takes too
         held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
         members = members_of(gang, self.cluster, one.placed)
@@ -225,13 +222,13 @@ class Cycle:
             placed.append((pod_class, pods))
         self._take(one, members, placed, room, is_whole=False)
 
-    def _place(self, one: _Try, withheld: Sequence[Hold]) -> None:
+    def _place(self, one: _Try, withheld: Sequence[Reservation]) -> None:
         gang, nominated = one.gang, self.promises.nominated
         if self._lacks_resources(one, withheld):
             return
         members = members_of(gang, self.cluster, one.placed)
         demand = demand_of(members, one.need, least_of(gang))
-        has_own = bool(self.holds.of(gang.key))
+        has_own = bool(self.reservations.of(gang.key))
         promised = self.promises.to_others(gang.priority, gang)
         priority = gang.priority if nominated else None
         is_common = not has_own and not (nominated and nominated.has(gang))
@@ -261,12 +258,12 @@ class Cycle:
         new = tuple(one.binds[before:])
         one.binds[before:] = quorum_first(new, demand.least, gang, self.cluster)
 
-    def _lacks_resources(self, one: _Try, withheld: Sequence[Hold]) -> bool:
+    def _lacks_resources(self, one: _Try, withheld: Sequence[Reservation]) -> bool:
         """Ask whether minResources hold the gang back: before any pod, whatever nodes it avoids."""
         gang = one.gang
         if gang.spec is None or not gang.spec.min_resources:
             return False
-        room = self._without(withheld, is_common=not self.holds.of(gang.key))
+        room = self._without(withheld, is_common=not self.reservations.of(gang.key))
         return not gang.started and bool(shortage(gang, room, self.cluster.resources))
 
     def _find(
@@ -295,7 +292,9 @@ class Cycle:
         """Whether it is a pod of no gang, which goes where kube-scheduler would put it."""
         return gang.key.is_single and not demand.classes[0][0].profile.packs_gangs
 
-    def _give_up(self, demand: Demand, withheld: Sequence[Hold], priority: int | None) -> None:
+    def _give_up(
+        self, demand: Demand, withheld: Sequence[Reservation], priority: int | None
+    ) -> None:
         """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
         if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
             self.hopeless.add((demand, len(withheld), priority))
@@ -324,7 +323,7 @@ class Cycle:
         self._rooms.clear()
         self.clearings.changed([row])
 
-    def _without(self, withheld: Sequence[Hold], *, is_common: bool) -> Room:
+    def _without(self, withheld: Sequence[Reservation], *, is_common: bool) -> Room:
         if not is_common:
             return without(self.room, withheld)
         room = self._rooms.get(len(withheld))
@@ -362,14 +361,16 @@ class Cycle:
         self.room = after
         self._rooms.clear()
         self.clearings.changed(None)  # other pods of the gang are no victims for a while
-        held_before = len(self.holds)
+        held_before = len(self.reservations)
         if held_before:
-            self.holds = self.holds.copy()
+            self.reservations = self.reservations.copy()
         for pod_class, pods in placed:
             used = np.flatnonzero(pods)
             rows = np.repeat(used, pods[used]).tolist()
             self._note_placed(one, pod_class, members[pod_class][: len(rows)], rows)
-        if held_before and (end_taken(self.holds, self.room) or len(self.holds) < held_before):
+        if held_before and (
+            end_taken(self.reservations, self.room) or len(self.reservations) < held_before
+        ):
             self.hopeless.clear()
 
     def _note_placed(
@@ -395,5 +396,5 @@ class Cycle:
             for one, node, prepare, given in zip(entries, nodes, writes, gives, strict=True)
         ]
         one.placed.update(uids)
-        if entries and self.holds:
-            self.holds.note_assumed(one.gang.key, uids, nodes, entries[0].pod_class)
+        if entries and self.reservations:
+            self.reservations.note_assumed(one.gang.key, uids, nodes, entries[0].pod_class)

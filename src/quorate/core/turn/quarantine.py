@@ -105,7 +105,7 @@ class Quarantine:
         self._incidents, self._untold = [], {}
         return told
 
-    def hold(self, what: ObjectId, change: Change, error: Exception, node: str = "") -> None:
+    def set_aside(self, what: ObjectId, change: Change, error: Exception, node: str = "") -> None:
         """Set an object aside because a change of it met a defect.
 
         A pod on a ``node`` that the change does not tell of takes its room there, and no more.
@@ -129,7 +129,7 @@ class Quarantine:
         """Hold an object no more: it was taken in, or is gone."""
         self._held.pop(what, None)
 
-    def holds(self, what: ObjectId) -> bool:
+    def has(self, what: ObjectId) -> bool:
         """Whether an object is set aside."""
         return what in self._held
 

@@ -1,7 +1,8 @@
 """Build the state again from the objects in memory, after a defect may have damaged it.
 
 In: the objects, and what of the old state nobody else knows: binds under way, claims just written,
-attempts, holds, promises. Out: a cluster that counts everything afresh. Called by ``scheduler``.
+attempts, reservations, promises. Out: a cluster that is counted afresh. Called by
+``scheduler``.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _told_anew(
         try:
             new.apply(change)
         except Exception as error:
-            quarantine.hold(what, change, error)
+            quarantine.set_aside(what, change, error)
             is_sound = False
     for what, simple in stand_ins.items():
         try:
@@ -82,12 +83,12 @@ def _are_carried(old: Cluster, new: Cluster, quarantine: Quarantine) -> bool:
     is_sound = True
     for uid, before in old.pods.items():
         entry, what = new.pods.get(uid), ("pod", uid)
-        if entry is None or quarantine.holds(what):
+        if entry is None or quarantine.has(what):
             continue
         try:
             _carry_pod(before, entry, new)
         except Exception as error:
-            quarantine.hold(what, changes.PodChanged(entry.pod), error, node=before.node)
+            quarantine.set_aside(what, changes.PodChanged(entry.pod), error, node=before.node)
             is_sound = False
     return is_sound
 
@@ -126,10 +127,10 @@ def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
 
 
 def _carry_holds(old: Cluster, new: Cluster) -> None:
-    """Keep held room; a hold names a class, which is another object now."""
-    new.holds = old.holds
-    new.holds.move_to(new.classes)
-    new.touched.update(hold.key for hold in new.holds)  # its gang may be gone
+    """Keep reserved room; a reservation names a class, which is another object now."""
+    new.reservations = old.reservations
+    new.reservations.move_to(new.classes)
+    new.touched.update(one.key for one in new.reservations)  # its gang may be gone
 
 
 def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) -> None:

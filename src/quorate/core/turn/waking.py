@@ -357,13 +357,13 @@ class Waking:
         )
 
     def _withheld(self) -> Withheld:
-        """Return what is held, and what is promised to nominated pods."""
+        """Return what is reserved, and what is promised to nominated pods."""
         cluster = self._cluster
         rows, nominated = cluster.nodes.rows, cluster.precedence.nominated
         found = [
-            (hold.priority, rows[hold.node], hold.pod_class.demands)
-            for hold in cluster.holds
-            if hold.node in rows
+            (reservation.priority, rows[reservation.node], reservation.pod_class.demands)
+            for reservation in cluster.reservations
+            if reservation.node in rows
         ]
         found += [
             (entry.pod.priority, rows[node], entry.pod_class.demands)

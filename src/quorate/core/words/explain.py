@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
-from quorate.core.cluster.gangs.holds import Hold
+from quorate.core.cluster.gangs.reservations import Reservation
 from quorate.core.cluster.unlisted_kinds import lack_of
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.policy import ASIDE_S_MAX, Policy
@@ -23,8 +23,8 @@ from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
 from quorate.core.place.one_pod.nominated import beside
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
-from quorate.core.room.held_room import held_for, withheld_from, withheld_words, without
 from quorate.core.room.promises import Promises
+from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
 from quorate.core.room.room import Room
 from quorate.core.words.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.words.gang_facts import (
@@ -137,7 +137,9 @@ class Explainer:
             nodes=self._room.snapshot.nodes_alive,
             blockers=diagnosis.blockers if diagnosis else (),
             warnings=warnings_of(gang),
-            held=held_for(self._cluster.holds.of(key), self._cluster.holds.not_held(key)),
+            held=reserved_for(
+                self._cluster.reservations.of(key), self._cluster.reservations.not_reserved(key)
+            ),
         )
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:
@@ -169,7 +171,7 @@ class Explainer:
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
         """Return who makes the gang's members, where the number that they make would tell more."""
         gang = self._cluster.gangs.get(key)
-        if to_ask := self._cluster.holds.owners_to_ask(key):
+        if to_ask := self._cluster.reservations.owners_to_ask(key):
             return tuple(to_ask)  # a started gang: whether they replace what it has lost
         if gang is None or gang.started or gang.exist >= gang.min_count:
             return ()
@@ -194,15 +196,15 @@ class Explainer:
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
 
-    def _room_for(self, gang: GangEntry) -> tuple[Room, list[Hold]]:
+    def _room_for(self, gang: GangEntry) -> tuple[Room, list[Reservation]]:
         """Return the room that the gang may use, and what is withheld from it."""
-        holds, room = self._cluster.holds, self._room
+        reservations, room = self._cluster.reservations, self._room
         promised = self._promises.to_others(gang.priority, gang)
         if promised:
             room = beside(room, promised, list(members_of(gang, self._cluster)), self._cluster)
-        if not holds:
+        if not reservations:
             return room, []
-        withheld = withheld_from(gang, holds)[-1]
+        withheld = withheld_from(gang, reservations)[-1]
         return without(room, withheld), withheld
 
     def _would_fit(self, gang: GangEntry) -> bool:
@@ -228,7 +230,7 @@ class Explainer:
         )
 
     def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
-        """Return sentence and remedy of a gang that is held before any node is looked at."""
+        """Return sentence and remedy of a gang that is held back before any node is looked at."""
         match reason:
             case Reason.NOT_ENOUGH_MEMBERS | Reason.OWNER_MAKES_TOO_FEW | Reason.MEMBERS_GATED:
                 return self._member_words(gang, reason)
@@ -363,7 +365,9 @@ class Explainer:
         ours = _joined(self._fit_words(gang, found), more)
         return _with_detail(f"{plain} {ours}" if ours else plain, blocker.to_mend)
 
-    def _held_room_words(self, gang: GangEntry, found: Diagnosis, withheld: list[Hold]) -> str:
+    def _held_room_words(
+        self, gang: GangEntry, found: Diagnosis, withheld: list[Reservation]
+    ) -> str:
         held = withheld_words(withheld)
         if found.blockers:
             return self._words_of(gang, found, found.blockers[0], held)

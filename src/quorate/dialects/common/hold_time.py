@@ -1,4 +1,4 @@
-"""How long room is held for a replacement of a lost member: an annotation of ours, in any dialect.
+"""How long room is reserved for a lost member's replacement: our annotation, in any dialect.
 
 It stands on the gang's object, or on its pods where there is none. In: annotations. Out: seconds,
 and what is wrong with them. Called by ``dialects.resolve`` and by ``shell.watch`` for objects.

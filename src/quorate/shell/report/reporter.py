@@ -187,7 +187,7 @@ class Reporter:
         Of a gang that has lost members an answer is needed that was given since.
         """
         waits = any([self._lookup.ask(key.namespace, owner) for owner in explainer.owners(key)])
-        return waits or bool(self._scheduler.cluster.holds.owners_to_ask(key))
+        return waits or bool(self._scheduler.cluster.reservations.owners_to_ask(key))
 
     def _claims_empty(self, gang: GangEntry) -> bool:
         """Whether an object without pods is ours: its clients wait for its first status."""
@@ -202,7 +202,7 @@ class Reporter:
 
     def _report_reservation(self, gang: GangEntry, explanation: Explanation) -> None:
         """Write an Event when what is held for a gang differs from what was said last."""
-        note = self._reservations.news(gang, explanation.held, self._scheduler.cluster.holds)
+        note = self._reservations.news(gang, explanation.held, self._scheduler.cluster.reservations)
         if note is None:
             return
         words = {"kind": "Normal", "reason": note.reason, "action": "Holding", "note": note.note}

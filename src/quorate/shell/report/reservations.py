@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.cluster.gangs.holds import Holds
+from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.model import GangKey, Pod
 from quorate.dialects import by_name
 from quorate.dialects.common.fields import format_time
@@ -35,7 +35,9 @@ class ReservationEvents:
         self._said: dict[GangKey, tuple[str, str]] = {}
         """Reason and message of the last Event about each gang."""
 
-    def news(self, gang: GangEntry, held: str, holds: Holds) -> ReservationEvent | None:
+    def news(
+        self, gang: GangEntry, held: str, reservations: Reservations
+    ) -> ReservationEvent | None:
         """Return the Event to write now, if any; ``held`` is the message of the explanation."""
         reason_before, before = self._said.get(gang.key, ("", ""))
         member = next((entry.pod for entry in gang.members.values() if entry.node), None)
@@ -47,13 +49,13 @@ class ReservationEvents:
                 return None
             note = "no room is held for replacements any more"
             return ReservationEvent(member, RELEASED, note, _annotations(gang.key), object_of(gang))
-        not_held = holds.not_held(gang.key)
-        ends_s = [hold.until_s for hold in holds.of(gang.key)]
+        not_reserved = reservations.not_reserved(gang.key)
+        ends_s = [reservation.until_s for reservation in reservations.of(gang.key)]
         reason = RESERVED if ends_s else NOT_RESERVED
         self._said[gang.key] = reason, held
         annotations = _annotations(gang.key)
-        if not ends_s and not_held is not None:
-            ends_s = [not_held.until_s]
+        if not ends_s and not_reserved is not None:
+            ends_s = [not_reserved.until_s]
         annotations[RESERVED_UNTIL] = format_time(max(ends_s, default=0.0))
         return ReservationEvent(member, reason, held, annotations, object_of(gang))
 

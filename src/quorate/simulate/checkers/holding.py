@@ -1,8 +1,8 @@
-"""The checker of held slots: nothing is held for a gang that is finished.
+"""The checker of reservations: nothing is reserved for a gang that is finished.
 
 In: the leading replica and what was true at the revision that it has been told of. Out: checks and
 violations. It looks at holds only to ask whose they are; whether that gang goes on it finds by
-itself. That held room is free again after a while, ``rest`` shows.
+itself. That reserved room is free again after a while, ``rest`` shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Holding:
         if leader is None:
             return
         told = leader.link.told.get("/api/v1/pods", 0)
-        for name in {hold.key.name for hold in leader.scheduler.cluster.holds}:
+        for name in {reservation.key.name for reservation in leader.scheduler.cluster.reservations}:
             gang = self._history.gangs.get(name)
             place = leader.link.name, name
             if gang is not None and not _goes_on(gang, told):

@@ -15,7 +15,7 @@ from quorate.core.check.invariants import (
     check_gang,
 )
 from quorate.core.cluster.gangs.gangs import Attempt, Where
-from quorate.core.cluster.gangs.holds import Hold, Placed
+from quorate.core.cluster.gangs.reservations import Placed, Reservation
 from quorate.core.model import HostPort
 from tests.unit.core.world import LABELS, World, key
 
@@ -80,14 +80,14 @@ def swap_waiting(w):
 
 def hold_of(w, which=STARTED, node="n0", until_s=1e9):
     one = entry(w, "done-0")
-    hold = Hold(Placed(which, node, Where.BOUND, True, one.pod_class), one.pod)
-    hold.until_s = until_s
-    return hold
+    reservation = Reservation(Placed(which, node, Where.BOUND, True, one.pod_class), one.pod)
+    reservation.until_s = until_s
+    return reservation
 
 
 def hold_for(w, which, node="n0", until_s=1e9):
-    w.cluster.holds._of[which] = [hold_of(w, which, node, until_s)]
-    w.cluster.holds._missing[which] = 1
+    w.cluster.reservations._of[which] = [hold_of(w, which, node, until_s)]
+    w.cluster.reservations._missing[which] = 1
 
 
 def wait_for_a_waiting_pod(w):
@@ -145,7 +145,7 @@ BROKEN = {
         {(Invariant.POD_IN_ONE_PLACE, "team/large")},
     ),
     "more is held than was lost": (
-        lambda w: w.cluster.holds._of.setdefault(STARTED, []).append(hold_of(w)),
+        lambda w: w.cluster.reservations._of.setdefault(STARTED, []).append(hold_of(w)),
         {(Invariant.HELD_SLOTS, "team/done")},
     ),
     "room is held for a gang that never started": (

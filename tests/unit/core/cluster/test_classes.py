@@ -100,10 +100,10 @@ def test_however_the_hold_ends_its_class_goes(end):
     end(w)
     w.decide(after_s=400.0)
     w.decide(after_s=400.0)
-    left = {hold.pod_class.base for hold in w.cluster.holds}
+    left = {reservation.pod_class.base for reservation in w.cluster.reservations}
     alive = {entry.pod_class.base for entry in w.cluster.pods.values()}
     assert w.cluster.classes.by_id.keys() == left | alive
-    assert w.cluster.classes._held.total() == len(w.cluster.pods) + len(w.cluster.holds)
+    assert w.cluster.classes._held.total() == len(w.cluster.pods) + len(w.cluster.reservations)
 
 
 def test_a_hold_that_is_lent_when_its_gang_is_forgotten_keeps_no_class():

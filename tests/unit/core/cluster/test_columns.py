@@ -230,13 +230,13 @@ def test_room_is_not_held_where_the_name_is_gone(still_listed):
     w.cycle()
     lost = lose(w, "job-1")
     w.decide()
-    assert [hold.node for hold in w.cluster.holds.of(gang)] == [lost]
+    assert [reservation.node for reservation in w.cluster.reservations.of(gang)] == [lost]
     other = {"n0": "n1", "n1": "n0"}[lost]
     w.node(lost)
     if not still_listed:
         w.node(other)
     w.decide()
-    assert w.cluster.holds.of(gang) == []
+    assert w.cluster.reservations.of(gang) == []
 
 
 def test_arrays_are_as_wide_as_before_when_many_names_have_come_and_gone():

@@ -89,12 +89,12 @@ def test_nothing_is_held_for_a_gang_whose_members_have_all_finished():
     w = full_world()
     lose(w, "a-1")
     w.decide()
-    assert len(w.cluster.holds) == 1
+    assert len(w.cluster.reservations) == 1
     for name in ("a-0", "a-2", "a-3"):
         w.edit(name, node=w.where(name), phase="Succeeded")
     w.decide()
-    assert len(w.cluster.holds) == 0
-    assert w.cluster.holds.missing(key("a")) == 0
+    assert len(w.cluster.reservations) == 0
+    assert w.cluster.reservations.missing(key("a")) == 0
 
 
 @pytest.mark.parametrize("alive", [1, 2])

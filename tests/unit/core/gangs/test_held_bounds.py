@@ -28,7 +28,7 @@ def lose(w, name, *numbers):
 
 
 def held(w, gang):
-    return len(w.cluster.holds.of(gang))
+    return len(w.cluster.reservations.of(gang))
 
 
 @pytest.mark.parametrize("owner", [None, OWNER], ids=["without an owner", "with one"])
@@ -43,9 +43,9 @@ def test_one_living_pod_does_not_hold_99_gpus_for_a_day(owner):
         w.observe(OwnerChanged(TEAM, OWNER, None))
     w.gang("honest", 16, cpu=1, gpu=1)
     assert len(w.cycle()) == (16 if owner is None else 0)
-    assert len(w.cluster.holds) == (0 if owner is None else 99)
+    assert len(w.cluster.reservations) == (0 if owner is None else 99)
     w.cycle(after_s=w.scheduler.policy.hold_s_max)
-    assert len(w.cluster.holds) == 0
+    assert len(w.cluster.reservations) == 0
     assert w.where("honest-0")
 
 
@@ -55,7 +55,7 @@ def test_nothing_is_held_for_a_pod_without_an_owner():
     gang = started(w, "a", 3, owner=None, hold_s=600.0, spec={"hold_s": 600.0})
     lose(w, "a", 0)
     assert held(w, gang) == 0
-    assert w.cluster.holds.missing(gang) == 0
+    assert w.cluster.reservations.missing(gang) == 0
 
 
 def test_nothing_is_held_for_a_pod_whose_owner_has_let_it_go():
@@ -73,7 +73,7 @@ def test_nobody_gets_more_time_than_the_operator_allows(asked_s, length_s, where
     asks = {"spec": {"hold_s": asked_s}} if where == "object" else {"hold_s": asked_s}
     gang = started(w, "a", 2, **asks)
     lose(w, "a", 1)
-    assert w.cluster.holds.wake_at_s() == w.now_s + length_s
+    assert w.cluster.reservations.wake_at_s() == w.now_s + length_s
     is_cut = asked_s > length_s
     assert w.why(gang).held.endswith("; 51 s were asked for, and 50 are the most") is is_cut
 
@@ -82,7 +82,7 @@ def test_the_default_is_bounded_too():
     w = World(hold_s_max=50.0)
     started(w, "a", 2)
     lose(w, "a", 1)
-    assert w.cluster.holds.wake_at_s() == w.now_s + 50.0
+    assert w.cluster.reservations.wake_at_s() == w.now_s + 50.0
 
 
 @pytest.mark.parametrize("lost", [2, 3, 4])
@@ -179,7 +179,7 @@ def test_room_that_is_not_held_is_given_to_whoever_waits():
     w.cycle(after_s=1)
     assert w.cycle() == {} or w.where("b-0")
     assert w.where("b-0")
-    assert len(w.cluster.holds) == 1
+    assert len(w.cluster.reservations) == 1
 
 
 def test_an_event_tells_what_is_not_held_and_none_tells_that_it_ended():
@@ -188,12 +188,16 @@ def test_an_event_tells_what_is_not_held_and_none_tells_that_it_ended():
     second = started(w, "b", 5)
     lose(w, "a", 0, 1)
     lose(w, "b", 0)
-    notes, entry, holds = ReservationEvents(), w.cluster.gangs[second], w.cluster.holds
+    notes, entry, reservations = (
+        ReservationEvents(),
+        w.cluster.gangs[second],
+        w.cluster.reservations,
+    )
     said = w.why(second).held
-    note = notes.news(entry, said, holds)
+    note = notes.news(entry, said, reservations)
     assert note is not None
     assert (note.reason, note.note) == ("SlotNotHeld", said)
     assert note.annotations["quorate.dev/held-until"] == "1970-01-01T00:21:42Z"
-    assert notes.news(entry, said, holds) is None
+    assert notes.news(entry, said, reservations) is None
     w.decide(after_s=301)
-    assert notes.news(entry, w.why(second).held, holds) is None
+    assert notes.news(entry, w.why(second).held, reservations) is None

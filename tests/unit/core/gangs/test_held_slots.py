@@ -5,7 +5,7 @@ import pytest
 from quorate.core.model import HostPort, Owner, Toleration
 from quorate.core.model.changes import BindFailure, OwnerChanged
 from quorate.core.model.reasons import Reason
-from quorate.core.room.held_room import speaks_of_holds
+from quorate.core.room.reserved_room import speaks_of_reservations
 from tests.unit.core.world import LABELS, TEAM, World, fail, key
 
 JOB = Owner("batch/v1", "Job", "a")
@@ -36,7 +36,7 @@ def lose(w: World, name: str) -> str:
 
 
 def held(w: World, gang="a") -> list[str]:
-    return sorted(hold.node for hold in w.cluster.holds.of(key(gang)))
+    return sorted(reservation.node for reservation in w.cluster.reservations.of(key(gang)))
 
 
 def replace(w: World, name="a-new", **more) -> None:
@@ -48,7 +48,7 @@ def test_a_replacement_gets_the_room_though_an_older_gang_waits():
     node = lose(w, "a-1")
     assert w.cycle() == {}
     assert held(w) == [node]
-    assert w.cluster.holds.wake_at_s() == w.now_s + 300.0
+    assert w.cluster.reservations.wake_at_s() == w.now_s + 300.0
     replace(w)
     assert w.cycle() == {"a-new": node}
     assert held(w) == []
@@ -73,7 +73,7 @@ def test_a_replacement_that_comes_before_the_room_is_free_gets_it_too():
     assert w.cycle() == {}
     w.delete("a-1")
     assert w.cycle() == {"a-new": node}
-    assert len(w.cluster.holds) == 0
+    assert len(w.cluster.reservations) == 0
 
 
 def test_a_failed_member_leaves_its_room_before_it_is_deleted():
@@ -112,10 +112,10 @@ def test_nothing_is_held_for_a_gang_that_is_going_as_a_whole():
         w.edit(f"a-{index}", node=w.where(f"a-{index}"), phase="Running", terminating=True)
     w.delete("a-0")
     assert w.cycle() == {"b-0": node}
-    assert len(w.cluster.holds) == 0
+    assert len(w.cluster.reservations) == 0
     w.delete("a-1", "a-2", "a-3")
     w.cycle()
-    assert w.cluster.holds.missing(key("a")) == 0
+    assert w.cluster.reservations.missing(key("a")) == 0
 
 
 def test_a_hold_ends_when_the_rest_of_its_gang_goes():
@@ -191,11 +191,11 @@ def test_a_bind_that_fails_gives_the_hold_back():
     w = full_world()
     node = lose(w, "a-1")
     w.decide()
-    until_s = w.cluster.holds.wake_at_s()
+    until_s = w.cluster.reservations.wake_at_s()
     replace(w)
     w.cycle(outcome=fail(BindFailure.REFUSED), after_s=1.0)
     assert held(w) == [node]
-    assert w.cluster.holds.wake_at_s() == until_s
+    assert w.cluster.reservations.wake_at_s() == until_s
 
 
 def test_a_replacement_that_is_deleted_before_it_is_bound_gives_the_hold_back():
@@ -253,7 +253,7 @@ def test_nothing_is_held_of_a_gang_that_never_started():
     w.settle(plan, a_1=fail(BindFailure.REFUSED))
     w.delete("a-0")
     w.decide()
-    assert len(w.cluster.holds) == 0
+    assert len(w.cluster.reservations) == 0
 
 
 @pytest.mark.parametrize(("makes", "holds"), [(4, 1), (3, 0), (None, 0)])
@@ -287,7 +287,7 @@ def test_the_object_says_how_long_before_the_member_does(object_s, member_s, len
     w.object("a", 4, hold_s=object_s)
     lose(w, "a-1")
     w.cycle()
-    assert w.cluster.holds.wake_at_s() == w.now_s + length_s
+    assert w.cluster.reservations.wake_at_s() == w.now_s + length_s
 
 
 def test_a_length_of_0_holds_nothing():
@@ -315,7 +315,7 @@ def test_a_gang_by_labels_has_holds_too():
     w.cycle()
     lose(w, "a-1")
     w.decide()
-    assert [hold.node for hold in w.cluster.holds] == ["n0"]
+    assert [reservation.node for reservation in w.cluster.reservations] == ["n0"]
 
 
 def test_the_gang_that_does_not_fit_because_of_a_hold_says_so():
@@ -329,13 +329,13 @@ def test_the_gang_that_does_not_fit_because_of_a_hold_says_so():
         f"1 member must start now and 0 fit: node {node} holds room for gang team/a "
         "until 00:21:40 UTC"
     )
-    assert speaks_of_holds(why.sentence)
+    assert speaks_of_reservations(why.sentence)
     assert w.why(key("a")).held == (
         f"room for 1 replacement is held until 00:21:40 UTC on node {node}"
     )
     w.gang("c", 2)
     w.cycle()
-    assert not speaks_of_holds(w.why(key("c")).sentence)
+    assert not speaks_of_reservations(w.why(key("c")).sentence)
 
 
 def test_so_does_a_pod_of_no_gang():
@@ -345,7 +345,7 @@ def test_so_does_a_pod_of_no_gang():
     w.cycle()
     why = w.why(w.cluster.pods["uid-alone"].gang.key)
     assert why.reason is Reason.ROOM_HELD
-    assert speaks_of_holds(why.sentence)
+    assert speaks_of_reservations(why.sentence)
 
 
 def test_min_resources_do_not_count_held_room():
@@ -373,8 +373,8 @@ def test_a_replica_that_only_watches_forgets_losses_that_were_replaced():
         w.edit(name, node=node, phase="Running", terminating=True)
         w.delete(name)
         replace(w, f"a-again-{turn}", node=node)  # another replica has bound it
-    assert len(w.cluster.holds) == 0
-    assert w.cluster.holds.missing(key("a")) == 0
+    assert len(w.cluster.reservations) == 0
+    assert w.cluster.reservations.missing(key("a")) == 0
 
 
 def test_host_ports_are_held_too():

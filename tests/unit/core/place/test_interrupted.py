@@ -28,7 +28,7 @@ def half_held():
     w.decide()
     w.delete("y-1")
     w.cycle(after_s=1)
-    assert [hold.node for hold in w.cluster.holds] == ["n0"]
+    assert [reservation.node for reservation in w.cluster.reservations] == ["n0"]
     w.volume("v", affinity=on(HOSTNAME, "n1"))
     w.claim("data", storage_class="local")
     w.pod("y-new", gang, cpu=1, shape=POOL, owner=THING, nominated="n0")
@@ -44,7 +44,7 @@ def state(cycle):
     nominated = {
         node: [e.pod.name for e in cycle.promises.nominated.on(node)] for node in ("n0", "n1")
     }
-    held = [hold.node for hold in cycle.holds]
+    held = [reservation.node for reservation in cycle.reservations]
     return cycle.room.free.tolist(), held, nominated, cycle.hopeless, list(cycle.room.rows_taken)
 
 
@@ -68,7 +68,7 @@ def test_tried_again_in_the_same_turn_it_is_placed_as_in_a_new_one():
     again = cycle.try_gang(gang, preempts_more=True, searches=True)
     assert again.binds == fresh.binds
     assert {one.name: one.node for one in again.binds.binds} == {"y-new": "n0", "y-data": "n1"}
-    assert not cycle.holds
+    assert not cycle.reservations
 
 
 @pytest.mark.parametrize(("needed", "is_placed"), [(79, True), (80, True), (81, False)])

@@ -32,7 +32,7 @@ class PoolState(IntEnum):
 
 
 class SharedTraits:
-    """The traits of devices that are alike: one object for equal traits, as long as it is held.
+    """The traits of devices that are alike: one object for equal traits, as long as it is used.
 
     Two of them are equal when they are one object, so that kinds are compared quickly. In
     ``answers`` planning remembers something of them.

@@ -1,1 +1,1 @@
-"""Gangs and their members, counted by change, and what is held for lost members."""
+"""Gangs and their members, counted by change, and what is reserved for lost members."""

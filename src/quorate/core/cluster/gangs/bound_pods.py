@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.gangs.gangs import PLACED, PodEntry, Where
-from quorate.core.cluster.gangs.holds import Holds, placed
+from quorate.core.cluster.gangs.reservations import Reservations, placed
 from quorate.core.cluster.priorities.precedence import Precedence
 from quorate.core.model import Pod
 
@@ -20,7 +20,7 @@ def stay(
     node: str,
     precedence: Precedence,
     log: Log,
-    holds: Holds,
+    reservations: Reservations,
 ) -> bool:
     """Take in a version of a pod if it is bound there, and counted there as it was before.
 
@@ -46,7 +46,7 @@ def stay(
         precedence.took(entry)
         if may_yield:  # those who preempt see other room on that row now
             log.note(entry.row)
-    holds.note(was, entry)
+    reservations.note(was, entry)
     return True
 
 

@@ -17,7 +17,7 @@ def gang_changed(cluster: ClusterState, change: changes.GangChanged) -> None:
     gang = cluster.gang(change.spec.key)
     if gang.spec != change.spec:
         if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
-            cluster.holds.end_all_of(gang.key)
+            cluster.reservations.end_all_of(gang.key)
         gang.set_spec(change.spec)
         cluster.touched.add(gang.key)
         _touch_namesakes(cluster, gang.key)

@@ -88,7 +88,7 @@ class LabelSets:
         """Return how many there are."""
         return len(self._all)
 
-    def hold(self, namespace: str, labels: _Labels) -> tuple[LabelSet, bool]:
+    def acquire(self, namespace: str, labels: _Labels) -> tuple[LabelSet, bool]:
         """Count one more pod; return its label set, and whether that is new."""
         found = self._all.get((namespace, labels))
         is_new = found is None

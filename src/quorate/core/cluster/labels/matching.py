@@ -28,7 +28,7 @@ class _Requirements:
             values = frozenset(one.values) if has_values else frozenset({None})
             self._tests.append((one.key, values, one.operator not in ("NotIn", "Exists")))
 
-    def hold(self, labels: Mapping[str, str]) -> bool:
+    def acquire(self, labels: Mapping[str, str]) -> bool:
         return all((labels.get(key) in values) is wanted for key, values, wanted in self._tests)
 
 
@@ -55,9 +55,9 @@ class Selector:
         if self._labels is None:
             return False
         is_there = label_set.namespace in self._names
-        if not is_there and (self._of is None or not self._of.hold(namespace)):
+        if not is_there and (self._of is None or not self._of.acquire(namespace)):
             return False
-        if not self._labels.hold(label_set.by_key):
+        if not self._labels.acquire(label_set.by_key):
             return False
         return all(one.matches(label_set, namespace) for one in self._also)
 
@@ -76,9 +76,9 @@ class Matching:
         """Those that labels of namespaces decide."""
         self._made = 0
 
-    def hold(self, namespace: str, labels: _Labels) -> LabelSet:
+    def acquire(self, namespace: str, labels: _Labels) -> LabelSet:
         """Note a pod that exists."""
-        label_set, is_new = self.label_sets.hold(namespace, labels)
+        label_set, is_new = self.label_sets.acquire(namespace, labels)
         if is_new and self.in_use:
             for number in self._matching(label_set):
                 label_set.match(number, is_in=True)

@@ -104,11 +104,11 @@ class Neighbours:
 
     # Who is there
 
-    def hold(
+    def acquire(
         self, namespace: str, labels: tuple[tuple[str, str], ...], shape: PodShape
     ) -> LabelSet:
         """Note a pod that exists, with or without a node."""
-        found = self._matching.hold(namespace, labels)
+        found = self._matching.acquire(namespace, labels)
         if uses_selectors(shape):
             user = self._shapes.get(shape)
             if user is None:

@@ -253,7 +253,7 @@ class PodClasses:
         self._held[found.base] += 1
         return found
 
-    def hold(self, pod_class: PodClass) -> None:
+    def acquire(self, pod_class: PodClass) -> None:
         """Count one more that needs the class, which somebody has now."""
         self._held[pod_class.base] += 1
 

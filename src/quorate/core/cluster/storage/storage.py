@@ -69,7 +69,7 @@ class Storage:
 
     # Pods
 
-    def hold(self, pod: Pod) -> None:
+    def add_pod(self, pod: Pod) -> None:
         """Note a pod that exists, with or without a node."""
         if not uses_volumes(pod):
             return
@@ -105,7 +105,7 @@ class Storage:
         user = self.users.get(pod.uid)
         if user is None or (user.pod.claims, user.pod.shape.disks) != (pod.claims, pod.shape.disks):
             self.drop(pod.uid)
-            self.hold(pod)
+            self.add_pod(pod)
         else:
             user.pod = pod
             self._users.note(user)
@@ -125,7 +125,7 @@ class Storage:
             alike = self.disks.setdefault((disk.plugin, disk.id), {})
             alike.setdefault(disk, Counter())[row] += 1
 
-    def release(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         """Stop counting a pod on its row."""
         user = self.users.get(uid)
         if user is None or user.row < 0:

@@ -1,7 +1,7 @@
-"""Room that gangs of a priority may not use: held slots, and what is promised to nominated pods.
+"""Room that gangs of a priority may not use: reservations, and what is promised to nominated pods.
 
 In: priorities, rows and amounts. Out: for a gang's priority, which room is not for it. A gang
-yields to what is held at its own priority or a higher one.
+yields to what is reserved at its own priority or a higher one.
 """
 
 from __future__ import annotations

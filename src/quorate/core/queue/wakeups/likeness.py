@@ -49,7 +49,7 @@ def asleep(gang: GangEntry) -> Likeness:
 
 
 def _has_room_of_its_own(gang: GangEntry, cluster: Cluster) -> bool:
-    if cluster.holds and cluster.holds.of(gang.key):
+    if cluster.reservations and cluster.reservations.of(gang.key):
         return True
     nominated = cluster.precedence.nominated
     if nominated and gang.key.is_single:

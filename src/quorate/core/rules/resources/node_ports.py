@@ -71,7 +71,7 @@ def apart(wanted: Sequence[Sequence[HostPort]]) -> list[int]:
 class PortsOn:
     """The host ports that are taken on one node, for a trial.
 
-    As kube-scheduler's it is a set: a port that is held twice is free when one of its pods goes.
+    As kube-scheduler's it is a set: a port that is taken twice is free when one of its pods goes.
     """
 
     def __init__(self, ports: Iterable[HostPort] = ()) -> None:

@@ -1,9 +1,9 @@
-"""Held slots: room of lost members of started gangs, kept for their replacements for a while.
+"""Reservations: room of lost members of started gangs, kept for their replacements for a while.
 
-In: what happens to members, told by ``cluster.cluster``; each decision's time and outcome. Out: the
-holds that planning leaves out of the room (``room.held_room``). A hold is a promise, not a pod: it
-is counted on no node. Time is learnt in ``settle``, for news carry none. How long and how many is
-bounded by the operator (``policy``): no quota counts a promise.
+In: what happens to members (from ``cluster.state``), each decision's time and outcome. Out: the
+reservations that planning leaves out of the room (``room.reserved_room``). A reservation is a
+promise, not a pod: it is counted on no node. News carry no time, so ``settle`` sets when one ends.
+The operator bounds how long and how many (``policy``): no quota counts a promise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Placed(NamedTuple):
     pod_class: PodClass
 
 
-class Hold:
+class Reservation:
     """The room of one lost member on its node. Times are epoch seconds, 0 until the first decision.
 
     ``asked_s`` is how long the member, or its gang's object, asked for; ``makes`` how many pods
@@ -63,13 +63,13 @@ class Hold:
 
     @property
     def cut_to_s(self) -> float | None:
-        """How long it is held if more was asked for than the operator allows; else None."""
+        """How long it is reserved if more was asked for than the operator allows; else None."""
         length_s = self.until_s - self.since_s
         return length_s if self.asked_s is not None and self.asked_s > length_s + 1e-3 else None
 
 
-class NotHeld(NamedTuple):
-    """Slots of one gang that are not held because of a bound: ``whose`` it is, and its value."""
+class NotReserved(NamedTuple):
+    """Slots that a gang lost and a bound keeps from being reserved: ``whose`` it is, its value."""
 
     slots: int
     whose: Literal["gang", "namespace"]
@@ -89,68 +89,72 @@ def placed(entry: PodEntry) -> Placed | None:
     return Placed(gang.key, entry.node, entry.where, runs, entry.pod_class)
 
 
-class Holds:
-    """All holds, and how many lost members of each gang have not been replaced yet."""
+class Reservations:
+    """All reservations, and how many lost members of each gang have not been replaced yet."""
 
     def __init__(self, classes: PodClasses | None) -> None:
         self._classes = classes
-        """Where the classes of holds are counted; a cycle's copy counts none."""
-        self._of: dict[GangKey, list[Hold]] = {}
+        """Where the classes of reservations are counted; a cycle's copy counts none."""
+        self._of: dict[GangKey, list[Reservation]] = {}
         self._in: Counter[str] = Counter()
         """How many there are in each namespace, of those that have their time."""
-        self._not_held: dict[GangKey, NotHeld] = {}
+        self._not_reserved: dict[GangKey, NotReserved] = {}
         self._missing: Counter[GangKey] = Counter()
         self._going: dict[GangKey, set[str]] = {}
         """Members (by uid) that are lost already and are known still."""
-        self._lent: dict[str, Hold] = {}
-        """Holds that a replacement (by uid) has used, until its bind has an outcome."""
+        self._lent: dict[str, Reservation] = {}
+        """Reservations that a replacement (by uid) has used, until its bind has an outcome."""
         self.changed: set[GangKey] = set()
-        """Gangs whose holds are others than when ``changed`` was last emptied."""
+        """Gangs whose reservations changed since ``changed`` was last emptied."""
         self.ended_on: set[str] = set()
-        """Nodes with room that is held no more."""
+        """Nodes on which a reservation ended."""
 
-    def copy(self) -> Holds:
-        """Return holds of its own: for one cycle, which may use them up."""
-        other = Holds(None)
-        other._of = {key: list(holds) for key, holds in self._of.items()}
+    def copy(self) -> Reservations:
+        """Return reservations of its own: for one cycle, which may use them up."""
+        other = Reservations(None)
+        other._of = {key: list(reservations) for key, reservations in self._of.items()}
         other._missing, other._in = self._missing.copy(), self._in.copy()
         return other
 
     def move_to(self, classes: PodClasses) -> None:
-        """Let the holds name classes of another table: the state was built again."""
+        """Take the classes of another table: the state was built again."""
         self._classes = classes
-        for hold in (*self, *self._lent.values()):
-            hold.pod_class = classes.of(hold.pod_class.shape, hold.pod_class.profile)
-            classes.hold(hold.pod_class)
+        for reservation in (*self, *self._lent.values()):
+            reservation.pod_class = classes.of(
+                reservation.pod_class.shape, reservation.pod_class.profile
+            )
+            classes.acquire(reservation.pod_class)
 
-    def __iter__(self) -> Iterator[Hold]:
-        """Iterate over all holds, gang by gang."""
-        for holds in self._of.values():
-            yield from holds
+    def __iter__(self) -> Iterator[Reservation]:
+        """Iterate over all reservations, gang by gang."""
+        for reservations in self._of.values():
+            yield from reservations
 
     def __len__(self) -> int:
-        """Return the number of holds."""
+        """Return the number of reservations."""
         return sum(map(len, self._of.values()))
 
     def __bool__(self) -> bool:
         """Whether there is any."""
         return bool(self._of)
 
-    def of(self, key: GangKey) -> list[Hold]:
-        """Return a gang's holds."""
+    def of(self, key: GangKey) -> list[Reservation]:
+        """Return a gang's reservations."""
         return list(self._of.get(key, ()))
 
-    def not_held(self, key: GangKey) -> NotHeld | None:
-        """Return what is not held for a gang because of a bound of the operator."""
-        return self._not_held.get(key)
+    def not_reserved(self, key: GangKey) -> NotReserved | None:
+        """Return what is not reserved for a gang because of a bound of the operator."""
+        return self._not_reserved.get(key)
 
     def missing(self, key: GangKey) -> int:
         """Return how many lost members of a gang have not been replaced."""
         return self._missing[key]
 
     def wake_at_s(self) -> float | None:
-        """Return when the next hold ends; None when there is none that has its time."""
-        return min((hold.until_s for hold in self if hold.until_s), default=None)
+        """Return when the next reservation ends; None when there is none that has its time."""
+        return min(
+            (reservation.until_s for reservation in self if reservation.until_s), default=None
+        )
 
     # News of members
 
@@ -182,37 +186,41 @@ class Holds:
         is_replaced = len(self._of.get(key, ())) >= self._missing[key]
         if frees and pod.uid in going and not (is_replaced or entry.where is Where.REFUSED):
             if self._classes is not None:
-                self._classes.hold(was.pod_class)
-            self._add(Hold(was, pod))
+                self._classes.acquire(was.pod_class)
+            self._add(Reservation(was, pod))
         if not stays and pod.uid in going:
             going.discard(pod.uid)
             if not going:
                 self._going.pop(key, None)
 
-    def _replaced(self, key: GangKey, node: str, pod_class: PodClass) -> Hold | None:
-        """Note that a lost member has a successor; return the hold that ends by that, if any.
+    def _replaced(self, key: GangKey, node: str, pod_class: PodClass) -> Reservation | None:
+        """Note that a lost member has a successor; return the reservation that it uses, if any.
 
         The caller keeps it, or lets it go.
         """
         if key not in self._missing:
             return None
-        holds = self.of(key)
-        here = [hold for hold in holds if hold.node == node]
-        if not here and len(holds) < self._missing[key]:
+        reservations = self.of(key)
+        here = [reservation for reservation in reservations if reservation.node == node]
+        if not here and len(reservations) < self._missing[key]:
             self._count_down(key)  # it succeeds one whose room is not free yet, or is lost
             return None
-        alike = [hold for hold in here or holds if hold.pod_class is pod_class]
-        used = (alike or here or holds)[0]
+        alike = [
+            reservation
+            for reservation in here or reservations
+            if reservation.pod_class is pod_class
+        ]
+        used = (alike or here or reservations)[0]
         same = used.node == node and used.pod_class is pod_class
         self._take_out(used, frees=not same)
         return used
 
     def _give_back(self, uid: str) -> None:
-        """Hold again what a replacement was to use that was not bound."""
-        hold = self._lent.pop(uid, None)
-        if hold is not None:
-            self._missing[hold.key] += 1
-            self._add(hold)
+        """Reserve again what a replacement was to use that was not bound."""
+        reservation = self._lent.pop(uid, None)
+        if reservation is not None:
+            self._missing[reservation.key] += 1
+            self._add(reservation)
 
     def note_assumed(
         self, key: GangKey, uids: Iterable[str], nodes: Iterable[str], pod_class: PodClass
@@ -227,53 +235,57 @@ class Holds:
 
     def node_gone(self, name: str) -> None:
         """A node is gone, and its room with it."""
-        for hold in [hold for hold in self if hold.node == name]:
-            self._end(hold, frees=False)
+        for reservation in [reservation for reservation in self if reservation.node == name]:
+            self._end(reservation, frees=False)
 
     def owner_said(self, namespace: str, owner: Owner, makes: int | None) -> set[GangKey]:
         """Note how many pods an owner makes; return the gangs that ``settle`` has to look at."""
         asked = [h for h in self if h.owner == owner and h.key.namespace == namespace]
-        for hold in asked:
-            hold.is_told, hold.makes = True, makes
-        return {hold.key for hold in asked}
+        for reservation in asked:
+            reservation.is_told, reservation.makes = True, makes
+        return {reservation.key for reservation in asked}
 
     def owners_to_ask(self, key: GangKey) -> set[Owner]:
         """Return the owners who have not said yet whether they will replace what was lost."""
-        return {hold.owner for hold in self.of(key) if hold.owner and not hold.is_told}
+        return {
+            reservation.owner
+            for reservation in self.of(key)
+            if reservation.owner and not reservation.is_told
+        }
 
     def take_changed(self) -> set[GangKey]:
-        """Return and forget the gangs whose holds are others than before."""
+        """Return and forget the gangs whose reservations changed."""
         changed, self.changed = self.changed, set()
         return changed
 
     def take_ended_on(self) -> set[str]:
-        """Return and forget the nodes with room that is held no more."""
+        """Return and forget the nodes on which a reservation ended."""
         ended_on, self.ended_on = self.ended_on, set()
         return ended_on
 
     # Decisions
 
-    def forget_not_held(self, now_s: float) -> None:
-        """Forget what was not held because of a bound when that is of no interest any more."""
-        for key in [key for key, one in self._not_held.items() if one.until_s <= now_s]:
-            del self._not_held[key]
+    def forget_not_reserved(self, now_s: float) -> None:
+        """Forget slots that a bound kept from being reserved, when their time would be over."""
+        for key in [key for key, one in self._not_reserved.items() if one.until_s <= now_s]:
+            del self._not_reserved[key]
             self.changed.add(key)
 
     def settle(self, key: GangKey, gang: GangEntry | None, now_s: float, policy: Policy) -> None:
-        """End the holds that a gang needs no more, and give new ones their time, within bounds."""
+        """End what a gang needs no more, and give new reservations their time, within bounds."""
         if key not in self._missing:
             return
         if gang is None or not gang.started or not (gang.waits or _living(gang)):
             self.forget(key)
             return
-        for hold in self.of(key):
-            if not hold.until_s:
+        for reservation in self.of(key):
+            if not reservation.until_s:
                 asked_s = gang.spec.hold_s if gang.spec is not None else None
                 if asked_s is None:
-                    asked_s = hold.asked_s
-                hold.asked_s, hold.since_s = asked_s, now_s
+                    asked_s = reservation.asked_s
+                reservation.asked_s, reservation.since_s = asked_s, now_s
                 length_s = policy.hold_s if asked_s is None else asked_s
-                hold.until_s = now_s + min(length_s, policy.hold_s_max)
+                reservation.until_s = now_s + min(length_s, policy.hold_s_max)
                 self._in[key.namespace] += 1
         self._end_excess(key, gang)
         self.end_due(now_s, self.of(key))
@@ -284,91 +296,91 @@ class Holds:
     def _end_above(
         self, key: GangKey, whose: Literal["gang", "namespace"], held: int, most: int
     ) -> None:
-        """End the newest holds of a gang if there are more than may be, and remember that."""
+        """End a gang's newest reservations beyond what is allowed, and remember that."""
         above = self.of(key)[most - held :] if held > most else []
-        for hold in above:
-            self._end(hold)
+        for reservation in above:
+            self._end(reservation)
         if above and most:
-            until_s = max(hold.until_s for hold in above)
-            before = self._not_held.get(key)
+            until_s = max(reservation.until_s for reservation in above)
+            before = self._not_reserved.get(key)
             slots = len(above) + (before.slots if before is not None else 0)
-            self._not_held[key] = NotHeld(slots, whose, most, until_s)
+            self._not_reserved[key] = NotReserved(slots, whose, most, until_s)
 
     def _end_excess(self, key: GangKey, gang: GangEntry) -> None:
-        """End the holds for more pods than the owners make; of owners who cannot say, than min."""
-        holds = [hold for hold in self.of(key) if hold.is_told]
-        if not holds:
+        """End reservations for more pods than owners make; than min where one cannot say."""
+        reservations = [reservation for reservation in self.of(key) if reservation.is_told]
+        if not reservations:
             return
         living = _living(gang)
         in_all = len(self._of[key]) + sum(living.values())
-        for hold in reversed(holds):
-            mine = [h for h in self._of.get(key, ()) if h.owner == hold.owner]
-            if hold.makes is None:
+        for reservation in reversed(reservations):
+            mine = [h for h in self._of.get(key, ()) if h.owner == reservation.owner]
+            if reservation.makes is None:
                 excess = in_all - gang.min_count
             else:
-                excess = len(mine) + living[hold.owner] - hold.makes
+                excess = len(mine) + living[reservation.owner] - reservation.makes
             if excess > 0:
-                self._end(hold)
+                self._end(reservation)
                 in_all -= 1
 
-    def end_due(self, now_s: float, holds: Iterable[Hold] | None = None) -> None:
-        """End the holds (of all, if none are given) whose time is over."""
-        for hold in list(self if holds is None else holds):
-            if hold.until_s and hold.until_s <= now_s:
-                self._end(hold)
+    def end_due(self, now_s: float, reservations: Iterable[Reservation] | None = None) -> None:
+        """End the reservations (of all, if none are given) whose time is over."""
+        for reservation in list(self if reservations is None else reservations):
+            if reservation.until_s and reservation.until_s <= now_s:
+                self._end(reservation)
 
-    def end_if(self, is_over: Callable[[Hold], bool]) -> bool:
-        """End the holds for which this is true, asked in order; return whether there was one."""
-        over = [hold for hold in self if is_over(hold)]
-        for hold in over:
-            self._end(hold)
+    def end_if(self, is_over: Callable[[Reservation], bool]) -> bool:
+        """End the reservations for which this is true; return whether there was one."""
+        over = [reservation for reservation in self if is_over(reservation)]
+        for reservation in over:
+            self._end(reservation)
         return bool(over)
 
     def end_all_of(self, key: GangKey) -> None:
-        """End a gang's holds: it asks for fewer members than before."""
-        for hold in self.of(key):
-            self._end(hold)
+        """End a gang's reservations: it asks for fewer members than before."""
+        for reservation in self.of(key):
+            self._end(reservation)
 
-    def _add(self, hold: Hold) -> None:
-        self._of.setdefault(hold.key, []).append(hold)
-        self._in[hold.key.namespace] += hold.until_s > 0.0
-        self.changed.add(hold.key)
+    def _add(self, reservation: Reservation) -> None:
+        self._of.setdefault(reservation.key, []).append(reservation)
+        self._in[reservation.key.namespace] += reservation.until_s > 0.0
+        self.changed.add(reservation.key)
 
-    def _end(self, hold: Hold, *, frees: bool = True) -> None:
-        self._take_out(hold, frees=frees)
-        self._let_go(hold)
+    def _end(self, reservation: Reservation, *, frees: bool = True) -> None:
+        self._take_out(reservation, frees=frees)
+        self._let_go(reservation)
 
-    def _let_go(self, hold: Hold | None) -> None:
-        """Nothing will be held by it again: nor is its class."""
-        if hold is not None and self._classes is not None:
-            self._classes.release(hold.pod_class)
+    def _let_go(self, reservation: Reservation | None) -> None:
+        """Stop counting the reservation's class: it does not come back."""
+        if reservation is not None and self._classes is not None:
+            self._classes.release(reservation.pod_class)
 
-    def _take_out(self, hold: Hold, *, frees: bool) -> None:
-        holds = self._of[hold.key]
-        holds.remove(hold)
-        self._in[hold.key.namespace] -= hold.until_s > 0.0
-        if not self._in[hold.key.namespace]:
-            del self._in[hold.key.namespace]
-        if not holds:
-            del self._of[hold.key]
-        self._count_down(hold.key)
-        self.changed.add(hold.key)
+    def _take_out(self, reservation: Reservation, *, frees: bool) -> None:
+        reservations = self._of[reservation.key]
+        reservations.remove(reservation)
+        self._in[reservation.key.namespace] -= reservation.until_s > 0.0
+        if not self._in[reservation.key.namespace]:
+            del self._in[reservation.key.namespace]
+        if not reservations:
+            del self._of[reservation.key]
+        self._count_down(reservation.key)
+        self.changed.add(reservation.key)
         if frees:
-            self.ended_on.add(hold.node)
+            self.ended_on.add(reservation.node)
 
     def _count_down(self, key: GangKey) -> None:
         self._missing[key] -= 1
         if self._missing[key] <= 0:
             del self._missing[key]
-            self._not_held.pop(key, None)
+            self._not_reserved.pop(key, None)
 
     def forget(self, key: GangKey) -> None:
-        """The gang is finished: nothing is held for it any more."""
+        """The gang is finished: nothing is reserved for it any more."""
         self.end_all_of(key)
         self._missing.pop(key, None)
-        self._not_held.pop(key, None)
+        self._not_reserved.pop(key, None)
         self._going.pop(key, None)
-        for uid in [uid for uid, hold in self._lent.items() if hold.key == key]:
+        for uid in [uid for uid, reservation in self._lent.items() if reservation.key == key]:
             self._let_go(self._lent.pop(uid))
 
 

@@ -1,0 +1,153 @@
+"""The room that one gang may use: all of it, less what is reserved for other gangs.
+
+In: the room, the reservations, a gang. Out: a smaller room, and reservations that are over. Called
+by ``turn.cycle``, ``lifecycle.advancing`` and ``words``.
+A gang of equal or lower priority may not use another gang's reservation. A gang of higher priority
+uses it only when it does not fit otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.gangs.reservations import NotReserved, Reservation, Reservations
+from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.room.room import Room
+
+_WITHHELD = re.compile(r"(node \S+ holds|\d+ nodes hold) room for gang ")
+_NODES_MAX = 5
+"""So many nodes are named in a sentence."""
+
+
+def withheld_from(gang: GangEntry, reservations: Reservations) -> list[list[Reservation]]:
+    """Return what is withheld from a gang: at first, and (if that is less) when it does not fit."""
+    others = [reservation for reservation in reservations if reservation.key != gang.key]
+    strong = [reservation for reservation in others if reservation.priority >= gang.priority]
+    return [others] if len(strong) == len(others) else [others, strong]
+
+
+def without(room: Room, reservations: Sequence[Reservation]) -> Room:
+    """Return the room without what is reserved; the same room when nothing is."""
+    if not reservations:
+        return room
+    left = room.copy()
+    for pod_class, pods in pods_of(reservations, room):
+        left.withhold(pod_class, pods)
+    return left
+
+
+def pods_of(reservations: Sequence[Reservation], room: Room) -> list[tuple[PodClass, Ints]]:
+    """Return for each class int64[n]: for how many pods of it each node holds room."""
+    rows = room.snapshot.table.rows
+    found: dict[int, tuple[PodClass, Ints]] = {}
+    for reservation in reservations:
+        row = rows.get(reservation.node)
+        if row is None:
+            continue
+        if reservation.pod_class.id not in found:
+            found[reservation.pod_class.id] = (
+                reservation.pod_class,
+                np.zeros(len(room.free), np.int64),
+            )
+        found[reservation.pod_class.id][1][row] += 1
+    return list(found.values())
+
+
+def end_taken(reservations: Reservations, room: Room) -> bool:
+    """End the reservations whose room is not there any more; return whether there was one.
+
+    Pods of other schedulers, and gangs of higher priority, take it; or the node has shrunk.
+    """
+    rows = room.snapshot.table.rows
+    left: dict[int, list[int]] = {}
+
+    def is_taken(reservation: Reservation) -> bool:
+        row = rows.get(reservation.node)
+        if row is None:
+            return True
+        free = left.setdefault(row, room.free[row].tolist())
+        demands, ports = reservation.pod_class.demands, reservation.pod_class.shape.host_ports
+        if reservation.pod_class.missing or any(
+            free[column] < amount for column, amount in demands
+        ):
+            return True
+        if any(room.has_port(row, port) for port in ports):
+            return True
+        for column, amount in demands:
+            free[column] -= amount
+        return False
+
+    return reservations.end_if(is_taken)
+
+
+def end_unusable(
+    reservations: Reservations, room: Room, mask_of: Callable[[PodClass, Room], Mask]
+) -> None:
+    """End the reservations on nodes that take no such pod any more: cordoned, tainted, relabelled.
+
+    ``mask_of`` returns bool[n]: the nodes whose attributes do for a class.
+    """
+    rows = room.snapshot.table.rows
+
+    def is_unusable(reservation: Reservation) -> bool:
+        row = rows.get(reservation.node)
+        return row is None or not mask_of(reservation.pod_class, room)[row]
+
+    reservations.end_if(is_unusable)
+
+
+def withheld_words(withheld: Sequence[Reservation]) -> str:
+    """Say what is withheld from a gang: "2 nodes hold room for gang a/b until 12:03:04 UTC"."""
+    nodes = sorted({reservation.node for reservation in withheld})
+    gangs = sorted({reservation.key for reservation in withheld})
+    who = f"node {nodes[0]} holds" if len(nodes) == 1 else f"{len(nodes)} nodes hold"
+    others = len(gangs) - 1
+    more = f" and {others} other{'s' * (others > 1)}" if others else ""
+    return f"{who} room for gang {gangs[0]}{more} until {_time(withheld)}"
+
+
+def speaks_of_reservations(sentence: str) -> bool:
+    """Tell whether a gang's sentence is made of ``withheld_words``."""
+    return _WITHHELD.search(sentence) is not None
+
+
+def reserved_for(
+    reservations: Sequence[Reservation], not_reserved: NotReserved | None = None
+) -> str:
+    """Say what is reserved for a gang, and what a bound keeps from it; "" when nothing is."""
+    if not reservations:
+        return _not_reserved_words(not_reserved) if not_reserved is not None else ""
+    nodes = Counter(reservation.node for reservation in reservations)
+    names = [f"{name} ({n} pods)" if n > 1 else name for name, n in sorted(nodes.items())]
+    more = f" and {len(names) - _NODES_MAX} more" if len(names) > _NODES_MAX else ""
+    what = "1 replacement" if len(reservations) == 1 else f"{len(reservations)} replacements"
+    where = f"node{'s' * (len(names) > 1)} {', '.join(names[:_NODES_MAX])}{more}"
+    words = f"room for {what} is held until {_time(reservations)} on {where}"
+    cut = next(
+        (reservation for reservation in reservations if reservation.cut_to_s is not None), None
+    )
+    if cut is not None:
+        words += f"; {cut.asked_s:g} s were asked for, and {cut.cut_to_s:g} are the most"
+    if not_reserved is not None:
+        most = f"{not_reserved.most} are the most for a {not_reserved.whose}"
+        words += f"; {not_reserved.slots} more are not held: {most}"
+    return words
+
+
+def _not_reserved_words(not_reserved: NotReserved) -> str:
+    members = "1 lost member" if not_reserved.slots == 1 else f"{not_reserved.slots} lost members"
+    most = f"{not_reserved.most} are the most for a {not_reserved.whose}"
+    return f"no room is held for {members}: {most}"
+
+
+def _time(reservations: Sequence[Reservation]) -> str:
+    """Return when the last of them ends."""
+    end_s = max(reservation.until_s for reservation in reservations)
+    return f"{datetime.fromtimestamp(end_s, tz=UTC):%H:%M:%S} UTC"
