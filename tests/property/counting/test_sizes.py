@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from quorate.core.check.verify import _attribute_problems
+from quorate.core.check.verify_nodes import node_problems
 from quorate.core.cluster.nodes.encoding import FIRST_RESOURCES
 from quorate.core.model import (
     GangSpec,
@@ -36,7 +36,7 @@ from quorate.core.model.profile import Profile
 from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
-from quorate.core.rules.masks import mask_of
+from quorate.core.rules.masks import mask_of, mask_on
 from quorate.core.scheduler import Scheduler
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.world import TEAM, key
@@ -314,13 +314,14 @@ def check_masks(play):
         shape, mask = pod_class.shape, mask_of(pod_class, room)
         for name, row in cluster.nodes.rows.items():
             node = play.nodes[name]
-            passes = not _attribute_problems(shape, node, pod_class.profile)
-            assert mask[row] == (passes and set(shape.node_features) <= {*node.declared_features})
+            passes = not node_problems(shape, node, pod_class.profile)
+            assert mask[row] == passes
         assert mask.sum() == mask[list(cluster.nodes.rows.values())].sum()
         rows = list(range(len(mask)))
-        for masks in (room.answers, Answers()):
-            assert masks.on(pod_class, room, rows[:3]).tolist() == mask[:3].tolist()
-            assert masks.on(pod_class, room, rows).tolist() == mask.tolist()
+        for answers in (room.answers, Answers()):
+            other = Room(room.snapshot, answers)
+            assert mask_on(pod_class, other, rows[:3]).tolist() == mask[:3].tolist()
+            assert mask_on(pod_class, other, rows).tolist() == mask.tolist()
 
 
 @pytest.mark.parametrize("bounds", ["drawn", "as they are"])

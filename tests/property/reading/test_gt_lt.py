@@ -3,7 +3,7 @@
 import random
 import re
 
-from quorate.core.check.verify import _int64
+from quorate.core.check.verify_nodes import _int64
 from quorate.core.model.selectors import parse_int64
 from tests.property.seeds import SEED
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.core.model import Requirement
-from quorate.core.words.impossible import contradicted
+from quorate.core.rules.faults import contradicted
 
 WORDS = st.sampled_from(["1", "2", "3", "4", "x", "y"])
 CANDIDATES = ["x", "y", "another", *(f"{zeros}{n}" for n in range(-1, 7) for zeros in ("", "0"))]

@@ -6,7 +6,7 @@ planning. ``table`` lists the rules, and derives every group of them from the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import PodShape
+from quorate.core.model import Pod, PodShape
 from quorate.core.room.amounts import Amounts, NodeAmounts
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import Interest
@@ -108,3 +109,7 @@ class Rule:
     News of the node itself need no name: of its attributes, of room and ports on it."""
     fault: Callable[[PodShape], str] | None = None
     """Return a field of the pod that keeps it from every node, and why; "" if there is none."""
+    doubt: Callable[[Pod, Cluster, Collection[str]], str] | None = None
+    """Return a field that may be why the pod fits nowhere, though it can become true; or "".
+
+    The last argument are the messages of the rules that ruled nodes out."""

@@ -31,13 +31,13 @@ from quorate.core.place.packing.pack import pack
 from quorate.core.place.tasks import least_of
 from quorate.core.room.promises import Promised, Promises
 from quorate.core.room.room import Room
+from quorate.core.rules.devices.dynamic_resources import is_broken
 from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.masks import mask_of
 from quorate.core.rules.nodes import node_affinity, taint_toleration
 from quorate.core.rules.pods import inter_pod_affinity
 from quorate.core.rules.resources.node_resources_fit import free_of
-from quorate.core.words.fixes import doubtful, is_broken, to_mend
-from quorate.core.words.impossible import impossible_field
+from quorate.core.words.fixes import doubtful, impossible_field, to_mend
 from quorate.core.words.member_rules import own_rule
 
 _NODES_OF_A_STEP = 1_500

@@ -26,6 +26,7 @@ from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_mak
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
 from quorate.core.room.room import Room
+from quorate.core.rules.pods import pod_topology_spread
 from quorate.core.words.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.words.gang_facts import (
     internal_error,
@@ -387,7 +388,7 @@ class Explainer:
 
 def _rule_remedy(rule: str) -> str:
     if rule.startswith("Spread"):
-        return "free or add room in the emptiest domains, or raise maxSkew"
+        return pod_topology_spread.REMEDY
     return "free or add room for that rule, or loosen it"
 
 

@@ -6,18 +6,14 @@ In: a pod that waits, and the cluster. Out: words, that follow kube-scheduler's 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_needs import problems_of
-from quorate.core.model import Pod, PodClaim, ResourceClaim
+from quorate.core.model import Pod, PodClaim, PodShape, ResourceClaim
 from quorate.core.model.storage import ClaimKey
-from quorate.core.words.impossible import POD_TERMS, impossible_terms, shown
-
-_TOLERATION_OPERATORS = ("Equal", "Exists")
-_SELECTOR = re.compile(r"(request|class) (.+?): selector #([0-9]+): ")
-_BROKEN = re.compile(_SELECTOR.pattern + r"CEL (compile error|result of type|expressions need)")
+from quorate.core.rules.faults import impossible_terms
+from quorate.core.rules.table import FILTERS
 
 
 def to_mend(pod: Pod, cluster: Cluster) -> str:
@@ -34,48 +30,22 @@ def to_mend(pod: Pod, cluster: Cluster) -> str:
     return ask.problem if ask is not None else ""  # more than is looked at
 
 
-def doubtful(pod: Pod, cluster: Cluster, messages: Iterable[str]) -> str:
+def doubtful(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
     """Return a field that may be why the pod fits nowhere, though it can become true; "" if none.
 
     ``messages`` are what the filters say of nodes.
     """
-    tried = (
-        _broken_selector(pod, cluster, messages),
-        _absent_namespaces(pod, cluster),
-        _odd_toleration(pod),
-        _left_out("ResourceSlice", cluster) if pod.device_claims else "",
-        _left_out("Node", cluster),
-    )
-    return next((one for one in tried if one), "")
+    doubts = (rule.doubt(pod, cluster, messages) for rule in reversed(FILTERS) if rule.doubt)
+    found = next((one for one in doubts if one), "")
+    if not found and pod.device_claims:
+        found = _left_out("ResourceSlice", cluster)
+    return found or _left_out("Node", cluster)
 
 
-def is_broken(messages: Iterable[str]) -> bool:
-    """Whether a CEL selector is broken for all devices that there could be."""
-    return any(_BROKEN.match(one) for one in messages)
-
-
-def _absent_namespaces(pod: Pod, cluster: Cluster) -> str:
-    """Return required affinity to pods of namespaces of which none exists."""
-    known = cluster.neighbours.namespaces
-    for index, term in enumerate(pod.shape.affinity):
-        selector, path = term.selector, f"{POD_TERMS}[{index}]"
-        if any(name in known or name == pod.namespace for name in selector.namespaces):
-            continue
-        by_labels = selector.namespace_selector
-        if by_labels is not None and any(by_labels.matches(one) for one in known.values()):
-            continue
-        if by_labels is not None:
-            return f"{path}.namespaceSelector matches no namespace"
-        return f"{path}.namespaces: {', '.join(selector.namespaces[:3])} does not exist"
-    return ""
-
-
-def _odd_toleration(pod: Pod) -> str:
-    for index, one in enumerate(pod.shape.tolerations):
-        if one.operator and one.operator not in _TOLERATION_OPERATORS:
-            field = f"spec.tolerations[{index}].operator"
-            return f"{field} {shown(one.operator)} is none of {', '.join(_TOLERATION_OPERATORS)}"
-    return ""
+def impossible_field(shape: PodShape) -> str:
+    """Return the first field that keeps the pod from every node, and why; "" if there is none."""
+    faults = (rule.fault(shape) for rule in FILTERS if rule.fault is not None)
+    return next((one for one in faults if one), "")
 
 
 def _left_out(kind: str, cluster: Cluster) -> str:
@@ -84,27 +54,6 @@ def _left_out(kind: str, cluster: Cluster) -> str:
     if not names:
         return ""
     return f"{kind} {names[0]} cannot be read: {cluster.unreadable[kind, '', names[0]]}"
-
-
-def _broken_selector(pod: Pod, cluster: Cluster, messages: Iterable[str]) -> str:
-    """Return the field of a CEL selector that is broken for some device."""
-    said = [found for one in messages if (found := _SELECTOR.match(one))]
-    if not said:
-        return ""
-    owner, name, number = said[0].groups()
-    field = f"selectors[{number}].cel.expression"
-    if owner == "class":
-        return f"spec.{field} of DeviceClass {name}"
-    for entry in pod.device_claims:
-        claim = cluster.devices.claims.get((pod.namespace, entry.claim or ""))
-        for index, request in enumerate(claim.spec.requests if claim else ()):
-            for place, choice in enumerate(request.choices):
-                label = f"{request.name}/{choice.name}" if request.is_list else request.name
-                if name in (label, choice.name):
-                    which = f"firstAvailable[{place}]" if request.is_list else "exactly"
-                    path = f"spec.devices.requests[{index}].{which}.{field}"
-                    return f"{path} of ResourceClaim {pod.namespace}/{entry.claim}"
-    return ""
 
 
 def _impossible_volume(pod: Pod, cluster: Cluster) -> str:

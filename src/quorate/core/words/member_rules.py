@@ -12,6 +12,7 @@ from quorate.core.model import PodTerm, SpreadConstraint
 from quorate.core.place.packing.domains import Cells, deal_by_level, fixed_slots, levels_of
 from quorate.core.room.room import Room
 from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
+from quorate.core.rules.resources import node_ports
 
 
 def own_rule(pod_class: PodClass, count: int, room: Room) -> str:
@@ -38,7 +39,8 @@ def own_rule(pod_class: PodClass, count: int, room: Room) -> str:
 
 
 def _has_own_ports(pod_class: PodClass) -> bool:
-    return bool(pod_class.shape.host_ports) and "NodePorts" not in pod_class.profile.disabled
+    off = node_ports.RULE.name in pod_class.profile.disabled
+    return node_ports.concerns(pod_class) and not off
 
 
 def _apart(term: PodTerm, pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:
@@ -51,10 +53,8 @@ def _apart(term: PodTerm, pod_class: PodClass, count: int, slots: Ints, room: Ro
     domains = int((cells.sums(slots) > 0).sum())
     if domains >= count:
         return ""
-    return (
-        f"anti-affinity among the members by {term.topology_key} needs {count} {_called(cells)}, "
-        f"and {domains} have room"
-    )
+    needed = f"{count} {_called(cells)}"
+    return inter_pod_affinity.apart_words(term.topology_key, needed, domains)
 
 
 def _spread(
@@ -65,11 +65,8 @@ def _spread(
     most = int(deal_by_level(count, levels, cells.sums(slots)).sum())
     if most >= count:
         return ""
-    why = f"maxSkew {constraint.max_skew}"
-    if levels.too_few:
-        has = int(levels.in_minimum.sum())
-        why += f" and minDomains {constraint.min_domains} (there are {has})"
-    return f"spread over {constraint.topology_key} with {why} lets {most} of {count} members in"
+    has = int(levels.in_minimum.sum()) if levels.too_few else None
+    return pod_topology_spread.spread_words(constraint, has, most, count)
 
 
 def _together(pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:
@@ -85,8 +82,7 @@ def _together(pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:
         where = "the domains where such pods run have"
     if most >= count:
         return ""
-    along = " and ".join(dict.fromkeys(keys))
-    return f"affinity among the members by {along}: {where} room for {most} of {count}"
+    return inter_pod_affinity.together_words(keys, where, most, count)
 
 
 def _called(cells: Cells) -> str:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from quorate.core.check.verify import _int64
+from quorate.core.check.verify_nodes import _int64
 from quorate.core.model import Requirement, SelectorTerm
 from quorate.core.model.selectors import parse_int64
-from quorate.core.words.impossible import impossible_terms
+from quorate.core.rules.faults import impossible_terms
 from tests.unit.core.world import World
 
 INTEGERS = [

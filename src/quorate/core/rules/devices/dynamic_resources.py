@@ -9,15 +9,18 @@ the pod up then (a named difference).
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.devices.requests import Ask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.terms import matches_any_term
-from quorate.core.model import SelectorTerm, policy
+from quorate.core.model import Pod, SelectorTerm, policy
 from quorate.core.room.devices.allocator import Found
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.taking import by_nodes
@@ -30,6 +33,8 @@ CANNOT_ALLOCATE = Refusal("cannot allocate all claims", resolvable=False)
 NOT_AVAILABLE = Refusal("resourceclaim not available on the node", resolvable=False)
 LEFT_OVER = Refusal("cannot schedule extended resource claim", resolvable=False)
 NOT_LISTED = Refusal("cannot fit resource", resolvable=False)
+_SELECTOR = re.compile(r"(request|class) (.+?): selector #([0-9]+): ")
+_BROKEN = re.compile(_SELECTOR.pattern + r"CEL (compile error|result of type|expressions need)")
 _REFUSALS = (CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED)
 
 
@@ -157,6 +162,32 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     return 100 * raw // highest if highest else raw
 
 
+def is_broken(messages: Iterable[str]) -> bool:
+    """Whether a CEL selector is broken for all devices that there could be."""
+    return any(_BROKEN.match(one) for one in messages)
+
+
+def doubt(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
+    """Return the field of a CEL selector that is broken for some device; or ""."""
+    said = [found for one in messages if (found := _SELECTOR.match(one))]
+    if not said:
+        return ""
+    owner, name, number = said[0].groups()
+    field = f"selectors[{number}].cel.expression"
+    if owner == "class":
+        return f"spec.{field} of DeviceClass {name}"
+    for entry in pod.device_claims:
+        claim = cluster.devices.claims.get((pod.namespace, entry.claim or ""))
+        for index, request in enumerate(claim.spec.requests if claim else ()):
+            for place, choice in enumerate(request.choices):
+                label = f"{request.name}/{choice.name}" if request.is_list else request.name
+                if name in (label, choice.name):
+                    which = f"firstAvailable[{place}]" if request.is_list else "exactly"
+                    path = f"spec.devices.requests[{index}].{which}.{field}"
+                    return f"{path} of ResourceClaim {pod.namespace}/{entry.claim}"
+    return ""
+
+
 RULE = Rule(
     name="DynamicResources",
     kind=Kind.DEVICES,
@@ -164,4 +195,5 @@ RULE = Rule(
     cap=cap,
     score=score,
     interests=interests,
+    doubt=doubt,
 )

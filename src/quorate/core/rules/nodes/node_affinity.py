@@ -13,6 +13,7 @@ from quorate.core.cluster.nodes.terms import matches_any_term, matches_label, ma
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import PodShape, PreferredTerm, Requirement, SelectorTerm
 from quorate.core.room.room import Room
+from quorate.core.rules.faults import impossible_terms
 from quorate.core.rules.rule import Kind, Rule
 from quorate.core.rules.verdict import Refusal, Verdict, rejected
 
@@ -22,6 +23,9 @@ REFUSALS = (
     Refusal("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),
 )
 _ADDED, _OWN, _NOT_NAMED = 1, 2, 3
+_TERMS = (
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+)
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -100,10 +104,19 @@ def _raw(preferred: tuple[PreferredTerm, ...], snapshot: Snapshot) -> Ints:
     return raw
 
 
+def fault(shape: PodShape) -> str:
+    """Return why no node can match required node affinity; "" if one could."""
+    if shape.required_terms is None:
+        return ""
+    selector = tuple(Requirement(key, "In", (value,)) for key, value in shape.node_selector)
+    return impossible_terms(shape.required_terms, selector, _TERMS)
+
+
 RULE = Rule(
     name="NodeAffinity",
     kind=Kind.NODE,
     judge=judge,
     admits=admits,
     score=score,
+    fault=fault,
 )

@@ -5,21 +5,25 @@ Score: nodes with fewer untolerated PreferNoSchedule taints are better.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import cast
 
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import PodShape, Taint
+from quorate.core.model import Pod, PodShape, Taint
 from quorate.core.model.selectors import tolerates
 from quorate.core.room.room import Room
+from quorate.core.rules.faults import shown
 from quorate.core.rules.rule import Kind, Rule
 from quorate.core.rules.verdict import Refusal, Verdict, verdict_of
 
 REFUSAL = Refusal("node(s) had untolerated taint(s)", resolvable=False)
 _KEEPING_AWAY = ("NoSchedule", "NoExecute")
+_OPERATORS = ("Equal", "Exists")
 
 
 def untolerated(shape: PodShape, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> int:
@@ -71,10 +75,20 @@ def _raw(pod_class: PodClass, room: Room) -> tuple[Ints, int]:
     return raw, int(raw.max(initial=0))
 
 
+def doubt(pod: Pod, _cluster: Cluster, _messages: Collection[str]) -> str:
+    """Return a toleration with an operator that tolerates nothing; or ""."""
+    for index, one in enumerate(pod.shape.tolerations):
+        if one.operator and one.operator not in _OPERATORS:
+            field = f"spec.tolerations[{index}].operator"
+            return f"{field} {shown(one.operator)} is none of {', '.join(_OPERATORS)}"
+    return ""
+
+
 RULE = Rule(
     name="TaintToleration",
     kind=Kind.NODE,
     judge=judge,
     admits=admits,
     score=score,
+    doubt=doubt,
 )

@@ -7,13 +7,17 @@ Source: kube-scheduler 1.36's plugin of that name. Terminating pods count.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.labels.neighbours import Column, Key
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import PodTerm, all_of
+from quorate.core.model import LabelSelector, Pod, PodShape, PodTerm, all_of
 from quorate.core.room.room import Room
+from quorate.core.rules.faults import contradicted, shown
 from quorate.core.rules.interests import Interest, label, pods_of, selector
 from quorate.core.rules.rule import Kind, Rule
 from quorate.core.rules.verdict import Refusal, Refusals, Verdict
@@ -24,6 +28,7 @@ REFUSALS = (
     Refusal("node(s) didn't satisfy existing pods anti-affinity rules", resolvable=True),
 )
 _AFFINITY, _ANTI_AFFINITY, _EXISTING = 1, 2, 3
+_TERMS = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -149,10 +154,59 @@ def _pods(term: PodTerm, room: Room) -> Key:
     return Key(Column.PODS, number, term.topology_key)
 
 
+def fault(shape: PodShape) -> str:
+    """Return a required term that can match no pod, so that the pod waits for ever; or ""."""
+    for index, term in enumerate(shape.affinity):
+        path = f"{_TERMS}[{index}]"
+        if not term.topology_key:
+            return f"{path}.topologyKey is empty"
+        if term.selector.labels is None:
+            return f"{path}.labelSelector is absent and matches no pod"
+        if key := _contradiction(term.selector.labels):
+            return f"{path}.labelSelector contradicts itself in label {shown(key)}"
+        by_labels = term.selector.namespace_selector
+        if not term.selector.namespaces and (key := _contradiction(by_labels)):
+            return f"{path}.namespaceSelector contradicts itself in label {shown(key)}"
+    return ""
+
+
+def _contradiction(selector: LabelSelector | None) -> str:
+    return contradicted(selector.requirements) if selector is not None else ""
+
+
+def doubt(pod: Pod, cluster: Cluster, _messages: Collection[str]) -> str:
+    """Return required affinity to pods of namespaces of which none exists; or ""."""
+    known = cluster.neighbours.namespaces
+    for index, term in enumerate(pod.shape.affinity):
+        selector, path = term.selector, f"{_TERMS}[{index}]"
+        if any(name in known or name == pod.namespace for name in selector.namespaces):
+            continue
+        by_labels = selector.namespace_selector
+        if by_labels is not None and any(by_labels.matches(one) for one in known.values()):
+            continue
+        if by_labels is not None:
+            return f"{path}.namespaceSelector matches no namespace"
+        return f"{path}.namespaces: {', '.join(selector.namespaces[:3])} does not exist"
+    return ""
+
+
+def apart_words(key: str, needed: str, have_room: int) -> str:
+    """Say how many domains anti-affinity along a topology needs, and how many have room."""
+    return f"anti-affinity among the members by {key} needs {needed}, and {have_room} have room"
+
+
+def together_words(keys: Iterable[str], where: str, most: int, count: int) -> str:
+    """Say that affinity lets only ``most`` of ``count`` members in, and where."""
+    along = " and ".join(dict.fromkeys(keys))
+    return f"affinity among the members by {along}: {where} room for {most} of {count}"
+
+
 RULE = Rule(
     name="InterPodAffinity",
     kind=Kind.PODS,
     judge=judge,
     score=score,
     interests=interests,
+    fault=fault,
+    doubt=doubt,
 )

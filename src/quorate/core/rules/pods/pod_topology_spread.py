@@ -16,7 +16,7 @@ import numpy.typing as npt
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.labels.neighbours import Column, Key
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import SpreadConstraint
+from quorate.core.model import PodShape, SpreadConstraint
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import TAINTS, Interest, label, pods_of
 from quorate.core.rules.nodes import node_affinity, taint_toleration
@@ -32,6 +32,7 @@ REFUSALS = (
 )
 _NO_LABEL, _SKEWED = 1, 2
 _HOSTNAME = "kubernetes.io/hostname"
+_CONSTRAINTS = "spec.topologySpreadConstraints"
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -225,10 +226,34 @@ def _one(
     return weighted
 
 
+def fault(shape: PodShape) -> str:
+    """Return a hard constraint without a topology key, which no node can bear; or ""."""
+    for index, one in enumerate(shape.spread):
+        if one.hard and not one.topology_key:
+            return f"{_CONSTRAINTS}[{index}].topologyKey is empty"
+    return ""
+
+
+def spread_words(constraint: SpreadConstraint, domains: int | None, most: int, count: int) -> str:
+    """Say that a constraint lets ``most`` of ``count`` members in.
+
+    ``domains`` is how many there are, if that is fewer than minDomains; else None.
+    """
+    why = f"maxSkew {constraint.max_skew}"
+    if domains is not None:
+        why += f" and minDomains {constraint.min_domains} (there are {domains})"
+    key = constraint.topology_key
+    return f"spread over {key} with {why} lets {most} of {count} members in"
+
+
+REMEDY = "free or add room in the emptiest domains, or raise maxSkew"
+"""What people can do if ``spread_words`` are what is in the way."""
+
 RULE = Rule(
     name="PodTopologySpread",
     kind=Kind.PODS,
     judge=judge,
     score=score,
     interests=interests,
+    fault=fault,
 )

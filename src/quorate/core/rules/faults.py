@@ -1,39 +1,19 @@
-"""Fields of a pod that no node and no pod can ever satisfy, whatever the cluster has.
+"""What in a node selector term, or in requirements, no node and no label can ever satisfy.
 
-In: a pod's shape. Out: the field and what is wrong with it. kube-scheduler has its own sentence for
-such pods ("didn't match Pod's node affinity/selector") and this says which field it is. Called by
-``diagnosis``. More nodes would not help such a pod.
+In: terms and requirements. Out: the field, and what is wrong with it. Used by rules, for
+``Rule.fault``, and by ``words.fixes``. kube-scheduler has one sentence for such pods ("didn't match
+Pod's node affinity/selector"), and this says which field it is. More nodes would not help it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from quorate.core.model import LabelSelector, PodShape, Requirement, SelectorTerm
+from quorate.core.model import Requirement, SelectorTerm
 from quorate.core.model.selectors import parse_int64
 
-_NODE_TERMS = (
-    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-)
-POD_TERMS = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-"""Where a pod has its required affinity to other pods."""
-_SPREAD = "spec.topologySpreadConstraints"
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SHOWN_CHARS_MAX = 60
-
-
-def impossible_field(shape: PodShape) -> str:
-    """Return the first field that keeps the pod from every node, and why; "" if there is none."""
-    found = (_of_nodes(shape), _of_pods(shape), _of_spread(shape))
-    return next((one for one in found if one), "")
-
-
-def _of_nodes(shape: PodShape) -> str:
-    """Judge required node affinity: every one of its terms has to be impossible."""
-    if shape.required_terms is None:
-        return ""
-    selector = tuple(Requirement(key, "In", (value,)) for key, value in shape.node_selector)
-    return impossible_terms(shape.required_terms, selector, _NODE_TERMS)
 
 
 def impossible_terms(
@@ -84,33 +64,6 @@ def _of_field(one: Requirement) -> str:
     if one.operator not in ("In", "NotIn"):
         return f".operator {shown(one.operator)} is neither In nor NotIn"
     return "" if len(one.values) == 1 else f".values has {len(one.values)} names instead of one"
-
-
-def _of_pods(shape: PodShape) -> str:
-    """Judge required affinity to pods: a selector that matches none waits for ever."""
-    for index, term in enumerate(shape.affinity):
-        path = f"{POD_TERMS}[{index}]"
-        if not term.topology_key:
-            return f"{path}.topologyKey is empty"
-        if term.selector.labels is None:
-            return f"{path}.labelSelector is absent and matches no pod"
-        if key := _contradiction(term.selector.labels):
-            return f"{path}.labelSelector contradicts itself in label {shown(key)}"
-        by_labels = term.selector.namespace_selector
-        if not term.selector.namespaces and (key := _contradiction(by_labels)):
-            return f"{path}.namespaceSelector contradicts itself in label {shown(key)}"
-    return ""
-
-
-def _of_spread(shape: PodShape) -> str:
-    for index, one in enumerate(shape.spread):
-        if one.hard and not one.topology_key:
-            return f"{_SPREAD}[{index}].topologyKey is empty"
-    return ""
-
-
-def _contradiction(selector: LabelSelector | None) -> str:
-    return contradicted(selector.requirements) if selector is not None else ""
 
 
 def contradicted(requirements: Iterable[Requirement]) -> str:
