@@ -76,6 +76,18 @@ def test_pages_that_source_names_exist():
     assert dead == []
 
 
+def test_paths_in_backquotes_exist():
+    top = r"`((?:tests|src|tools|bench|examples|embedded|docs)/[\w./-]*)(?=`|::)"
+    dead = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page, text in TEXTS.items()
+        if page.name not in ("CHANGELOG.md", "add-a-rule.md", "add-a-dialect.md")
+        for name in re.findall(top, FENCE.sub("", text))
+        if not (ROOT / name).exists() and not (page.parent / name).exists()
+    ]
+    assert dead == []
+
+
 class Loader(yaml.SafeLoader):
     """Reads mkdocs.yml, in which a Python function is named."""
 
