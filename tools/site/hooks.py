@@ -1,7 +1,7 @@
 """Hooks of mkdocs: pages and files of the repository that are outside ``docs`` come with the site.
 
 Called by mkdocs (``mkdocs.yml``). Examples, and the pages that stand at the repository's top, are
-copied into the site, and links to them follow. The list of decisions is the folder's own.
+copied into the site, and links to them follow. The menu may name pages by a pattern.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 PAGES = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
@@ -24,26 +25,23 @@ PAGES = {
     "README.md": "index.md",
 }
 """Pages at the top of the repository, and where the site has them; the home page is its README."""
-_DECISIONS = "adr/"
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put each decision into the menu, in the order of the numbers."""
-    found = sorted(path.name for path in (ROOT / "docs" / "adr").glob("*.md"))
-    _fill(config.nav or [], [f"{_DECISIONS}{name}" for name in found])
+    """Put each page that a pattern of the menu means into it, in the order of the names."""
+    _fill(config.nav or [])
     return config
 
 
-def _fill(menu: list[Any], decisions: list[str]) -> None:
+def _fill(menu: list[Any]) -> None:
     for entry in menu:
-        if not isinstance(entry, dict):
-            continue
-        for title, below in entry.items():
-            if below == _DECISIONS:
-                entry[title] = list(decisions)
-            elif isinstance(below, list):
-                _fill(below, decisions)
+        for title, below in entry.items() if isinstance(entry, dict) else ():
+            if isinstance(below, list):
+                _fill(below)
+            elif "*" in below:
+                found = sorted(DOCS.glob(below))
+                entry[title] = [page.relative_to(DOCS).as_posix() for page in found]
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
