@@ -157,10 +157,7 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
             volume = storage.volumes.get(claim.volume) if claim and claim.is_bound else None
             if volume is None or volume.affinity is None:
                 continue
-            if not any(
-                term.expressions and all(r.holds_for_node(labels) for r in term.expressions)
-                for term in volume.affinity
-            ):
+            if not any(term.matches(bind.node, labels) for term in volume.affinity):
                 found[""] = f"volume {volume.name} of claim {use.name} is not for node {bind.node}"
     return found
 

@@ -71,7 +71,7 @@ class SelectorTerm(msgspec.Struct, frozen=True, omit_defaults=True):
     fields: tuple[Requirement, ...] = ()
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether one node matches; over many nodes ``filters.node_affinity`` is faster."""
+        """Whether one node matches; over many nodes ``cluster.nodes.terms`` is faster."""
         if not (self.expressions or self.fields):
             return False
         named = {"metadata.name": name}

@@ -5,15 +5,18 @@ Source: kube-scheduler 1.36, noderesources/balanced_allocation.go.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints, Mask
-from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.cluster.nodes.encoding import PodClass, Resources
 from quorate.core.room.amounts import Amounts, NodeAmounts
 from quorate.core.rules.rule import Kind, Rule
 
 Fractions = npt.NDArray[np.float64]
+_Number = TypeVar("_Number", int, Ints)
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -22,29 +25,39 @@ def score(pod_class: PodClass, amounts: Amounts) -> Ints | None:
 
     None: the pod asks for none of the resources.
     """
-    columns = amounts.resources.columns
-    asked = dict(pod_class.demands)
     if not asks_for_some(pod_class):
         return None
-    names = [name for name, _ in pod_class.profile.balanced if name in columns]
     has: list[Mask] = []
     with_pod: list[Fractions] = []
     without: list[Fractions] = []
-    for name in names:
-        column = columns[name]
-        amount = asked.get(column, 0)
-        if not amount and name not in _NATIVE:
-            continue
+    for column, amount in _weighed(pod_class, amounts.resources):
         size = amounts.allocatable[:, column]
         used = size - amounts.free[:, column]
         has.append(size > 0)
         divisor = np.maximum(size, 1)
         with_pod.append(np.minimum((used + amount) / divisor, 1.0))
         without.append(np.minimum(used / divisor, 1.0))
-    change = _evenness(with_pod, has) - _evenness(without, has)
-    # Go's division goes towards zero, but 50 + change is never below it.
-    scores: Ints = 50 + (50 + change) // 2
-    return scores
+    return _from_evenness(_evenness(with_pod, has), _evenness(without, has))
+
+
+def _from_evenness(with_pod: _Number, without: _Number) -> _Number:
+    """Return the score from 0 to 100: 75 where the pod changes nothing."""
+    # Go's division goes towards zero, but 50 + the change is never below it.
+    return 50 + (50 + with_pod - without) // 2
+
+
+def _weighed(pod_class: PodClass, resources: Resources) -> list[tuple[int, int]]:
+    """Return the columns that are weighed, and what the pod asks for of each.
+
+    Extended resources are weighed only if the pod asks for them.
+    """
+    asked = dict(pod_class.demands)
+    columns = [(name, resources.columns.get(name)) for name, _ in pod_class.profile.balanced]
+    return [
+        (column, asked.get(column, 0))
+        for name, column in columns
+        if column is not None and (name in _NATIVE or asked.get(column))
+    ]
 
 
 def asks_for_some(pod_class: PodClass) -> bool:
@@ -83,28 +96,22 @@ def _deviation(table: Fractions, has: Mask) -> Fractions:
 
 def score_one(pod_class: PodClass, amounts: NodeAmounts) -> int | None:
     """Return what ``score`` says of one node; None if other than two resources are weighed."""
-    columns, asked = amounts.resources.columns, dict(pod_class.demands)
-    names = [name for name, _ in pod_class.profile.balanced if name in columns]
-    if not any(asked.get(columns[n]) for n in names) and not asks_for_some(pod_class):
+    if not asks_for_some(pod_class):
         return 0
-    native = [n for n in names if n in _NATIVE or asked.get(columns[n])]
-    if len(native) != 2:
+    weighed = _weighed(pod_class, amounts.resources)
+    if len(weighed) != 2:
         return None
-    return _balanced((columns[native[0]], columns[native[1]]), asked, amounts)
-
-
-def _balanced(columns: tuple[int, int], asked: dict[int, int], amounts: NodeAmounts) -> int:
     free, sizes = amounts.free, amounts.allocatable
-    if any(sizes[column] <= 0 for column in columns):
+    if any(sizes[column] <= 0 for column, _ in weighed):
         return 75  # a resource alone is even
     evenness = []
     for counts in (1, 0):
         one, other = (
-            min(float(sizes[c] - free[c] + counts * asked.get(c, 0)) / float(sizes[c]), 1.0)
-            for c in columns
+            min(float(sizes[c] - free[c] + counts * amount) / float(sizes[c]), 1.0)
+            for c, amount in weighed
         )
         evenness.append(int((1 - abs(one - other) / 2) * 100.0))
-    return 50 + (50 + evenness[0] - evenness[1]) // 2
+    return _from_evenness(*evenness)
 
 
 RULE = Rule(

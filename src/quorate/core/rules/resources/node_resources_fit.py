@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.devices.special_claims import DELEGATED
 from quorate.core.cluster.gangs.gangs import PodEntry
-from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PODS, PodClass
+from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PODS, PodClass, Resources
 from quorate.core.cluster.nodes.slots import slots_of
 from quorate.core.model.profile import FitStrategy
 from quorate.core.room.amounts import Amounts, NodeAmounts
@@ -29,6 +30,7 @@ REFUSALS = (
 )
 _LACKS, _TOO_SMALL = 1, 2
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
+_Number = TypeVar("_Number", int, Ints)
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -139,54 +141,72 @@ def on_node(room: Room, row: int, _entries: Iterable[PodEntry]) -> FreeOn:
     return FreeOn(room, row)
 
 
+_Weighed = tuple[int, int, int, int | None]
+"""A resource that is scored: its column, its weight, and what one pod adds.
+
+The last one is the column of what scores count as in use (cpu, memory); None: what is not free.
+"""
+
+
+def _weighed(pod_class: PodClass, resources: Resources) -> list[_Weighed]:
+    """Return the resources that are scored; extended ones only if the pod asks for them."""
+    shape, asked = pod_class.shape, dict(pod_class.demands)
+    pending = shape.scored_pending or shape.scored
+    found: list[_Weighed] = []
+    for name, weight in pod_class.profile.fit.resources:
+        column = resources.columns.get(name)
+        if column is None:
+            continue
+        if column in (CPU, MEMORY):
+            index = 0 if column == CPU else 1
+            found.append((column, weight, pending[index], index))
+        elif name in _NATIVE or asked.get(column):
+            found.append((column, weight, asked.get(column, 0), None))
+    return found
+
+
+def _share(strategy: FitStrategy, used: _Number, size: _Number) -> _Number:
+    """Return 0 to 100: how good it is that ``used`` (at most ``size``) is allocated of ``size``."""
+    return (size - used if strategy.type == "LeastAllocated" else used) * 100 // size
+
+
 def score(pod_class: PodClass, amounts: Amounts) -> Ints:
     """Return int64[m] from 0 to 100, with one pod of the class counted in."""
     strategy = pod_class.profile.fit
     total = np.zeros(len(amounts.free), np.int64)
     weights = np.zeros(len(amounts.free), np.int64)
-    for name, weight in strategy.resources:
-        found = requested(name, pod_class, amounts)
-        if found is None:
-            continue
-        asked, size = found
-        part = _score_one(strategy, asked, size)
-        # A curve's zero does not count; elsewhere only what the node has does.
-        counts = (part > 0) if strategy.type == "RequestedToCapacityRatio" else (size > 0)
+    for column, weight, added, scored in _weighed(pod_class, amounts.resources):
+        size = amounts.allocatable[:, column]
+        if scored is None:
+            asked = size - amounts.free[:, column] + added
+        else:
+            asked = amounts.scored[:, scored] + added
+        divisor = np.maximum(size, 1)
+        if strategy.type == "RequestedToCapacityRatio":
+            used = np.where((size == 0) | (asked > size), 100, asked * 100 // divisor)
+            part = np.where(size > 0, _curve(strategy.shape)[used], 0)
+            counts = part > 0  # a curve's zero does not count
+        else:
+            part, counts = _share(strategy, np.minimum(asked, size), divisor), size > 0
         total += np.where(counts, part * weight, 0)
         weights += np.where(counts, weight, 0)
     return _mean(strategy, total, weights)
 
 
-def requested(name: str, pod_class: PodClass, amounts: Amounts) -> tuple[Ints, Ints] | None:
-    """Return int64[m] twice: what would be requested of a resource, and what there is of it.
-
-    None: an extended resource that the pod does not ask for, which is not scored.
-    """
-    column = amounts.resources.columns.get(name)
-    if column is None:
+def score_one(pod_class: PodClass, amounts: NodeAmounts) -> int | None:
+    """Return what ``score`` says of one node; None for a curve, which only arrays have."""
+    strategy = pod_class.profile.fit
+    if strategy.type == "RequestedToCapacityRatio":
         return None
-    size = amounts.allocatable[:, column]
-    if column in (CPU, MEMORY):
-        shape = pod_class.shape
-        pending = shape.scored_pending or shape.scored
-        index = 0 if column == CPU else 1
-        return amounts.scored[:, index] + pending[index], size
-    amount = dict(pod_class.demands).get(column, 0)
-    if not amount and name not in _NATIVE:
-        return None
-    return size - amounts.free[:, column] + amount, size
-
-
-def _score_one(strategy: FitStrategy, asked: Ints, size: Ints) -> Ints:
-    divisor = np.maximum(size, 1)
-    if strategy.type == "LeastAllocated":
-        scores = np.where(asked > size, 0, (size - asked) * 100 // divisor)
-    elif strategy.type == "MostAllocated":
-        scores = np.minimum(asked, size) * 100 // divisor
-    else:
-        used = np.where((size == 0) | (asked > size), 100, asked * 100 // divisor)
-        scores = _curve(strategy.shape)[used]
-    return np.where(size > 0, scores, 0)
+    free, sizes, in_use, resources = amounts
+    total = weights = 0
+    for column, weight, added, scored in _weighed(pod_class, resources):
+        size = sizes[column]
+        if size > 0:
+            asked = (size - free[column] if scored is None else in_use[scored]) + added
+            total += weight * _share(strategy, min(asked, size), size)
+            weights += weight
+    return total // weights if weights else 0
 
 
 def _curve(points: tuple[tuple[int, int], ...]) -> Ints:
@@ -212,34 +232,6 @@ def _mean(strategy: FitStrategy, total: Ints, weights: Ints) -> Ints:
     else:
         mean = total // np.maximum(weights, 1)
     return np.where(weights > 0, mean, 0)
-
-
-def score_one(pod_class: PodClass, amounts: NodeAmounts) -> int | None:
-    """Return what ``score`` says of one node; None for a curve, which only arrays have."""
-    shape, strategy = pod_class.shape, pod_class.profile.fit
-    if strategy.type == "RequestedToCapacityRatio":
-        return None
-    free, sizes, scored, resources = amounts
-    asked = dict(pod_class.demands)
-    pending = shape.scored_pending or shape.scored
-    total = weights = 0
-    for name, weight in strategy.resources:
-        column = resources.columns.get(name)
-        if column is None:
-            continue
-        has = sizes[column]
-        if column in (CPU, MEMORY):
-            index = 0 if column == CPU else 1
-            wanted = scored[index] + pending[index]
-        elif not asked.get(column) and name not in _NATIVE:
-            continue
-        else:
-            wanted = has - free[column] + asked.get(column, 0)
-        if has > 0:
-            left = has - wanted if strategy.type == "LeastAllocated" else min(wanted, has)
-            total += weight * (max(left, 0) * 100 // has)
-            weights += weight
-    return total // weights if weights else 0
 
 
 RULE = Rule(
