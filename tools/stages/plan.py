@@ -27,23 +27,23 @@ def stages() -> list[Stage]:
     """Return all stages; of those that can begin and fit, the first one begins first.
 
     The longest come first. Those that compute have a process for each of two cores, and fill what
-    the tests on clusters leave while they wait.
+    the tests on clusters leave while they wait: a test on a real one keeps a third of a core busy.
     """
     real, oracle = ("build-controlplane",), ("build-oracle",)
-    by_file = ("-n", "2", "--dist", "loadfile")
+    by_file = ("--dist", "loadfile")
     embedded_unit = ("embedded/tests/unit", "embedded/tests/test_own.py")
     clients = ("embedded/tests/clients", "tests/clients", "tests/up")
     return [
-        _tests("e2e-real", *by_file, "tests/e2e", "--cluster", "real", after=real),
+        _tests("e2e-real", "-n3", *by_file, "tests/e2e", "--cluster=real", after=real),
         _python("build-controlplane", "tools.controlplane", "build", "--if-possible"),
         Stage("check", ("make", "--no-print-directory", "check")),
         Stage("docs", ("make", "--no-print-directory", "docs")),
-        _tests("unit", "-n", "2", "tests/unit", "tests/property", *embedded_unit),
-        _tests("simulation", "-n", "2", "tests/simulation"),
-        _tests("clients", *by_file, *clients, after=real),
+        _tests("unit", "-n2", "tests/unit", "tests/property", *embedded_unit),
+        _tests("simulation", "-n2", "tests/simulation"),
+        _tests("clients", "-n2", *by_file, *clients, after=real),
         _python("build-oracle", "tools.oracle", "build", "--tables", "--if-possible", after=real),
-        _tests("e2e-embedded", "-n", "2", "tests/e2e", "--cluster", "embedded", after=real),
-        _tests("parity", "-n", "2", "tests/oracle", "tests/parity", after=oracle),
-        _tests("hostile", "-n", "0", "tests/hostile", load=0.5, after=real),
-        _tests("differential", "-n", "0", "embedded/tests/differential", after=real),
+        _tests("e2e-embedded", "-n2", "tests/e2e", "--cluster=embedded", after=real),
+        _tests("parity", "-n2", "tests/oracle", "tests/parity", after=oracle),
+        _tests("hostile", "-n0", "tests/hostile", load=0.5, after=real),
+        _tests("differential", "-n0", "embedded/tests/differential", after=real),
     ]

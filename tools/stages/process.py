@@ -39,7 +39,7 @@ class Running:
         self.started_s = time.monotonic()
         self.took_s = 0.0
         self.cpu_s = 0.0
-        """Of all its processes that it waited for: clusters that outlive a test's end are not."""
+        """Of all its processes that were waited for, clusters included."""
         self.code: int | None = None
         self._file = folder / f"{re.sub('[^a-z0-9]+', '-', stage.name)}.log"
         with self._file.open("wb") as file:
