@@ -1,6 +1,7 @@
 """The house is as the architecture page draws it: rooms, layers, no circle, nothing overfull."""
 
 import ast
+import re
 
 import pytest
 
@@ -22,6 +23,33 @@ def test_no_room_has_more_modules_than_one_can_keep_in_mind(package):
     top = (house.PACKAGES | house.BESIDE)[package]
     sizes = {str(room.relative_to(top)): len(files) for room, files in house.rooms(top).items()}
     assert {room: n for room, n in sizes.items() if n > house.MODULES_MAX} == {}
+
+
+BOUND = re.compile(r"_(MAX|MIN|FEW|S|AT_ONCE|PER_STEP|PER_S|(OF|IN)_A_STEP|OF_WORK|OF_SEARCH)$")
+"""What a bound is named. A name that says how much the work is counts as one, too."""
+UNMOVED = (
+    *("check/guard", "check/invariants", "cluster/deadlines", "cluster/devices/special_claims"),
+    *("cluster/priorities/preemptable", "model/journal", "preempt/preemption"),
+    *("queue/line", "queue/ready", "queue/rounds", "queue/totals/slots", "queue/totals/tallies"),
+    *("rules/", "telling/", "turn/cycle", "turn/rebuilding", "turn/waking", "words/"),
+)
+"""Modules of the core that still have bounds of their own. There may be fewer, never more."""
+OF_FORMATS = {"QUANTITY_MAX", "_INT64_MAX", "SLOTS_MAX"}
+"""The largest numbers that a format or an array holds: no choice of ours."""
+
+
+def test_every_bound_of_the_core_is_in_one_place():
+    """So that one page tells them all, and a test may set each."""
+    found = []
+    for name, path in house.modules("quorate").items():
+        place = name.removeprefix("quorate.core.").replace(".", "/")
+        if not name.startswith("quorate.core.") or place.startswith(("model/policy", *UNMOVED)):
+            continue
+        for node in ast.parse(path.read_text()).body:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names = [one.id for one in targets if isinstance(one, ast.Name) and one.id.isupper()]
+            found += [f"{place}: {one}" for one in names if BOUND.search(one)]
+    assert [one for one in found if one.split(": ")[1] not in OF_FORMATS] == []
 
 
 @pytest.mark.parametrize("package", [*house.PACKAGES, "bench", "tools"])

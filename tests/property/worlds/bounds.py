@@ -14,8 +14,6 @@ AT_LEAST = {
     "CLASS_VARIANTS_KEPT_MAX": 64,
     "TURN_STEPS_MAX": 1,
     "TOUCHED_PER_TURN_MAX": 1,
-    "DEVICE_LOOKS_PER_STEP": 1,
-    "CEL_COST_PER_STEP": 1,
     "EXPLAINED_PER_TURN_MAX": 1,
     "RESTART_FAILURES_MAX": 1,
     "LONG_TURN_STEPS_MAX": 6_000,
@@ -36,7 +34,8 @@ def constants():
 
 def value(name, drawn):
     """Return what a bound is set to."""
-    return max(drawn, AT_LEAST.get(name, 0))
+    is_divisor = name.endswith(("_PER_STEP", "_PER_GROUP", "_PER_WORK"))
+    return max(drawn, AT_LEAST.get(name, int(is_divisor)))
 
 
 def small(chance):

@@ -244,6 +244,67 @@ so many pods one after the other (of each 3 us)."""
 ORDER_SPREADS_MAX = 32
 """So many different spread constraints of a plan's pods decide in which order they are tried."""
 
+RESERVED_NODES_NAMED_MAX = 5
+"""Nodes that a message names of those on which capacity is reserved."""
+
+# What a step is: so much of each work takes as long as one step (``core.model.steps``), measured.
+
+CHECKED_NODES_PER_STEP = 1_500
+"""Nodes whose slots for a class are counted (``place.gang``)."""
+PACKED_NODES_PER_STEP = 115
+"""Nodes over which pods of one class are placed at once (``place.packing``)."""
+SPREAD_NODES_PER_STEP = 20
+"""Nodes over which pods that constrain one another are placed, besides the next."""
+SPREAD_LOOKUPS_PER_STEP = 16
+"""Counters of one domain that are looked up for it."""
+NOMINATED_PODS_PER_STEP = 6
+"""Nominated pods whose room is taken first for a gang (``place.one_pod.nominated``)."""
+NOMINATED_CLASSES_PER_STEP = 2
+"""Classes of these."""
+NOMINATED_ROWS_PER_STEP = 10
+"""Nodes with nominated pods that are passed over."""
+TRIAL_NODES_PER_STEP = 10_000
+"""Nodes over which counts are copied, or a rule judges, in a trial of one node."""
+VOLUME_PAIRS_PER_STEP = 1_500
+"""Pairs of volume and node that are looked at for a claim (``room.candidates``)."""
+VOLUME_GROUPS_PER_STEP = 40
+"""Groups of volumes that are looked at for a claim on one node."""
+VOLUME_PAIRS_PER_GROUP = 10
+"""Pairs of volume and node that are sorted in the time of one look at a group."""
+CLAIM_NODES_PER_STEP = 300
+"""Nodes for which a volume is chosen for one claim (``room.claim_choices``)."""
+CLAIM_PODS_PER_STEP = 4
+"""Pods that get volumes for one claim each."""
+CAPACITIES_PER_STEP = 4
+"""Published capacities of a storage class (``room.reach``)."""
+REACH_WORK_PER_STEP = 15
+"""Microseconds of work at volumes' node affinity."""
+REACH_NODES_PER_WORK = 200
+"""Nodes that are asked about one expression of it in a microsecond."""
+PORTS_PER_STEP = 16
+"""Host ports that are taken (``room.port_room``)."""
+PORT_PAIRS_PER_STEP = 100
+"""Host ports that are looked up."""
+PORTS_COPIED_PER_STEP = 1_000
+"""Host ports that are copied with a room."""
+DEVICE_SEARCH_STEPS = 3
+"""Steps of a search for devices that succeeds at once."""
+DEVICES_TAKEN_PER_STEP = 32
+"""Devices of a kind of node that are listed anew after it has given some away."""
+DEVICES_COUPLED_PER_STEP = 16
+"""Devices of views that change because others were given away."""
+DEVICES_SORTED_PER_STEP = 16
+"""Devices of a kind of node that are sorted by what an ask may have of them."""
+
+# How many are looked at one by one, and how many between two looks at the steps that are left.
+
+ROOM_ROWS_FEW = 4
+"""Of so few nodes that have changed, sums by domain follow; of more they are added up anew."""
+SINGLE_ROWS_FEW = 10
+"""So few nodes are judged and scored one by one; more as arrays, which costs more for one."""
+DEVICE_LOOKS_AT_ONCE_MAX = 256
+"""Devices looked at before a search for devices looks at the steps that are left."""
+
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the core may be told by configuration. Times are in seconds.

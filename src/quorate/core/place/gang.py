@@ -31,7 +31,6 @@ from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 
 _ENDLESS = 2**62
-_NODES_CHECKED_IN_A_STEP = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +175,7 @@ def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
     """Whether even alone, class by class, fewer than ``need`` pods have a slot."""
     alone, most = [], demand.pods
     for pod_class, count in demand.classes:
-        steps.take(1 + len(room.free) // _NODES_CHECKED_IN_A_STEP)
+        steps.take(1 + len(room.free) // policy.CHECKED_NODES_PER_STEP)
         alone.append((pod_class, min(count, int(pod_slots(pod_class, room).sum()))))
         most -= count - alone[-1][1]
         if most < demand.need:
@@ -199,7 +198,7 @@ def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps
         is_split = pack.constrain_one_another(pod_class, room)
         for some in [[row] for row in rows] if is_split else [rows]:
             here, pods = np.unique(some, return_counts=True)
-            steps.take(len(room.free) // _NODES_CHECKED_IN_A_STEP + 5)
+            steps.take(len(room.free) // policy.CHECKED_NODES_PER_STEP + 5)
             if bool((pod_slots(pod_class, after)[here] < pods).any()):
                 return False
             after.take_at(pod_class, here, pods)

@@ -22,10 +22,6 @@ Group = tuple[list[int], Ints]
 Starts = dict[tuple[int, int], int]
 """How many volumes of a group are known to be given away, by ``Candidates`` and group."""
 
-_PAIRS_PER_STEP = 1_500
-_GROUPS_PER_STEP = 40
-_PAIRS_PER_LOOK = 10
-
 
 class Candidates:
     """Volumes for one kind of claim, as numbers. ``order`` is their rank, the smallest first."""
@@ -39,7 +35,7 @@ class Candidates:
         """Whether each of them is for one node: then pods on other nodes do not take it away."""
         pairs = sum(len(rows) for _, rows in groups)
         each = 0 if self._flat is not None else len(groups) // 8 + len(order) // 100
-        self.steps = each + pairs // _PAIRS_PER_STEP
+        self.steps = each + pairs // policy.VOLUME_PAIRS_PER_STEP
         """What one look at all nodes costs, in steps."""
         self.steps_to_make = len(order) // 12 + pairs // 500
         self._at_rows: tuple[Ints, list[int]] | None = None
@@ -122,7 +118,7 @@ class Candidates:
             order = np.argsort(rows.astype(np.uint16) if n <= 2**16 else rows, kind="stable")
             starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
             self._at_rows = groups[order], starts.tolist()
-            self._looks += len(rows) // _PAIRS_PER_LOOK
+            self._looks += len(rows) // policy.VOLUME_PAIRS_PER_GROUP
         groups_in_order, starts_at = self._at_rows
         if row + 1 >= len(starts_at):
             return []
@@ -131,7 +127,7 @@ class Candidates:
 
     def take_steps(self) -> int:
         """Return and forget how many steps ``pick_at`` has done."""
-        steps, self._looks = divmod(self._looks, _GROUPS_PER_STEP)
+        steps, self._looks = divmod(self._looks, policy.VOLUME_GROUPS_PER_STEP)
         return steps
 
     def free_at(self, n: int, taken: Collection[int]) -> Ints:

@@ -14,15 +14,12 @@ from quorate.core.cluster.nodes.terms import matches_term
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.needs import Topology
 from quorate.core.cluster.storage.volume_needs import ZONE_LABELS
-from quorate.core.model import SelectorTerm
+from quorate.core.model import SelectorTerm, policy
 from quorate.core.model.storage import NO_PROVISIONER
 
 Codes = npt.NDArray[np.int8]
 OK, NO_VOLUME, NO_SPACE = 0, 1, 2
 """Verdicts on unbound claims: as kube-scheduler's BindConflict and NotEnoughSpace."""
-_CAPACITIES_PER_STEP = 4
-_WORK_PER_STEP = 15
-_NODES_OF_WORK = 200
 
 
 class Reach:
@@ -48,7 +45,7 @@ class Reach:
             for term in terms:
                 found |= matches_term(term, self.snapshot)
                 parts = len(term.expressions) + len(term.fields)
-                self._work += (1 + parts) * len(found) // _NODES_OF_WORK + 10
+                self._work += (1 + parts) * len(found) // policy.REACH_NODES_PER_WORK + 10
             self._affinities[terms] = found
         return found
 
@@ -141,7 +138,7 @@ class Reach:
         if found is None:
             found = self._space[class_name] = np.full(len(self.snapshot), -1, np.int64)
             published = self.snapshot.storage.capacities.of(class_name)
-            self._steps += len(published) // _CAPACITIES_PER_STEP
+            self._steps += len(published) // policy.CAPACITIES_PER_STEP
             for one in published:
                 if one.nodes is None or one.size_max is None:
                     continue
@@ -152,7 +149,7 @@ class Reach:
 
     def take_steps(self) -> int:
         """Return and forget how many steps were done."""
-        more, self._work = divmod(self._work, _WORK_PER_STEP)
+        more, self._work = divmod(self._work, policy.REACH_WORK_PER_STEP)
         steps, self._steps = self._steps + more, 0
         return steps
 

@@ -19,11 +19,10 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.gangs.reservations import NotReserved, Reservation, Reservations
 from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import policy
 from quorate.core.room.room import Room
 
 _WITHHELD = re.compile(r"(node \S+ holds|\d+ nodes hold) room for gang ")
-_NODES_MAX = 5
-"""So many nodes are named in a sentence."""
 
 
 def withheld_from(gang: GangEntry, reservations: Reservations) -> list[list[Reservation]]:
@@ -126,9 +125,10 @@ def reserved_for(
         return _not_reserved_words(not_reserved) if not_reserved is not None else ""
     nodes = Counter(reservation.node for reservation in reservations)
     names = [f"{name} ({n} pods)" if n > 1 else name for name, n in sorted(nodes.items())]
-    more = f" and {len(names) - _NODES_MAX} more" if len(names) > _NODES_MAX else ""
+    named = policy.RESERVED_NODES_NAMED_MAX
+    more = f" and {len(names) - named} more" if len(names) > named else ""
     what = "1 replacement" if len(reservations) == 1 else f"{len(reservations)} replacements"
-    where = f"node{'s' * (len(names) > 1)} {', '.join(names[:_NODES_MAX])}{more}"
+    where = f"node{'s' * (len(names) > 1)} {', '.join(names[:named])}{more}"
     words = f"room for {what} is held until {_time(reservations)} on {where}"
     cut = next(
         (reservation for reservation in reservations if reservation.cut_to_s is not None), None

@@ -16,7 +16,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.labels.neighbours import Column, Key, uses_selectors
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import HostPort
+from quorate.core.model import HostPort, policy
 from quorate.core.model.steps import Steps
 from quorate.core.room.amounts import Amounts
 from quorate.core.room.answers import Answers, Version
@@ -26,7 +26,6 @@ from quorate.core.room.volume_room import VolumeRoom
 
 Sums = npt.NDArray[np.float64]
 _Value = TypeVar("_Value")
-_ROWS_FEW = 4
 
 
 class Room:
@@ -168,7 +167,7 @@ class Room:
             amount = effects.get(_column_of(key), 0)
             if not amount:
                 continue
-            if len(rows) > _ROWS_FEW:
+            if len(rows) > policy.ROOM_ROWS_FEW:
                 del self._sums[key]
                 continue
             sums = self._sums[key] = before.copy()

@@ -2,9 +2,10 @@
 
 import pytest
 
-from quorate.core.model import Owner
+from quorate.core.model import Owner, policy
 from quorate.core.model.changes import OwnerChanged
 from quorate.core.model.reasons import Reason
+from quorate.core.room.reserved_room import reserved_for
 from quorate.shell.report.reservations import ReservationEvents
 from tests.unit.core.world import LABELS, TEAM, World, key
 
@@ -201,3 +202,14 @@ def test_an_event_tells_what_is_not_held_and_none_tells_that_it_ended():
     assert notes.news(entry, said, reservations) is None
     w.decide(after_s=301)
     assert notes.news(entry, w.why(second).held, reservations) is None
+
+
+@pytest.mark.parametrize("lost", [2, 3, 4])
+def test_so_many_nodes_are_named(lost, monkeypatch):
+    monkeypatch.setattr(policy, "RESERVED_NODES_NAMED_MAX", 3)
+    w = World()
+    gang = started(w, "a", 5, hold_s=600.0, spec={"hold_s": 600.0})
+    lose(w, "a", *range(lost))
+    said = reserved_for(w.cluster.reservations.of(gang))
+    assert said.count("a-n") == min(lost, 3)
+    assert ("and 1 more" in said) == (lost == 4)

@@ -16,6 +16,7 @@ import numpy as np
 from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model import policy
 from quorate.core.model.reasons import RuledOut
 from quorate.core.place.one_pod.trial import Trial
 from quorate.core.room.promises import Promised
@@ -24,10 +25,6 @@ from quorate.core.rules.filtering import verdicts
 from quorate.core.rules.masks import mask_of
 from quorate.core.rules.table import ASKED_FIRST
 from quorate.core.rules.verdict import Refused, Verdict
-
-_PODS_PER_STEP = 6
-_CLASSES_PER_STEP = 2
-_LOOKS_PER_STEP = 10
 
 
 def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster) -> Room:
@@ -48,7 +45,9 @@ def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster:
         rows, pods = np.array(list(on), np.int64), np.array(list(on.values()), np.int64)
         (left.withhold_at if attracted else left.take_at)(pod_class, rows, pods)
     pods_all = sum(map(len, promised.values()))
-    room.take_steps(len(taken) // _CLASSES_PER_STEP + pods_all // _PODS_PER_STEP)
+    room.take_steps(
+        len(taken) // policy.NOMINATED_CLASSES_PER_STEP + pods_all // policy.NOMINATED_PODS_PER_STEP
+    )
     return left
 
 
@@ -131,7 +130,7 @@ def _yield_to(
     cluster: Cluster,
 ) -> None:
     asked = [(row, entries) for row, entries in promised.items() if allowed[row]]
-    room.take_steps(len(promised) // _LOOKS_PER_STEP + 2 * len(asked) // 3)
+    room.take_steps(len(promised) // policy.NOMINATED_ROWS_PER_STEP + 2 * len(asked) // 3)
     for row, entries in asked:
         refused = Trial(pod_class, row, room, cluster, seen.rules, entries).refused()
         if refused is not None:

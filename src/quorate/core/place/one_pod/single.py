@@ -28,7 +28,6 @@ from quorate.core.rules.filtering import fits_alone, fits_on, open_to
 from quorate.core.rules.scoring import allocation_score, allocation_score_on, standing_score
 
 _NOWHERE = -1
-_ROWS_FEW = 10
 
 
 @dataclass(slots=True)
@@ -187,7 +186,7 @@ def _update_rows(
     kept: _Totals, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
 ) -> None:
     """Look again at rows of which room was taken or left; ``is_stale``: totals follow anyway."""
-    if len(rows) > _ROWS_FEW or not _look_again(kept, rows, pod_class, room):
+    if len(rows) > policy.SINGLE_ROWS_FEW or not _look_again(kept, rows, pod_class, room):
         kept.fits[rows] = fits_alone(pod_class, room, rows)
         kept.allocation[rows] = allocation_score(pod_class, room.amounts(rows))
     if is_stale:

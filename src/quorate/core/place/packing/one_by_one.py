@@ -16,12 +16,9 @@ from heapq import heapify, heappop, heappush, heapreplace
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints
+from quorate.core.model import policy
 from quorate.core.model.steps import Steps
 from quorate.core.place.packing.domains import Cells, Levels
-
-_LOOKS_PER_STEP = 16
-"""A look is at one counter of one cell."""
-
 
 _Row = tuple[int, int, int]
 """A node of a group: how many pods constraints on single nodes count there, its turn, its row."""
@@ -259,9 +256,9 @@ def deal(
     pods = np.zeros(len(slots), np.int64)
     for _ in range(count):
         if steps is not None:
-            steps.take(state.looks // _LOOKS_PER_STEP)
+            steps.take(state.looks // policy.SPREAD_LOOKUPS_PER_STEP)
             steps.expect()
-            state.looks %= _LOOKS_PER_STEP
+            state.looks %= policy.SPREAD_LOOKUPS_PER_STEP
         row = state.next()
         if row < 0:
             break

@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.model import SpreadConstraint, all_of, policy
 from quorate.core.place.packing.domains import (
     Cells,
     deal_by_level,
@@ -27,13 +27,14 @@ from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
 from quorate.core.rules.scoring import standing_score
 
-_NODES_PER_STEP = 115
-_NODES_DEALT_PER_STEP = 20
-
 
 def steps_for(nodes: int, *, is_dealt: bool) -> int:
     """Return how many steps it is to place pods of one class, besides those that ``pack`` takes."""
-    return 40 + nodes // _NODES_DEALT_PER_STEP if is_dealt else 10 + nodes // _NODES_PER_STEP
+    return (
+        40 + nodes // policy.SPREAD_NODES_PER_STEP
+        if is_dealt
+        else 10 + nodes // policy.PACKED_NODES_PER_STEP
+    )
 
 
 def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:

@@ -26,9 +26,6 @@ from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.looks import Looks, SeenDevice, SeenKind
 
 Claims = tuple[ClaimAsk, ...]
-_DEVICES_PER_STEP = 32
-_STEPS_OF_SEARCH = 3
-"""What a search takes that finds its devices at once."""
 AskKey = tuple[object, ...]
 """The ask, and which of its claims are meant."""
 
@@ -132,7 +129,7 @@ class Asked:
         if search is None:
             search = Search(self._claims, reduced.kind, self._looks.choices)
             if steps is not None:
-                steps.take(_STEPS_OF_SEARCH)
+                steps.take(policy.DEVICE_SEARCH_STEPS)
         try:
             answer = search.run(steps)
         except OutOfStepsError:
@@ -144,7 +141,9 @@ class Asked:
         if isinstance(answer, Found):
             after = _after(self._claims, reduced.kind, answer)
             if steps is not None:
-                steps.take(1 + sum(len(pool.devices) for pool in after) // _DEVICES_PER_STEP)
+                steps.take(
+                    1 + sum(len(pool.devices) for pool in after) // policy.DEVICES_TAKEN_PER_STEP
+                )
             if after != reduced.kind:
                 reduced.after = self._of_kind(after)
         return reduced

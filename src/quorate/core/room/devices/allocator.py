@@ -24,9 +24,6 @@ from quorate.core.room.devices.looks import ChoiceKey, SeenDevice, SeenKind
 from quorate.core.room.devices.taken import Pick, StoppedError, Taken, Tally, Wanted
 from quorate.core.room.devices.used import Place
 
-_LOOKS_AT_ONCE = 256
-"""So many devices are looked at before it is asked if steps are left."""
-
 
 class Found(NamedTuple):
     """The devices of each claim, and the score of the choices taken from lists."""
@@ -113,7 +110,7 @@ class Search:
         yield from self._size_all()
         outcome = self._descend(0, 0, None, 0, (0, 0))
         while outcome is not _Outcome.DONE and (outcome is None or self._stack):
-            if self._tally.looks >= self._counted + _LOOKS_AT_ONCE:
+            if self._tally.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
                 yield
             top = self._stack[-1]
             if outcome is None:
@@ -176,7 +173,7 @@ class Search:
                 )
             for device, one in enumerate(pool.devices):
                 self._tally.note()
-                if self._tally.looks >= self._counted + _LOOKS_AT_ONCE:
+                if self._tally.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
                     yield
                 if self._taken.may_have(key, choice, self._numbers[key], (at, device), one):
                     found.append((at, device))
@@ -270,7 +267,7 @@ class Search:
             if wanted.everything is not None:
                 break
             device += 1
-            if self._tally.looks >= self._counted + _LOOKS_AT_ONCE:
+            if self._tally.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
                 return None
         self._stack.pop()
         self._claim = number

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from quorate.core.cluster.devices.pools import Kind, PoolState, SharedTraits, Shares
 from quorate.core.cluster.devices.requests import Choice, ClaimAsk
+from quorate.core.model import policy
 from quorate.core.model.devices import Attribute, DeviceTraits
 from quorate.core.model.steps import Steps
 from quorate.core.room.devices.cel.expressions import Expressions
@@ -21,7 +22,6 @@ from quorate.core.room.devices.constraints import look_up
 
 ChoiceKey = tuple[int, int, int]
 """A choice: the number of its claim, of its request there, and its own in the request."""
-_DEVICES_PER_STEP = 16
 
 
 class Look:
@@ -125,7 +125,9 @@ class Looks:
                         steps.take()
         self._under_way = None
         if steps is not None:
-            steps.take(1 + sum(len(pool.devices) for pool in kind) // _DEVICES_PER_STEP)
+            steps.take(
+                1 + sum(len(pool.devices) for pool in kind) // policy.DEVICES_SORTED_PER_STEP
+            )
         return tuple(
             SeenPool(
                 pool.state,

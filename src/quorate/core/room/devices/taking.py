@@ -18,7 +18,7 @@ from quorate.core.cluster.devices.requests import Ask, HeldClaim, held
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import Allocation, DeviceId
+from quorate.core.model import Allocation, DeviceId, policy
 from quorate.core.model.steps import Steps
 from quorate.core.room.devices.allocations import Asked, Outcomes
 from quorate.core.room.devices.allocator import Found
@@ -27,7 +27,6 @@ from quorate.core.room.devices.results import allocation, share_id
 
 Given = tuple[tuple[int, Allocation], ...]
 """The allocations of one pod, each with the place of its claim among the pod's."""
-_DEVICES_PER_STEP = 16
 
 
 def by_nodes(ask: Ask, snapshot: Snapshot, rows: Ints | None = None) -> list[tuple[Ask, Ints]]:
@@ -221,7 +220,7 @@ class Taking:
             self._codes[view] = views.kinds.code(views.kind(view, is_used, consumed))
         if self.steps is not None:
             seen = sum(len(pool.devices) for view in stale for pool in views.views[view])
-            self.steps.take(1 + seen // _DEVICES_PER_STEP)
+            self.steps.take(1 + seen // policy.DEVICES_COUPLED_PER_STEP)
 
 
 def _distinct(codes: Codes) -> tuple[list[int], Ints]:

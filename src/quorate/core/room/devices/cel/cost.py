@@ -44,7 +44,7 @@ DEVICE = Part("", 2 * ALL_MAPS.size, _MAP_WIDTH, ALL_MAPS.size)
 _CALL = 30
 _ATTRIBUTE = 20
 """To hand one attribute or capacity over to the library."""
-LOOKUP_MAX = _CALL + _ATTRIBUTE * _MAP_WIDTH
+WHOLE_DEVICE_COST = _CALL + _ATTRIBUTE * _MAP_WIDTH
 """To hand all of them over."""
 _OWN_CALL = 300
 """A function that is written here: quantities and versions are read from their text each time."""

@@ -68,7 +68,7 @@ class _Rewriter:
         if self._at < len(self._tokens):
             raise CelError(f"unexpected {self._tokens[self._at][1]!r}")
         lookups = self._lookups + _WHOLE_DEVICE * self._is_whole
-        cost = self._cost - self._lookups * cel_cost.LOOKUP_MAX
+        cost = self._cost - self._lookups * cel_cost.WHOLE_DEVICE_COST
         return Rewritten(text, max(len(self._tokens), 1), cost, lookups)
 
     def _spend(self, cost: int) -> None:
@@ -237,7 +237,7 @@ class _Rewriter:
             self._spend(ALL_MAPS.size // 100)
             return ALL_MAPS._replace(text=f"device.{name}")
         self._lookups += self._times
-        self._spend(cel_cost.LOOKUP_MAX)
+        self._spend(cel_cost.WHOLE_DEVICE_COST)
         return ONE_MAP._replace(text=f"{MAPS[name]}({looked_up})")
 
     def _is_word(self, ahead: int) -> bool:
