@@ -298,6 +298,8 @@ DEVICES_SORTED_PER_STEP = 16
 
 # How many are looked at one by one, and how many between two looks at the steps that are left.
 
+ANSWERS_UNUSED_FEW = 64
+"""So many classes may be given back before answers that no class needs are looked for."""
 ROOM_ROWS_FEW = 4
 """Of so few nodes that have changed, sums by domain follow; of more they are added up anew."""
 SINGLE_ROWS_FEW = 10

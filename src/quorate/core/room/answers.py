@@ -20,7 +20,6 @@ from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import policy
 from quorate.core.room.devices.allocations import Outcomes
 
-_UNUSED_FEW = 64
 _Value = TypeVar("_Value")
 Version = tuple[int, int, int]
 
@@ -50,7 +49,9 @@ class Answers:
 
     def give_back(self, classes: PodClasses) -> None:
         """Forget the masks of attributes that no pod has, when they may be half of all."""
-        if classes.given_back - self._given_back <= max(_UNUSED_FEW, len(self._kept) // 2):
+        if classes.given_back - self._given_back <= max(
+            policy.ANSWERS_UNUSED_FEW, len(self._kept) // 2
+        ):
             return
         self._given_back = classes.given_back
         for key in list(self._kept):
