@@ -216,6 +216,19 @@ def test_every_alert_asks_for_metrics_that_there_are_and_is_in_the_runbook():
         assert alert["alert"] in headings("operators/runbook.md")
 
 
+def test_lines_of_quorate_why_are_labelled_in_the_docs_as_in_the_terminal():
+    prints = (ROOT / "src/quorate/cli/show/why_text.py").read_text()
+    shown = [
+        block
+        for text in TEXTS.values()
+        for block in FENCE.findall(text)
+        if "$ quorate why" in block
+    ]
+    labels = {label for block in shown for label in re.findall(r"(?m)^  (\w+) {2,}", block)}
+    assert len(labels) >= 2
+    assert [label for label in labels if f'f"  {label} ' not in prints] == []
+
+
 MANIFESTS = [
     pytest.param(block, id=f"{path.stem}-{number}")
     for path in sorted(DOCS.glob("users/*.md"))
