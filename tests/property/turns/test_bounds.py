@@ -86,6 +86,7 @@ TESTED = {
     "SEARCH_CHOSEN_MAX": IN_WORLDS,
     "RESTART_FAILURES_MAX": IN_WORLDS,
     "ORDER_FAILURES_MAX": IN_WORLDS,
+    "SEARCH_SIZES_MAX": IN_WORLDS,
     "SEARCHES_OPEN_MAX": IN_WORLDS,
     "EXPLAIN_STEPS_MAX": IN_WORLDS,
     "EXPLAINED_CLASSES_MAX": CORE + "place/test_many_classes.py::"
@@ -187,7 +188,7 @@ TESTED = {
 GIVE_UP = frozenset(
     {
         *("SEARCHED_PODS_MAX", "GREEDY_ORDERS_MAX", "GREEDY_FILLS_MAX", "SEARCH_CHOSEN_MAX"),
-        *("RESTART_FAILURES_MAX", "ORDER_FAILURES_MAX"),
+        *("RESTART_FAILURES_MAX", "ORDER_FAILURES_MAX", "SEARCH_SIZES_MAX"),
     }
 )
 """Bounds of the search: a gang that needs more is not placed, by one who looks in another order."""

@@ -121,6 +121,9 @@ SEARCH_US_PER_STEP = 16
 ORDER_FAILURES_MAX = 150
 """Dead ends after which the pods of a placement are taken to have no order."""
 
+SEARCH_SIZES_MAX = 16
+"""Sizes of pods, by resource, for which the joint search counts how many as large fit."""
+
 SEARCHES_OPEN_MAX = 8
 """So many gangs have a joint search that goes on in later turns; each keeps what it needs of all
 nodes. Further ones wait until one has ended."""

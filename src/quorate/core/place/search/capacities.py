@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
+from quorate.core.model import policy
 from quorate.core.place.search.state import State
 from quorate.core.place.search.values import MANY, FinalLimit, Location, NodeCapacity, NodeKind
 
@@ -33,12 +36,24 @@ class ResourceSlots:
             self._known.update(zip(new, map(tuple, found), strict=True))
 
 
+class Sizes(NamedTuple):
+    """The sizes of pods by one column, the largest first."""
+
+    column: int
+    order: list[int]
+    """The classes that ask for the column, the largest first."""
+    sizes: list[int]
+    """Amounts; of too many different ones only some."""
+    ends: list[int]
+    """By size: how many classes of ``order`` ask for as much or more."""
+
+
 class NodeCapacities:
     """Computes what a node can take, and knows the layout of ``NodeCapacity.sums``.
 
     These are slots by class (from 0 on), free capacity by column (from ``free`` on), nodes by
-    clique (from ``nodes`` on), and by class whether pods on the node wait for an attractor (from
-    ``waiting`` on).
+    clique (from ``nodes`` on), pods of each size or larger (from ``large`` on), and by class
+    whether pods on the node wait for an attractor (from ``waiting`` on).
     """
 
     def __init__(self, state: State, resource_slots: ResourceSlots) -> None:
@@ -49,7 +64,9 @@ class NodeCapacities:
         self.final_limits: list[FinalLimit] = list(dict.fromkeys(final_limits))
         self.free = classes
         self.nodes = self.free + len(constraints.columns)
-        self.waiting = self.nodes + len(constraints.cliques)
+        self.large = self.nodes + len(constraints.cliques)
+        self.sizes = [_sizes(column, state.demand) for column in range(len(constraints.columns))]
+        self.waiting = self.large + sum(len(one.sizes) for one in self.sizes)
         self.width = self.waiting + classes
         self._cliques = [
             ([i for i in range(classes) if clique >> i & 1], clique, level)
@@ -85,10 +102,21 @@ class NodeCapacities:
             if any(slots[i] for i in members):
                 is_one = level >= 0 or all(facts.apart[i] & clique == clique for i in members)
                 nodes[number] = 1 if is_one else MANY
-        sums = (*slots, *free, *nodes, *self._waiting_on(kind))
+        sums = (*slots, *free, *nodes, *self._large_on(free, slots), *self._waiting_on(kind))
         if not kind.counts:
             return NodeCapacity(sums, (), ())
         return NodeCapacity(sums, self._minima_max(kind, slots), self._counts_max(kind))
+
+    def _large_on(self, free: tuple[int, ...], slots: tuple[int, ...]) -> list[int]:
+        """Return how many pods of each size, or larger, the node can take together."""
+        if not any(slots):
+            return [0] * (self.waiting - self.large)
+        found = []
+        for one in self.sizes:
+            so_far = list(accumulate(slots[i] for i in one.order))
+            for size, end in zip(one.sizes, one.ends, strict=True):
+                found.append(min(free[one.column] // size, so_far[end - 1]))
+        return found
 
     def _minima_max(self, kind: NodeKind, slots: tuple[int, ...]) -> tuple[int, ...]:
         constraints = self._state.constraints
@@ -120,3 +148,15 @@ class NodeCapacities:
                 waits = any(level < 0 and not near >> n & 1 for n, level, _ in affinity.terms)
                 waiting[i] = int(waits and not others)
         return waiting
+
+
+def _sizes(column: int, demand: list[tuple[int, ...]]) -> Sizes:
+    order = [i for i, one in enumerate(demand) if one[column]]
+    order.sort(key=lambda i: -demand[i][column])
+    sizes = sorted({demand[i][column] for i in order}, reverse=True)
+    most = policy.SEARCH_SIZES_MAX
+    if len(sizes) > most:
+        step = len(sizes) / most
+        sizes = [sizes[int((number + 1) * step) - 1] for number in range(most)]
+    ends = [sum(demand[i][column] >= size for i in order) for size in sizes]
+    return Sizes(column, order, sizes, ends)

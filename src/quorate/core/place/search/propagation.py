@@ -6,6 +6,7 @@ No bound is ever too low: a state that is given up cannot be completed.
 from __future__ import annotations
 
 from collections.abc import Generator
+from itertools import accumulate
 from operator import sub
 
 from quorate.core.place.search.capacities import ResourceSlots
@@ -95,12 +96,20 @@ class Propagation:
         return bool(self.blamed)
 
     def _lack_capacity(self, whole: Sums) -> bool:
-        """Whether all pods together ask for more of a column than is free in sum."""
+        """Whether all pods, or the large ones, ask for more of a column than the nodes can give."""
         state, at = self._state, self._at
         for column, free in enumerate(whole[at.free : at.nodes]):
             asked = (n * demand[column] for n, demand in zip(state.left, state.demand, strict=True))
             if sum(asked) > free:
                 return True
+        number = at.large
+        for sizes in at.sizes:
+            left = list(accumulate(state.left[i] for i in sizes.order))
+            for end in sizes.ends:
+                if left[end - 1] > whole[number]:
+                    self.blamed = sizes.order[:end]
+                    return True
+                number += 1
         return False
 
     def _cliques_lack_domains(self, found: Bounds) -> bool:
@@ -197,6 +206,7 @@ class Propagation:
                 if not self._cap_by_spread(final, most, domains, caps):
                     return None
         found_slots = list(found.whole[: len(self._classes)])
+        lacking = []
         for i, affinity in zip(self._classes, constraints.affinities, strict=True):
             near = [near for _, at, near in affinity.terms if at == level] if affinity else []
             if i not in caps and not near:
@@ -209,11 +219,10 @@ class Propagation:
             found_slots[i] = sum(slots.values())
             if affinity is not None and near:
                 open_slots = self._open_slots(i, affinity, level, slots, near[0], openers[i], found)
-                if open_slots is None:
-                    self.blamed = [i]
-                    return None
-                found_slots[i] = open_slots
-        return found_slots
+                found_slots[i] = open_slots or 0
+                lacking += [i] if open_slots is None else []
+        self.blamed = lacking
+        return found_slots if not lacking else None
 
     def _open_slots(
         self,
