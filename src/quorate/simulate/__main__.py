@@ -25,7 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.soak is None:
         return _one(given.seed, traced=given.trace)
     summary = soak(given.soak, given.seed, processes=given.processes, on_failure=_tell)
-    for kind, counted in (("faults", summary.faults), ("checks", summary.checks)):
+    tables = (
+        ("faults", summary.faults),
+        ("checks", summary.checks),
+        ("themes", summary.themes),
+        ("met", summary.met),
+    )
+    for kind, counted in tables:
         _say(f"{kind}: " + ", ".join(f"{name} {count}" for name, count in counted.most_common()))
     _say(summary.line)
     return 1 if summary.failed else 0
@@ -42,7 +48,8 @@ def _one(seed: int, *, traced: bool) -> int:
     for violation in outcome.violations:
         _say(f"violation at {violation}")
     _say(
-        f"seed {seed}: {outcome.steps} steps, {outcome.virtual_s:.1f} virtual seconds, "
+        f"seed {seed} ({', '.join(outcome.themes) or 'no theme'}): "
+        f"{outcome.steps} steps, {outcome.virtual_s:.1f} virtual seconds, "
         f"{sum(outcome.faults.values())} faults, {sum(outcome.checks.values())} checks, "
         f"{len(outcome.violations)} violations, trace {outcome.digest[:16]}"
     )

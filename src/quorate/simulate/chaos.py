@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pocketkube.api.binding import bind
 from pocketkube.api.writing import Deleting
 from pocketkube.errors import ApiError
 from pocketkube.objects import Object
 from quorate.shell.kube.errors import ApiError as ApiRefusal
-from quorate.simulate.checkers.history import NEVER, STARTED, PodTruth
+from quorate.simulate.checkers.records import NEVER, STARTED, PodTruth
 from quorate.simulate.cluster.network import Link
 from quorate.simulate.cluster.server import Request
-from quorate.simulate.cluster.world import NAMESPACE, SYSTEM, World
+from quorate.simulate.cluster.theme import Theme
+from quorate.simulate.cluster.world import SYSTEM, World
 from quorate.simulate.fleet import Fleet
-from quorate.simulate.workload import Job, Workload
+from quorate.simulate.workload import Job, Workload, priority_class
 
 _REFUSE = "quorate.dev/refuse-pods"
 _NODE_PODS = 8
@@ -35,7 +36,10 @@ _SETTLED_S = 4.0
 class Chaos:
     """Does what the profile of the world's faults says."""
 
-    def __init__(self, world: World, fleet: Fleet, workload: Workload) -> None:
+    def __init__(
+        self, world: World, fleet: Fleet, workload: Workload, themes: Sequence[Theme] = ()
+    ) -> None:
+        self._themes = themes
         self._world = world
         self._fleet = fleet
         self._workload = workload
@@ -46,8 +50,14 @@ class Chaos:
         world.network.watchers.append(self)
 
     def build(self) -> None:
-        """Make the nodes."""
-        for number in range(self._chance.randint(2, 5)):
+        """Make the nodes, and what the themes need besides."""
+        for priority in sorted({job.priority for job in self._workload.jobs} - {0}):
+            made: Object = {"metadata": {"name": priority_class(priority)}, "value": priority}
+            self._world.create("scheduling.k8s.io/v1", "priorityclasses", made)
+        for theme in self._themes:
+            theme.build()
+        few = self._chance.randint(2, 5)
+        for number in range(max([few, *(theme.nodes for theme in self._themes)])):
             self._make_node(f"n{number}", self._chance.choice((2, 3, 4, 6)))
 
     async def run(self) -> None:
@@ -66,6 +76,8 @@ class Chaos:
             ("edit", profile.edit_s, self._edit_group),
             ("meddle", profile.meddle_s, self._meddle),
         ]
+        for theme in self._themes:
+            harms += theme.harms()
         async with asyncio.TaskGroup() as group:
             for name, every_s, harm in harms:
                 if every_s:
@@ -88,6 +100,8 @@ class Chaos:
                 self._make_node(name, cpu)
             self._cordon(name, cordoned=False)
             self._annotate(name, None)
+        for theme in self._themes:
+            theme.mend()
         for job in self._workload.jobs:
             job.has_object, job.paused_until_s = not job.done, 0.0
 
@@ -135,7 +149,9 @@ class Chaos:
         self._sizes[name] = cpu
         capacity = {"cpu": str(cpu), "memory": "8Gi", "pods": str(_NODE_PODS)}
         metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}}
-        node: Object = {"metadata": metadata, "status": {"capacity": capacity}}
+        node: Object = {"metadata": metadata, "spec": {}, "status": {"capacity": capacity}}
+        for theme in self._themes:
+            theme.node(node)
         self._world.create("v1", "nodes", node)
 
     def _hurt_node(self) -> None:
@@ -294,7 +310,7 @@ class Chaos:
         pod = f"rival-{self._rivals}"
         requests = {"requests": {"cpu": str(cpu)}}
         spec: Object = {
-            "schedulerName": "default-scheduler",
+            "schedulerName": "another-scheduler",
             "terminationGracePeriodSeconds": 1,
             "containers": [{"name": "main", "image": "pause", "resources": requests}],
         }
@@ -312,7 +328,7 @@ class Chaos:
         binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": node}}
         if self._world.api.find("nodes", "", node) is not None:
             with contextlib.suppress(ApiError):
-                bind(self._world.api, NAMESPACE, pod, binding)
+                bind(self._world.api, self._world.namespace_of(pod), pod, binding)
 
     def _delete_pod(self) -> None:
         ours = self._ours()
@@ -342,7 +358,7 @@ class Chaos:
             obj["spec"]["minMember"] = job.minimum
 
         bucket = self._world.resource(job.api_version, "podgroups").bucket
-        self._world.api.amend(bucket, NAMESPACE, job.name, change)
+        self._world.api.amend(bucket, job.namespace, job.object_name, change)
 
     def _meddle(self) -> None:
         """Somebody else writes what we write too, or what makes our next write a conflict."""
@@ -356,14 +372,14 @@ class Chaos:
 
         match chance.choice(("pod", "lease", "status")):
             case "pod" if self._ours():
-                world.api.amend("pods", NAMESPACE, chance.choice(self._ours()).name, annotate)
+                world.amend_pod(chance.choice(self._ours()).name, annotate)
             case "lease":
                 world.api.amend("leases.coordination.k8s.io", SYSTEM, "quorate", annotate)
             case "status":
                 jobs = [job for job in self._workload.jobs if job.dialect in ("x-k8s", "sigs")]
                 for job in jobs[:1]:
                     bucket = world.resource(job.api_version, "podgroups").bucket
-                    world.api.amend(bucket, NAMESPACE, job.name, blur)
+                    world.api.amend(bucket, job.namespace, job.object_name, blur)
             case _:
                 pass
 
@@ -374,6 +390,6 @@ class Chaos:
     def _delete(self, plural: str, name: str, grace_s: int | None) -> None:
         resource = self._world.resource("v1", plural)
         how = Deleting(grace_period_s=grace_s)
-        namespace = NAMESPACE if resource.namespaced else ""
+        namespace = self._world.namespace_of(name) if resource.namespaced else ""
         with contextlib.suppress(ApiError):
             self._world.api.delete(resource, namespace, name, how)

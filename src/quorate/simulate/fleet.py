@@ -11,6 +11,8 @@ import contextvars
 import random
 from collections.abc import Callable
 
+import msgspec
+
 from quorate.core.model.plan import Plan
 from quorate.core.model.policy import Policy
 from quorate.shell.app import App
@@ -33,6 +35,13 @@ CONFIG = Config(
         namespace=SYSTEM, lease_duration_s=4, renew_deadline_s=2.5, retry_period_s=1.0
     ),
 )
+
+
+def config_of(world: World) -> Config:
+    """Return what each replica is configured with."""
+    if world.policy is None:
+        return CONFIG
+    return msgspec.structs.replace(CONFIG, policy=world.policy)
 
 
 class ReplicaClock:
@@ -72,7 +81,7 @@ class Replica(App):
             del write_connections_max
             return Connection(world.network, self.link)
 
-        super().__init__(CONFIG, connect, self.clock, name)
+        super().__init__(config_of(world), connect, self.clock, name)
 
     @property
     def leads(self) -> bool:
@@ -85,6 +94,7 @@ class Replica(App):
         return self._feed.is_synced
 
     def _commit(self, plan: Plan) -> None:
+        self.link.steps = self.scheduler.planner.steps_taken
         self._on_plan(self.link, plan)
         super()._commit(plan)
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from quorate.core.model.plan import Plan
 from quorate.simulate.chaos import Chaos
 from quorate.simulate.checkers.holding import Holding
-from quorate.simulate.checkers.requests import Checks, Violation
+from quorate.simulate.checkers.requests import Checks
 from quorate.simulate.checkers.rest import unrest
+from quorate.simulate.checkers.violations import Violation
 from quorate.simulate.cluster.network import Link
+from quorate.simulate.cluster.theme import Theme
 from quorate.simulate.cluster.world import World
-from quorate.simulate.fleet import Fleet
+from quorate.simulate.fleet import CONFIG, Fleet
 from quorate.simulate.logs import LOG
+from quorate.simulate.themes.table import themes_of
 from quorate.simulate.trace import Trace
 from quorate.simulate.virtual_loop import VirtualLoop
 from quorate.simulate.workload import Workload
@@ -32,6 +35,9 @@ class Outcome(msgspec.Struct, kw_only=True):
     """What one seed came to."""
 
     seed: int
+    themes: tuple[str, ...]
+    met: dict[str, int]
+    """What of its themes was really met, and how often."""
     digest: str
     steps: int
     faults: dict[str, int]
@@ -42,16 +48,23 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 class Run:
-    """Everything of one seed."""
+    """Everything of one seed; its ``themes`` are drawn from the seed if they are None."""
 
-    def __init__(self, seed: int, loop: VirtualLoop) -> None:
+    def __init__(
+        self, seed: int, loop: VirtualLoop, themes: Sequence[type[Theme]] | None = None
+    ) -> None:
         self.world = World(seed, loop)
         self.checks = Checks(self.world.history, loop.time)
         self.holding = Holding(self.world.history, self.checks)
+        self.world.check = self.checks.check
+        self.themes = themes_of(self.world) if themes is None else [t(self.world) for t in themes]
+        for theme in self.themes:
+            self.world.policy = theme.policy(self.world.policy or CONFIG.policy)
         self.fleet = Fleet(self.world, self._planned, self._failed)
-        self.workload = Workload(self.world)
-        self.chaos = Chaos(self.world, self.fleet, self.workload)
+        self.workload = Workload(self.world, self.themes)
+        self.chaos = Chaos(self.world, self.fleet, self.workload, self.themes)
         self.world.network.watchers.append(self.checks)
+        self.faults_s, self.calm_s_max = FAULTS_S, CALM_S_MAX
         self._broken = asyncio.Event()
         self.checks.on_violation = self._broken.set
         self._trace: Trace | None = None
@@ -65,6 +78,7 @@ class Run:
             asyncio.create_task(self.workload.run()),
             asyncio.create_task(self.fleet.run(world.faults.profile.replicas)),
             asyncio.create_task(self._tick()),
+            asyncio.create_task(self._controllers()),
         ]
         harm = asyncio.create_task(self.chaos.run())
         story = asyncio.create_task(self._story(harm))
@@ -81,7 +95,7 @@ class Run:
             await asyncio.gather(*watched, harm, return_exceptions=True)
 
     async def _story(self, harm: asyncio.Task[None]) -> None:
-        await asyncio.sleep(FAULTS_S)
+        await asyncio.sleep(self.faults_s)
         harm.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await harm
@@ -93,10 +107,11 @@ class Run:
         while True:
             await asyncio.sleep(pause_s)
             now_s = world.loop.now_s
-            late = now_s - calm_since_s > CALM_S_MAX
+            late = now_s - calm_since_s > self.calm_s_max
             if not late and now_s - world.last_write_s < _QUIET_S:
                 continue
             problems = unrest(world, self.fleet.leader(), self.checks)
+            problems += [problem for theme in self.themes for problem in theme.unrest()]
             if not problems:
                 return
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
@@ -118,6 +133,15 @@ class Run:
             decides = leader is not None and can_act and leader.decides
             self.holding.on_tick(_TICK_S, leader if decides else None)
 
+    async def _controllers(self) -> None:
+        """Let the controllers of the themes work."""
+        chance = self.world.chance("controllers")
+        while self.themes:
+            await asyncio.sleep(chance.uniform(0.1, 0.5))
+            for theme in self.themes:
+                theme.step()
+        await asyncio.Event().wait()
+
     def trace(self, say: Callable[[str], object]) -> None:
         """Write down what happens from now on."""
         world = self.world
@@ -130,28 +154,37 @@ class Run:
         if self._trace is not None:
             self._trace.plan(link, plan)
         self.checks.on_plan(link, plan)
+        for theme in self.themes:
+            theme.on_plan(link, plan)
 
     def _failed(self, error: BaseException) -> None:
         self.checks.violate("the scheduler does not fail", f"{type(error).__name__}: {error}")
 
 
-def run(seed: int, prepare: Callable[[Run], None] | None = None) -> Outcome:
-    """Run one seed; ``prepare`` may change things before it begins."""
+def run(
+    seed: int,
+    prepare: Callable[[Run], None] | None = None,
+    *,
+    themes: Sequence[type[Theme]] | None = None,
+) -> Outcome:
+    """Run one seed; ``prepare`` may change things before it begins.
+
+    ``themes`` are drawn from the seed if they are None.
+    """
     loop = VirtualLoop()
     errors: list[str] = []
     loop.set_exception_handler(lambda _, context: errors.append(str(context)))
     try:
         asyncio.set_event_loop(None)
-        return loop.run_until_complete(_outcome(seed, loop, errors, prepare))
+        LOG.begin()
+        return loop.run_until_complete(_outcome(Run(seed, loop, themes), loop, errors, prepare))
     finally:
         loop.close()
 
 
 async def _outcome(
-    seed: int, loop: VirtualLoop, errors: list[str], prepare: Callable[[Run], None] | None
+    one: Run, loop: VirtualLoop, errors: list[str], prepare: Callable[[Run], None] | None
 ) -> Outcome:
-    LOG.begin()
-    one = Run(seed, loop)
     if prepare is not None:
         prepare(one)
     await one.play()
@@ -159,7 +192,9 @@ async def _outcome(
         one.checks.violate("no task fails unseen", error)
     world = one.world
     return Outcome(
-        seed=seed,
+        seed=world.seed,
+        themes=tuple(theme.name for theme in one.themes),
+        met=dict(world.met),
         digest=world.digest,
         steps=world.writes,
         faults=dict(world.faults.counts),

@@ -32,6 +32,8 @@ class Summary(msgspec.Struct, kw_only=True):
     replicas: int = 0
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     checks: Counter[str] = msgspec.field(default_factory=Counter)
+    themes: Counter[str] = msgspec.field(default_factory=Counter)
+    met: Counter[str] = msgspec.field(default_factory=Counter)
     failed: list[Outcome] = msgspec.field(default_factory=list)
     took_s: float = 0.0
 
@@ -43,6 +45,8 @@ class Summary(msgspec.Struct, kw_only=True):
         self.replicas += outcome.replicas
         self.faults.update(outcome.faults)
         self.checks.update(outcome.checks)
+        self.themes.update(outcome.themes)
+        self.met.update(outcome.met)
         if outcome.violations:
             self.failed.append(outcome)
 

@@ -99,7 +99,7 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
 
     ``bound`` have a node (whatever their phase); ``assumed`` have one in our plan; ``waiting`` have
     none. ``running``, ``succeeded`` and ``failed`` are phases of pods that are bound, or were in an
-    earlier life of the gang (``past``), of which objects tell nothing while a member is alive.
+    earlier life of the gang (``past``), unless members wait to begin another one.
     """
 
     needed: int

@@ -75,6 +75,8 @@ class Planner:
         self, cluster: Cluster, policy: Policy, attempts: Attempts, preparations: Preparations
     ) -> None:
         self.queue = Queue()
+        self.steps_taken = 0
+        """By the newest turn."""
         self._cluster = cluster
         self._policy = policy
         self._attempts = attempts
@@ -120,6 +122,7 @@ class Planner:
                 break
         self._go_on_searching(turn, now_s)
         is_more = self._waking.end(line) or bool(queue.searching)
+        self.steps_taken = steps.taken
         clearings = turn.begun.clearings if turn.begun is not None else None
         return Decision(
             plan=due.plan(turn.tried),

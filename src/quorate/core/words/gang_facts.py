@@ -23,7 +23,9 @@ def state_of(gang: GangEntry) -> GangState:
 
 def members_in(gang: GangEntry) -> Members:
     """Count the gang's pods by what became of them."""
-    there = SETTLED if gang.alive else frozenset({Where.BOUND})
+    # Who finds members that wait, and none alive, takes all that finished for an earlier life's.
+    begins_anew = gang.has_undecided and not gang.alive
+    there = frozenset({Where.BOUND}) if begins_anew else SETTLED
     phases = Counter(e.pod.phase for e in gang.members.values() if e.where in there)
     counts = gang.counts
     return Members(
@@ -39,7 +41,7 @@ def members_in(gang: GangEntry) -> Members:
         succeeded=phases["Succeeded"],
         failed=phases["Failed"],
         total=len(gang.members),
-        past=counts[Where.PAST] if gang.alive else 0,
+        past=0 if begins_anew else counts[Where.PAST],
     )
 
 

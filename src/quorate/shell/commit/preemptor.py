@@ -134,8 +134,9 @@ class Preemptor:
     async def _tried(self, send: Send) -> str | None:
         """Send until it is done ("") or hopeless (the last problem); None: the pod is gone."""
         outcome = await self._writer.write(send, _PREEMPTION)
-        # After a conflict another pod has the name by now: the watch will say so.
-        return None if outcome.end in (End.GONE, End.CHANGED) else outcome.problem
+        # After a conflict it may be another pod, or the same one, which somebody else wrote: the
+        # core chooses again, by what the watch says.
+        return None if outcome.end is End.GONE else outcome.problem
 
 
 def _nomination(node: str, uid: str = "") -> dict[str, object]:

@@ -11,180 +11,25 @@ one revision for each step says all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from pocketkube.store.store import Event, Store
-
-NEVER = 1 << 62
-GANG_LABEL = "simulation/gang"
-MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
-ATTEMPT = "quorate.dev/attempt"
-STARTED = "quorate.dev/started"
-GROUP_BUCKETS = {
-    "podgroups.scheduling.x-k8s.io": "x-k8s",
-    "podgroups.scheduling.sigs.k8s.io": "sigs",
-    "podgroups.scheduling.k8s.io": "native",
-}
-PODS_PATH = "/api/v1/pods"
-POD_GROUP_PATHS = {
-    "x-k8s": "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
-    "sigs": "/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups",
-    "native": "/apis/scheduling.k8s.io/v1alpha2/podgroups",
-}
-_REFUSALS = ("OutOf", "UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "TaintToleration")
-
-Amounts = dict[str, int]
-
-
-@dataclass(slots=True)
-class PodTruth:
-    """One pod, by uid; each number is the revision at which that became true."""
-
-    uid: str
-    name: str
-    gang: str
-    ours: bool
-    apart: bool  # from other members of its gang
-    wants: Amounts
-    created: int
-    ungated: int = NEVER
-    bound: int = NEVER
-    terminating: int = NEVER
-    finished: int = NEVER
-    gone: int = NEVER
-    node: str = ""
-    bound_by: str = ""
-    bound_late: bool = False  # after the one who sent it had been told that it failed
-    phase: str = "Pending"
-    refused: bool = False
-    told: str = ""  # the message of its condition PodScheduled=False
-    attempt: str = ""
-    marked: bool = False  # its Binding said that its gang has started
-    past: bool = False  # it was bound in a life of its gang that is over
-
-    @property
-    def holds_room(self) -> bool:
-        """Whether it takes room on its node now."""
-        return bool(self.node) and self.finished == NEVER and self.gone == NEVER
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it has a node, has not finished and is not being deleted."""
-        return self.holds_room and not self.refused and self.terminating == NEVER
-
-
-@dataclass(slots=True)
-class NodeTruth:
-    """One name of a node: what it had from which revision on; None while it does not exist."""
-
-    versions: list[tuple[int, Amounts | None, bool]] = field(default_factory=list)
-
-    def at(self, revision: int) -> tuple[Amounts | None, bool]:
-        """Return allocatable and cordon at a revision."""
-        for since, amounts, cordoned in reversed(self.versions):
-            if since <= revision:
-                return amounts, cordoned
-        return None, False
-
-
-@dataclass(slots=True)
-class GangTruth:
-    """One gang of the workload."""
-
-    name: str
-    dialect: str
-    minima: list[tuple[int, int | None]] = field(default_factory=list)
-    pods: dict[str, PodTruth] = field(default_factory=dict)
-    bound: int = 0
-    quorate_since: int = NEVER  # revision; NEVER when it has to become quorate yet
-    quorate_under: str = ""  # who led then
-    by_edit: bool = False  # because min was lowered, and not by a bind
-    is_on_record: bool = False  # whether a leader that knew it has renewed its Lease since
-    quorate_before: list[tuple[int, int]] = field(default_factory=list)  # from and until when
-    tampered: bool = False  # a rival bound a member, or a kubelet refused one: no rule says what is
-    tampered_before: int = 0  # revision
-    partial_s: float = 0.0  # how long it was bound in part while one leader was able to act
-    partial_under: str = ""  # that leader
-    was_left_so: bool = False  # by an earlier one
-    timeout_s: float = 0.0
-
-    def min_at(self, revision: int) -> int | None:
-        """Return min at a revision, None when nobody could say."""
-        for since, value in reversed(self.minima):
-            if since <= revision:
-                return value
-        return None
-
-    @property
-    def min_now(self) -> int:
-        """Return min; of an object that is gone, its last one."""
-        for _, value in reversed(self.minima):
-            if value is not None:
-                return value
-        return 1
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether it is bound in part and was never quorate."""
-        is_less = 0 < self.bound < self.min_now
-        return is_less and self.quorate_since == NEVER and self.is_alive
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether a member with a node has not finished and is not being deleted."""
-        return any(pod.is_alive for pod in self.members())
-
-    @property
-    def is_going(self) -> bool:
-        """Whether all that is bound is being deleted: a finalizer may hold it for long."""
-        bound = [pod for pod in self.members() if pod.node and not pod.refused]
-        return all(pod.terminating != NEVER for pod in bound)
-
-    def is_unclear(self, revision: int) -> bool:
-        """Whether nobody can say if it had started, by what was told up to a revision."""
-        return self.tampered or revision < self.tampered_before
-
-    def has_started_by(self, revision: int) -> bool:
-        """Whether it had been quorate, and had not lost all its pods since, at a revision."""
-        spans = [*self.quorate_before, (self.quorate_since, NEVER)]
-        return any(since <= revision < until for since, until in spans)
-
-    def go_on(self, revision: int, leader: str) -> None:
-        """It counts as started, by what its scheduler could know when it bound a member."""
-        if self.quorate_since == NEVER:
-            self.quorate_since, self.quorate_under, self.is_on_record = revision, leader, False
-
-    def end_life(self, revision: int) -> None:
-        """Whatever is bound from now on has to become quorate by itself."""
-        if self.quorate_since != NEVER:
-            self.quorate_before.append((self.quorate_since, revision))
-        self.quorate_since = NEVER
-
-    def is_started_by(self, told: dict[str, int]) -> bool:
-        """Whether what was told, by path, says that it has started."""
-        if self.quorate_since == NEVER:
-            return False
-        bound = [pod.bound for pod in self.pods.values() if pod.bound <= self.quorate_since]
-        edited, _ = self.minima[-1] if self.minima else (0, None)
-        path = POD_GROUP_PATHS.get(self.dialect, PODS_PATH)
-        return told.get(PODS_PATH, 0) >= max(bound) and told.get(path, 0) >= edited
-
-    def can_be_known_by(self, replica: str, told: int) -> bool:
-        """Whether a replica has something to know from that the gang had started.
-
-        It led when that happened, or a marked member is left, or the Lease says so. A gang whose
-        marked members and whose leader are lost before the next renewal leaves no trace.
-        """
-        return (
-            self.is_on_record
-            or replica == self.quorate_under
-            or any(pod.marked and pod.bound <= told < pod.gone for pod in self.pods.values())
-        )
-
-    def members(self) -> list[PodTruth]:
-        """Return the pods that exist."""
-        return [pod for pod in self.pods.values() if pod.gone == NEVER]
+from quorate.core.model import GangKey
+from quorate.simulate.checkers.records import (
+    ATTEMPT,
+    GANG_LABEL,
+    GROUP_BUCKETS,
+    MIN_LABEL,
+    NEVER,
+    REFUSALS,
+    RULED_LABEL,
+    STARTED,
+    Amounts,
+    GangTruth,
+    NodeTruth,
+    NodeVersion,
+    PodTruth,
+)
 
 
 class History:
@@ -195,6 +40,10 @@ class History:
         self.by_name: dict[str, PodTruth] = {}
         self.nodes: dict[str, NodeTruth] = {}
         self.gangs: dict[str, GangTruth] = {}
+        self.ours = {"quorate"}
+        """Names of schedulers that are quorate's."""
+        self.objects: dict[tuple[str, str, str], str] = {}
+        """The gang of each name of an object, by dialect, namespace and name."""
         self.on_node: dict[str, dict[str, PodTruth]] = {}
         self.lease_holder = ""
         self.writer = ""
@@ -207,6 +56,14 @@ class History:
         store.watch("leases.coordination.k8s.io", self._lease)
         for bucket in GROUP_BUCKETS:
             store.watch(bucket, self._group)
+
+    def of_object(self, dialect: str, namespace: str, name: str) -> str:
+        """Return the gang whose object has this name."""
+        return self.objects.get((dialect, namespace, name), name)
+
+    def of_key(self, key: GangKey) -> str:
+        """Return the gang that the core calls so."""
+        return self.of_object(key.dialect, key.namespace, key.name)
 
     def gang(self, name: str, dialect: str) -> GangTruth:
         """Return the record of a gang, made anew when it is new."""
@@ -229,12 +86,14 @@ class History:
             if self.by_name.get(pod.name) is pod:
                 del self.by_name[pod.name]
         self._step(pod, meta, spec, status, revision)
+        self._move(pod, (meta.get("labels") or {}).get(GANG_LABEL, ""), revision)
         is_new_bind = bool(spec.get("nodeName")) and not pod.node
         if is_new_bind:
             pod.node, pod.bound = spec["nodeName"], revision
             pod.bound_by, pod.bound_late = self.writer, self.writes_late
             annotations = meta.get("annotations") or {}
             pod.attempt, pod.marked = annotations.get(ATTEMPT, ""), STARTED in annotations
+            pod.marked &= not pod.moved
             self.on_node.setdefault(pod.node, {})[pod.uid] = pod
         gang = self.gangs.get(pod.gang)
         if gang is not None:
@@ -249,9 +108,14 @@ class History:
             for name, amount in (container.get("resources") or {}).get("requests", {}).items():
                 wants[name] = wants.get(name, 0) + int(amount)
         name = labels.get(GANG_LABEL, "")
-        ours = spec.get("schedulerName") == "quorate"
-        apart = "podAntiAffinity" in (spec.get("affinity") or {})
+        ours = spec.get("schedulerName") in self.ours
+        is_plain = RULED_LABEL not in labels
+        apart = is_plain and "podAntiAffinity" in (spec.get("affinity") or {})
         pod = PodTruth(meta["uid"], meta["name"], name, ours, apart, wants, revision)
+        pod.namespace, pod.is_plain = meta["namespace"], is_plain
+        pod.priority = spec.get("priority") or 0
+        pod.selector = spec.get("nodeSelector") or {}
+        pod.tolerates = any("simulation" in one.get("key", "") for one in spec["tolerations"])
         self.pods[pod.uid] = self.by_name[pod.name] = pod
         gang = self.gangs.get(name)
         if gang is not None:
@@ -275,11 +139,26 @@ class History:
         pod.phase = status.get("phase", "Pending")
         if pod.finished == NEVER and pod.phase in ("Succeeded", "Failed"):
             pod.finished = revision
-            pod.refused = str(status.get("reason", "")).startswith(_REFUSALS)
+            pod.refused = str(status.get("reason", "")).startswith(REFUSALS)
+        pod.nominated = status.get("nominatedNodeName", "")
         pod.told = ""
         for condition in status.get("conditions") or ():
             if condition["type"] == "PodScheduled" and condition["status"] == "False":
                 pod.told = f"{condition.get('reason', '')}: {condition.get('message', '')}"
+
+    def _move(self, pod: PodTruth, name: str, revision: int) -> None:
+        """Count a pod where its label says; what it does to either gang's start nobody judges."""
+        if name == pod.gang:
+            return
+        before, after = self.gangs.get(pod.gang), self.gangs.get(name)
+        pod.gang, pod.moved, pod.apart = name, True, False
+        if before is not None:
+            del before.pods[pod.uid]
+            before.tampered = True  # who binds its members may not have heard of it yet
+            self._count(before, pod, revision, is_new_bind=False)
+        if after is not None:
+            after.pods[pod.uid] = pod
+            after.tampered |= bool(pod.node)
 
     def _count(self, gang: GangTruth, pod: PodTruth, revision: int, *, is_new_bind: bool) -> None:
         bound = [one for one in gang.pods.values() if one.node and one.gone == NEVER]
@@ -291,7 +170,7 @@ class History:
             bound = [pod]
             gang.end_life(revision)
         gang.bound = len([one for one in bound if not (one.refused or one.past)])
-        if pod.refused or (is_new_bind and not pod.attempt):
+        if pod.refused or (is_new_bind and (pod.moved or not pod.attempt)):
             gang.tampered = True
         if not bound:
             if gang.tampered:
@@ -309,17 +188,22 @@ class History:
     def _node(self, event: Event) -> None:
         truth = self.nodes.setdefault(event.entry.name, NodeTruth())
         amounts: Amounts | None = None
-        cordoned = False
+        cordoned, labels, is_tainted = False, {}, False
         if event.type != "DELETED":
             obj = event.object
             found = (obj.get("status") or {}).get("allocatable") or {}
             amounts = {name: _amount(name, value) for name, value in found.items()}
             cordoned = bool(obj["spec"].get("unschedulable"))
-        truth.versions.append((event.entry.revision, amounts, cordoned))
+            labels = dict(obj["metadata"].get("labels") or {})
+            is_tainted = bool(obj["spec"].get("taints"))
+        truth.versions.append(
+            NodeVersion(event.entry.revision, amounts, cordoned, labels, is_tainted)
+        )
 
     def _group(self, event: Event) -> None:
         revision = event.entry.revision
-        gang = self.gang(event.entry.name, GROUP_BUCKETS[event.bucket])
+        dialect, namespace = GROUP_BUCKETS[event.bucket], event.object["metadata"]["namespace"]
+        gang = self.gang(self.of_object(dialect, namespace, event.entry.name), dialect)
         value: int | None = None
         if event.type != "DELETED":
             spec = event.object["spec"]

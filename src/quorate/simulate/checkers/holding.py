@@ -7,7 +7,8 @@ itself. That reserved room is free again after a while, ``rest`` shows.
 
 from __future__ import annotations
 
-from quorate.simulate.checkers.history import GangTruth, History, PodTruth
+from quorate.simulate.checkers.history import History
+from quorate.simulate.checkers.records import GangTruth, PodTruth
 from quorate.simulate.checkers.requests import Checks
 from quorate.simulate.fleet import Replica
 
@@ -30,7 +31,8 @@ class Holding:
         if leader is None:
             return
         told = leader.link.told.get("/api/v1/pods", 0)
-        for name in {reservation.key.name for reservation in leader.scheduler.cluster.reservations}:
+        keys = {one.key for one in leader.scheduler.cluster.reservations}
+        for name in {self._history.of_key(key) for key in keys}:
             gang = self._history.gangs.get(name)
             place = leader.link.name, name
             if gang is not None and not _goes_on(gang, told):

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from quorate.core.model.plan import Bind, GangBinds, Plan
 from quorate.core.model.policy import Policy
 from quorate.shell.kube.errors import ApiError, ServerError, Unreachable
-from quorate.simulate.checkers.history import (
+from quorate.simulate.checkers.history import History
+from quorate.simulate.checkers.records import (
     NEVER,
     POD_GROUP_PATHS,
     PODS_PATH,
     Amounts,
     GangTruth,
-    History,
     PodTruth,
 )
+from quorate.simulate.checkers.violations import Decision, Violation
 from quorate.simulate.cluster.network import Link
 from quorate.simulate.cluster.server import Request
 
@@ -34,29 +35,6 @@ _PARTIAL_S_MAX = 5.0
 """Beyond an attempt's own time."""
 _PARTIAL_S_MAX_UNCLEAR = 20.0
 """The same while an answer or an eviction is awaited, for requests may fail many times."""
-
-
-class Violation(NamedTuple):
-    """A promise that was broken."""
-
-    at_s: float
-    promise: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.at_s:.3f} s: {self.promise}: {self.text}"
-
-
-class Decision(NamedTuple):
-    """A bind that a replica decided on; what it had been told by then; min as it knew it."""
-
-    uid: str
-    node: str
-    told: int
-    told_nodes: int
-    minimum: int | None
-    may_go_on: bool
-    """Whether it knew a member of the gang's life that was alive, or was being bound."""
 
 
 class Checks:
@@ -116,6 +94,7 @@ class Checks:
                     told,
                     link.told.get(_NODES, 0),
                     self._min_told(link, bind.uid),
+                    self._gang_of(bind.uid),
                     may_go_on,
                 )
             first = self._history.pods.get(gang.binds[0].uid)
@@ -137,6 +116,10 @@ class Checks:
                         f"{link.name} evicts {e.name} of {t.name}, {_state(t)}"
                     ),  # type: ignore[misc]
                 )
+
+    def _gang_of(self, uid: str) -> str:
+        pod = self._history.pods.get(uid)
+        return pod.gang if pod is not None else ""
 
     def _min_told(self, link: Link, uid: str) -> int | None:
         """Return the min of a pod's gang as a replica knows it."""
@@ -185,20 +168,28 @@ class Checks:
 
     def _check_node(self, link: Link, bind: Bind) -> None:
         truth = self._history.nodes.get(bind.node)
-        amounts, cordoned = truth.at(link.told.get(_NODES, 0)) if truth else (None, False)
+        told, pod = link.told.get(_NODES, 0), self._history.pods.get(bind.uid)
+        version = truth.version_at(told) if truth else None
         self.check(
             "only nodes that take pods are used",
-            amounts is not None and not cordoned,
+            version is not None and version.amounts is not None and not version.cordoned,
             lambda: f"{link.name} places {bind.name} on {bind.node}, which is gone or cordoned",
+        )
+        self.check(
+            "only nodes that suit a pod are used",
+            version is None or pod is None or version.suits(pod),
+            lambda: f"{link.name} places {bind.name} on {bind.node}: {version}",
         )
 
     def _check_quorum(self, link: Link, gang: GangBinds, told: int) -> None:
         first = self._history.pods.get(gang.binds[0].uid)
         truth = self._history.gangs.get(first.gang) if first is not None else None
-        if truth is None or truth.is_unclear(told):
+        if first is None or truth is None or truth.is_unclear(told):
             return
         if truth.quorate_since != NEVER or truth.has_started_by(told):
             return
+        if first.moved and self._history.of_key(gang.key) != truth.name:
+            return  # it was told of the pod in its earlier gang
         minimum = self._min_told(link, gang.binds[0].uid)
         placed = {bind.uid for bind in gang.binds}
         counted = [pod for pod in truth.pods.values() if self._counts(link, pod, told, placed)]
@@ -212,7 +203,8 @@ class Checks:
         """Whether a replica may count a pod: placed, under way by itself, or bound."""
         if pod.gone <= told or pod.created > told:
             return False
-        under_way = self._decisions.get((link.name, pod.uid)) is not None
+        decision = self._decisions.get((link.name, pod.uid))
+        under_way = decision is not None and decision.gang == pod.gang
         return pod.uid in placed or under_way or pod.bound <= told
 
     # Requests
@@ -333,7 +325,11 @@ class Checks:
             and not other.bound_late
             and (other.bound <= decision.told or other.bound_by == pod.bound_by)
         ]
-        met = [other.name for other in known if other.gang == pod.gang and other is not pod]
+        met = [
+            other.name
+            for other in known
+            if other.gang == pod.gang and other is not pod and not other.moved
+        ]
         self.check(
             "members that stay apart do not meet",
             pod.bound_late or not pod.apart or not met,
@@ -346,10 +342,10 @@ class Checks:
         truth = self._history.nodes.get(pod.node)
         versions = truth.versions if truth else []
         most: Amounts = {}  # since the decision: a node may have been made anew, and smaller
-        for index, (_, amounts, _) in enumerate(versions):
-            until = versions[index + 1][0] if index + 1 < len(versions) else NEVER
-            if amounts is not None and until > decision.told_nodes:
-                for name, amount in amounts.items():
+        for index, version in enumerate(versions):
+            until = versions[index + 1].since if index + 1 < len(versions) else NEVER
+            if version.amounts is not None and until > decision.told_nodes:
+                for name, amount in version.amounts.items():
                     most[name] = max(most.get(name, 0), amount)
         over = [n for n, amount in used.items() if n in pod.wants and amount > most.get(n, 0)]
         self.check(

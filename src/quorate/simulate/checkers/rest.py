@@ -14,18 +14,22 @@ import msgspec
 from pocketkube.errors import ApiError
 from quorate.core.model import GangKey
 from quorate.core.model.changes import DialectServed, GangChanged, JournalFound
+from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
 from quorate.shell.apis import api_words
 from quorate.shell.watch.objects import watched_kinds
-from quorate.simulate.checkers.history import NEVER, GangTruth, History, PodTruth
+from quorate.simulate.checkers.history import History
+from quorate.simulate.checkers.records import NEVER, GangTruth, PodTruth
 from quorate.simulate.checkers.requests import Checks
 from quorate.simulate.cluster.world import EPOCH_S, World
-from quorate.simulate.fleet import CONFIG, Replica
+from quorate.simulate.fleet import Replica, config_of
 
 Problem = tuple[str, str]
 Room = tuple[tuple[int, int], ...]
 """Free cpu and pods of each node."""
+_TRIED_NODES_MAX = 10
+"""Of more nodes, not all placements can be tried: a new scheduler is asked."""
 _WORDS = ("message", "lastTransitionTime")
 
 
@@ -45,17 +49,20 @@ def _gang_problems(history: History) -> list[Problem]:
     """No gang is bound in part, and none waits that has room."""
     problems = []
     free = _free(history)
+    is_promised = any(pod.nominated and not pod.node for pod in history.by_name.values())
     for gang in history.gangs.values():
         if gang.is_partial and not gang.tampered:
             text = f"{gang.name}: {gang.bound} of {gang.min_now} bound"
             problems.append(("no gang stays bound in part", text))
         waiting = [pod for pod in gang.members() if _waits(pod)]
-        bound = [pod for pod in gang.members() if pod.node and not pod.refused]
+        bound = [pod for pod in gang.members() if pod.node and not (pod.refused or pod.past)]
         if not gang.is_alive:
             bound = []  # that life of the gang is over
         minimum = gang.min_at(NEVER)
-        if minimum is None or not waiting:
+        if minimum is None or not waiting or is_promised or len(free) > _TRIED_NODES_MAX:
             continue
+        if not all(pod.is_plain and not pod.moved for pod in gang.members()):
+            continue  # what a new scheduler would do is asked of these
         started = gang.quorate_since != NEVER and bool(bound)
         need = 1 if started else max(1, minimum - len(bound))
         wants = tuple(sorted(pod.wants.get("cpu", 0) for pod in waiting))
@@ -80,8 +87,9 @@ def _free(history: History, without: Collection[str] = ()) -> Room:
     """Return free cpu and pods of each node that takes pods, ``without`` some."""
     found = []
     for name, truth in history.nodes.items():
-        amounts, cordoned = truth.at(NEVER)
-        if amounts is None or cordoned or name in without:
+        version = truth.version_at(NEVER)
+        amounts = version.amounts
+        if amounts is None or version.cordoned or version.is_tainted or name in without:
             continue
         pods = [pod for pod in history.on_node.get(name, {}).values() if pod.holds_room]
         cpu = amounts.get("cpu", 0) - sum(pod.wants.get("cpu", 0) for pod in pods)
@@ -129,10 +137,10 @@ def _truth_problems(history: History, leader: Replica) -> list[Problem]:
 
 def _status_problems(world: World, leader: Replica) -> list[Problem]:
     """The status of each gang's object is what a scheduler that has just begun would write."""
-    fresh = Scheduler(CONFIG.policy, api_words())
+    fresh = Scheduler(config_of(world).policy, api_words())
     fresh.observe([JournalFound(leader.scheduler.journal())])
     raws: dict[GangKey, bytes] = {}
-    for kind in watched_kinds(frozenset(CONFIG.policy.scheduler_names)).values():
+    for kind in watched_kinds(frozenset(config_of(world).policy.scheduler_names)).values():
         resource = kind.resource
         try:
             served = world.registry.resource(resource.group, resource.version, resource.plural)
@@ -145,7 +153,8 @@ def _status_problems(world: World, leader: Replica) -> list[Problem]:
                 raws[change.spec.key] = entry.raw
             fresh.observe([change])
     now_s = EPOCH_S + world.loop.now_s
-    fresh.decide(now_s)  # it takes up what it finds; nothing is placed at rest
+    if problems := _left_to_do(world.history, fresh, now_s):
+        return problems
     explainer = fresh.explainer(now_s)
     problems = []
     for key, raw in raws.items():
@@ -160,6 +169,33 @@ def _status_problems(world: World, leader: Replica) -> list[Problem]:
         if patch is not None and _differs(patch.body, raw):
             text = f"{key}: a new scheduler would write {patch.body.decode()}"
             problems.append(("status follows from live objects", text))
+    return problems
+
+
+def _left_to_do(history: History, fresh: Scheduler, now_s: float) -> list[Problem]:
+    """Return what a new scheduler would do: it takes up what it finds, and places nothing."""
+    is_more = True
+    while is_more:
+        plan = fresh.decide(now_s)
+        if problems := _done_by(history, plan):
+            return problems
+        is_more = fresh.advance.is_behind or (plan.wake_at_s or now_s + 1.0) <= now_s
+    return []
+
+
+def _done_by(history: History, plan: Plan) -> list[Problem]:
+    """Return what a plan does that the one who leads has not done, though it could."""
+    promise, problems = "a new scheduler finds nothing to do", []
+    for gang in (*plan.gangs, *plan.preparing):
+        name = history.of_key(gang.key)
+        if name in history.gangs and history.gangs[name].tampered:
+            continue
+        binds = ", ".join(f"{bind.name} to {bind.node}" for bind in gang.binds)
+        problems.append((promise, f"it would bind {binds}"))
+    problems += [(promise, f"it would evict {one.name}") for one in plan.evictions]
+    for one in plan.preemptions:
+        victims = ", ".join(victim.name for victim in one.victims)
+        problems.append((promise, f"{one.name} would clear {one.node!r} of {victims or 'nobody'}"))
     return problems
 
 

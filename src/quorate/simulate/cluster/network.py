@@ -44,6 +44,8 @@ class Link:
         self.is_cut_off = False
         self.told: dict[str, int] = {}
         self.kill = on_killed
+        self.steps = 0
+        """Steps of its newest decision."""
 
 
 class Watcher(Protocol):

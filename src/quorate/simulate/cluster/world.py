@@ -10,6 +10,8 @@ import asyncio
 import functools
 import hashlib
 import random
+from collections import Counter
+from collections.abc import Callable
 from importlib import resources as package_files
 
 import yaml
@@ -23,7 +25,9 @@ from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Event, Store
+from quorate.core.model.policy import Policy
 from quorate.simulate.checkers.history import History
+from quorate.simulate.cluster.kinds import VOLCANO_POD_GROUPS
 from quorate.simulate.cluster.network import Network
 from quorate.simulate.cluster.server import Server
 from quorate.simulate.faults import Faults, profile_of
@@ -57,6 +61,12 @@ class World:
         self._digest = hashlib.sha256()
         self.writes = 0
         self.last_write_s = 0.0
+        self.policy: Policy | None = None
+        """What the scheduler is configured with; None: what is usual here."""
+        self.met: Counter[str] = Counter()
+        """What of its themes this run has really met, and how often."""
+        self.check: Callable[[str, bool, Callable[[], str]], None] = lambda *_: None
+        """Counts a check of a promise, and notes a violation with a text when it does not hold."""
         self.store.watch_all(self._on_write)
         for name in (NAMESPACE, SYSTEM):
             self.create("v1", "namespaces", {"metadata": {"name": name}})
@@ -83,7 +93,17 @@ class World:
         """Create an object in its namespace. Raises the embedded ApiError."""
         resource = self.resource(api_version, plural)
         obj = {"apiVersion": api_version, "kind": resource.kind, **obj}
-        return self.api.create(resource, NAMESPACE if resource.namespaced else "", obj)
+        namespace = obj["metadata"].get("namespace", NAMESPACE) if resource.namespaced else ""
+        return self.api.create(resource, namespace, obj)
+
+    def namespace_of(self, pod: str) -> str:
+        """Return the namespace of a pod: no two pods of a run have one name."""
+        found = self.history.by_name.get(pod)
+        return found.namespace if found is not None else NAMESPACE
+
+    def amend_pod(self, name: str, change: Callable[[Object], object]) -> None:
+        """Let ``change`` alter a pod in place, if it is there."""
+        self.api.amend("pods", self.namespace_of(name), name, change)
 
     async def run_kubelets(self) -> None:
         """Let all kubelets act, each time a moment after something happened."""
@@ -111,9 +131,9 @@ class World:
 
 @functools.lru_cache(maxsize=1)
 def served_resources() -> tuple[Resource, ...]:
-    """Return what the API serves: the recorded resources, and those of the CRDs that we ship."""
+    """Return what the API serves: what is recorded, the CRDs that we ship, and Volcano's."""
     text = (package_files.files("quorate") / "deploy" / "crds.yaml").read_text()
     found = Document.load().resources()
     for crd in yaml.safe_load_all(text):
         found += resources_of(crd)
-    return tuple(found)
+    return (*found, *resources_of(VOLCANO_POD_GROUPS))

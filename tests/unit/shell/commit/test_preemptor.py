@@ -104,6 +104,14 @@ async def test_a_victim_that_a_proxy_does_not_know_may_be_there_still():
     assert (told, [one.victims for one in failures]) == ([], [("uid-low",)])
 
 
+async def test_a_victim_that_changed_meanwhile_may_be_there_still():
+    """An API server that tried a patch in vain a few times answers 409, and so does another uid."""
+    changed = refusal(409, "Conflict")
+    for steps in ((DONE, DONE, changed), (DONE, DONE, DONE, changed)):
+        _, told, failures, _ = await carried_out(*steps)
+        assert (told, [one.victims for one in failures]) == ([], [("uid-low",)])
+
+
 async def test_an_answer_that_may_change_is_asked_for_again(monkeypatch):
     quick = replace(preemptor._PREEMPTION, retry_s_min=0.001)
     monkeypatch.setattr(preemptor, "_PREEMPTION", quick)

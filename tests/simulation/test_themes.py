@@ -1,0 +1,29 @@
+"""Each theme of the simulation is really met: what is there only in name finds nothing."""
+
+import pytest
+
+from quorate.simulate.run import run
+from quorate.simulate.soak import Summary
+from quorate.simulate.themes.table import THEMES
+from tests.property.seeds import first
+
+SEEDS_MAX = 60
+_FIRST = first("themes")
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_what_a_theme_is_about_is_met(name):
+    theme, summary = THEMES[name], Summary()
+    missing = {f"{name}: {what}" for what in theme.must_meet}
+    for seed in range(_FIRST, _FIRST + SEEDS_MAX):
+        outcome = run(seed, themes=[theme])
+        assert not outcome.violations, f"seed {seed} of theme {name} alone"
+        summary.add(outcome)
+        if not missing - summary.met.keys():
+            return
+    pytest.fail(f"not met in {SEEDS_MAX} seeds: {missing - summary.met.keys()}")
+
+
+def test_every_theme_says_what_it_has_to_meet():
+    assert len(THEMES) >= 11
+    assert all(theme.must_meet for theme in THEMES.values())
