@@ -80,7 +80,7 @@ class Bench:
                 world.remove()
 
     def judge(self, world: World, sizes: dict[str, int]) -> None:
-        """Count the promises that are broken when all has had time to come to rest."""
+        """Count broken promises once all has had time to settle."""
         deadline_s = time.monotonic() + REST_S
         while (broken := invariants.broken(world, sizes)) and time.monotonic() < deadline_s:
             time.sleep(0.2)
@@ -161,7 +161,7 @@ class Bench:
             rows.append(_row("... refusal to whole or undone", repaired, None))
         return rows
 
-    def promises(self) -> list[Row]:
+    def broken_promises(self) -> list[Row]:
         """What was broken in all of the above; the cases themselves fail on it too."""
         return [
             Row("gangs left in part", self.left_in_part, 0),
@@ -201,7 +201,7 @@ def main() -> int:
             for name in options.case.split(","):
                 say(f"measuring: {name}")
                 rows += CASES[name](bench)
-            rows += bench.promises()
+            rows += bench.broken_promises()
         finally:
             _print(rows)  # also what there is when a case fails
     if options.json:

@@ -72,7 +72,7 @@ class Settled:
     started: set[GangKey] = field(default_factory=set)
     binds: list[tuple[str, str]] = field(default_factory=list)
     """``(uid of the pod, node)``."""
-    promised: int = 0
+    nominated: int = 0
     """How many pods were promised the room of others."""
     is_over: bool = True
     """Whether there was nothing left to do within the limit."""
@@ -165,7 +165,7 @@ class Core:
             rest.touched.update(plan.touched)
             rest.started.update(gang.key for gang in gangs)
             rest.binds += binds
-            rest.promised += len(plan.preemptions)
+            rest.nominated += len(plan.preemptions)
             if not binds and (plan.wake_at_s is None or plan.wake_at_s > now_s):
                 return rest
             if limit_s is not None and rest.whole_s > limit_s:

@@ -296,5 +296,5 @@ def _preempting(stopwatch: Stopwatch, *, nodes: int, pods: int) -> Iterator[floa
         )
         freeze()
         rest = core.settle(1.0)
-        assert rest.promised == pods, f"{rest.promised} of {pods}"
+        assert rest.nominated == pods, f"{rest.nominated} of {pods}"
         yield 1e6 * rest.cpu_s / pods

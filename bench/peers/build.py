@@ -29,7 +29,7 @@ _STAMP = " ".join(f"-X {name}.gitVersion={KUBERNETES}" for name in _VERSION_VARI
 
 
 class PeerBuildError(RuntimeError):
-    """The peer did not build; the text holds the compiler's last words and a remedy."""
+    """The peer did not build; the text holds the compiler's last words and a hint."""
 
 
 def say(message: str) -> None:

@@ -141,11 +141,11 @@ def why(
     config: ConfigFile = None,
 ) -> None:
     """Say why a gang (or a pod's gang) stands where it stands, and what would start it."""
-    from quorate.cli.commands import look
+    from quorate.cli.commands import explain
 
     where = "" if all_namespaces else namespace
-    access = look.Access(kubeconfig, context, config, where)
-    raise typer.Exit(look.why(access, name, output))
+    access = explain.Access(kubeconfig, context, config, where)
+    raise typer.Exit(explain.why(access, name, output))
 
 
 @app.command(
@@ -168,11 +168,11 @@ def gangs(
     config: ConfigFile = None,
 ) -> None:
     """List gangs with their state, members, age and reason."""
-    from quorate.cli.commands import look
+    from quorate.cli.commands import explain
 
     where = "" if all_namespaces else namespace
-    access = look.Access(kubeconfig, context, config, where)
-    raise typer.Exit(look.gangs(access, with_pods=pods, form=output))
+    access = explain.Access(kubeconfig, context, config, where)
+    raise typer.Exit(explain.gangs(access, with_pods=pods, form=output))
 
 
 @app.command(

@@ -45,4 +45,4 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity
     rule: str
     message: str
-    remedy: str
+    hint: str

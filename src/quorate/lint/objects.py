@@ -52,7 +52,7 @@ class KubeObject:
         return mapping(self.value.get("spec"))
 
     def finding(
-        self, rule: str, severity: Severity, path: Path, message: str, remedy: str
+        self, rule: str, severity: Severity, path: Path, message: str, hint: str
     ) -> Finding:
         """Return a finding at a field of this object."""
         return Finding(
@@ -64,16 +64,16 @@ class KubeObject:
             severity=severity,
             rule=rule,
             message=message,
-            remedy=remedy,
+            hint=hint,
         )
 
-    def error(self, rule: str, path: Path, message: str, remedy: str) -> Finding:
+    def error(self, rule: str, path: Path, message: str, hint: str) -> Finding:
         """Return a finding that keeps pods from running as meant."""
-        return self.finding(rule, Severity.ERROR, path, message, remedy)
+        return self.finding(rule, Severity.ERROR, path, message, hint)
 
-    def warning(self, rule: str, path: Path, message: str, remedy: str) -> Finding:
+    def warning(self, rule: str, path: Path, message: str, hint: str) -> Finding:
         """Return a finding that may be meant so."""
-        return self.finding(rule, Severity.WARNING, path, message, remedy)
+        return self.finding(rule, Severity.WARNING, path, message, hint)
 
 
 def objects_of(file: str, document: Document) -> list[KubeObject]:

@@ -38,7 +38,7 @@ from quorate.shell.loop import Loop
 from quorate.shell.process.clock import Clock, SteadyClock, SystemClock
 from quorate.shell.process.heartbeat import Heartbeat
 from quorate.shell.process.loop_lag import LoopLag
-from quorate.shell.process.memory import YoungMemory, freeze_memory, prepare_memory
+from quorate.shell.process.memory import YoungCollector, freeze_memory, prepare_memory
 from quorate.shell.recording.record_file import written_when_asked
 from quorate.shell.recording.recorder import Recorder
 from quorate.shell.report.bind_outcomes import BindOutcomes
@@ -165,7 +165,7 @@ class App:
             metrics=self.metrics,
             recorder=self.recorder,
             incidents=self.incidents,
-            memory=YoungMemory() if self.owns_memory else None,
+            memory=YoungCollector() if self.owns_memory else None,
         )
 
     def _make_committer(self) -> Committer:
@@ -300,10 +300,10 @@ class App:
 
     async def _turn(self) -> None:
         await self._loop.run(
-            before=(
-                self._outcomes.hear,
+            observers=(
+                self._outcomes.observe,
                 self._guard.observe,
-                self._self_check.news,
+                self._self_check.observe,
                 self.recorder.observed,
             ),
             leads=lambda: self._leadership.leads,

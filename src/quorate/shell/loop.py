@@ -1,7 +1,7 @@
-"""The loop of a running scheduler: news in, a decision, the plan handed on; at its own pace.
+"""The loop of a running scheduler: observe changes, decide, hand on the plan; at its own pace.
 
-In: changes from watches and from those who write. Out: verified plans. Run by ``app``. Nothing here
-takes long in one piece: much news is observed in slices, and the core ends its turns by itself.
+In: changes from watches and from writers. Out: verified plans. Run by ``app``. Each step is short:
+changes are observed in slices, and the core limits the time of a decision itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.process.clock import Clock, SteadyClock
 from quorate.shell.process.heartbeat import Heartbeat
-from quorate.shell.process.memory import YoungMemory
+from quorate.shell.process.memory import YoungCollector
 from quorate.shell.recording.recorder import Recorder
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
@@ -30,9 +30,9 @@ _LOOK_AGAIN_S = 0.25
 _CYCLE_S_MIN = 0.005
 _ASK_AGAIN_S = 0.001
 _SLICE_CHANGES_MAX = 500
-"""So many changes are observed before others have their turn: 20 ms, at 40 us for a new pod."""
+"""Changes that are observed in one slice: about 20 ms, at 40 us for a new pod."""
 
-Hear = Callable[[Sequence[AnyChange]], None]
+Observer = Callable[[Sequence[AnyChange]], None]
 
 
 class Loop:
@@ -48,7 +48,7 @@ class Loop:
         metrics: Metrics,
         recorder: Recorder,
         incidents: Incidents,
-        memory: YoungMemory | None = None,
+        memory: YoungCollector | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._clock = clock
@@ -67,25 +67,25 @@ class Loop:
     # News
 
     def put(self, change: AnyChange) -> None:
-        """Take a change that the next turn observes."""
-        self._heartbeat.beat()  # a long list is work that gets on, though the loop does not turn
+        """Queue a change for the next turn."""
+        self._heartbeat.beat()  # a long list is progress, although the loop does not turn
         self._inbox.append(change)
         self._failures_put += isinstance(change, BindFailed)
         self._news.set()
 
     def put_all(self, changes: Iterable[AnyChange]) -> None:
-        """Take changes that the next turn observes; no failed binds are among them."""
+        """Queue changes for the next turn. No ``BindFailed`` may be among them."""
         self._inbox += changes
         self._news.set()
 
     async def failures_observed(self) -> None:
-        """Wait until the core knows of each failed bind that was put so far."""
+        """Wait until the core has observed each failed bind that was queued so far."""
         put = self._failures_put
         while self._failures_observed < put:
             await asyncio.sleep(_ASK_AGAIN_S)
 
     def wake(self) -> None:
-        """Let a turn begin though there are no changes."""
+        """Begin a turn, even without changes."""
         self._news.set()
 
     # Turns
@@ -93,7 +93,7 @@ class Loop:
     async def run(
         self,
         *,
-        before: Sequence[Hear],
+        observers: Sequence[Observer],
         leads: Callable[[], bool],
         may_decide: Callable[[], bool],
         ready: Callable[[], None],
@@ -102,21 +102,20 @@ class Loop:
     ) -> None:
         """Turn until cancelled.
 
-        Each of ``before`` hears changes before the core observes them. ``ready`` is called before
-        each decision, ``commit`` with each plan that passed verification, ``touch`` with the gangs
-        of which something else may be said.
+        ``observers`` get changes before the core does. ``ready`` is called before each decision,
+        ``commit`` with each verified plan, ``touch`` with the gangs that may have to be reported.
         """
         wake_at_s: float | None = None
         while True:
             await self._wait_for_news(wake_at_s)
             await self._keep_pace()
             self._news.clear()
-            await self._observe(before)
+            await self._observe(observers)
             if not may_decide():
-                # Nobody tells when one may: an empty list is no news. Look again in a moment.
+                # No change announces that we may: an empty list is none. So ask again soon.
                 wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S if leads() else None
                 continue
-            await self._turn_over()
+            await self._take_checkpoint()
             if not may_decide():  # the lease may be lost by now
                 wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S
                 continue
@@ -127,7 +126,10 @@ class Loop:
             wake_at_s = plan.wake_at_s if is_sound else self._steady.now_s()
 
     async def _wait_for_news(self, until_s: float | None) -> None:
-        """Wait for news, or until ``until_s`` of the steady clock; who only waits is not stuck."""
+        """Wait for news, or until ``until_s`` of the steady clock.
+
+        Beat meanwhile: we are not stuck.
+        """
         while True:
             self._heartbeat.beat()
             left_s = math.inf if until_s is None else max(0.0, until_s - self._steady.now_s())
@@ -139,34 +141,34 @@ class Loop:
                 return
 
     async def _keep_pace(self) -> None:
-        """Let news gather for a moment while they keep coming: a cycle costs more than a change."""
+        """Wait a moment while changes keep coming: a decision costs more than a change."""
         now_s = self._clock.monotonic_s()
         early_s = max(0.0, self._paced_until_s - now_s)
-        await asyncio.sleep(early_s)  # also for 0 s: others have their turn between two of ours
+        await asyncio.sleep(early_s)  # also for 0 s: other tasks run between two turns
         now_s += early_s
         self._paced_until_s = now_s + _CYCLE_S_MIN
 
-    async def _observe(self, before: Sequence[Hear]) -> None:
-        """Observe the news that there is now; between two slices others have their turn."""
+    async def _observe(self, observers: Sequence[Observer]) -> None:
+        """Observe the queued changes, in slices. Other tasks run between two slices."""
         changes, self._inbox = self._inbox, []
         for start in range(0, len(changes), _SLICE_CHANGES_MAX):
             if start:
                 await asyncio.sleep(0)
-            some = changes[start : start + _SLICE_CHANGES_MAX]
-            await self._turn_over()
-            for hear in before:
-                hear(some)
+            batch = changes[start : start + _SLICE_CHANGES_MAX]
+            await self._take_checkpoint()
+            for observer in observers:
+                observer(batch)
             self._heartbeat.beat()
-            self._scheduler.observe(some)
+            self._scheduler.observe(batch)
             if self._failures_observed < self._failures_put:
-                self._failures_observed += sum(isinstance(one, BindFailed) for one in some)
+                self._failures_observed += sum(isinstance(one, BindFailed) for one in batch)
             if self._memory is not None:
-                self._memory.changed(len(some))
+                self._memory.changed(len(batch))
             self._heartbeat.beat()
 
-    async def _turn_over(self) -> None:
-        """Let the recorder take the core's state, where it is time; others have their turns."""
-        for _ in self._recorder.turning_over():
+    async def _take_checkpoint(self) -> None:
+        """Let the recorder take a checkpoint if one is due. Other tasks run between its slices."""
+        for _ in self._recorder.checkpoint_slices():
             self._heartbeat.beat()
             await asyncio.sleep(0)
 
@@ -181,7 +183,7 @@ class Loop:
             plan, problems = self._scheduler.verified(plan)
             self._recorder.verified(plan, problems)
         self._metrics.cycles.inc()
-        self._incidents.tell(self._scheduler.incidents())
+        self._incidents.report(self._scheduler.incidents())
         for problem in problems:
             self._metrics.unverified.inc()
             log.error("a plan failed verification and was not sent", problem=problem)

@@ -1,8 +1,8 @@
-"""Which faults a run has, and how often: drawn from its seed.
+"""The faults of a run and their rates, drawn from its seed.
 
-Each seed turns on about half of the kinds of faults and draws its own rates, because faults that
-are always on together hide one another. In: a seed. Out: ``Profile``, and the fate of each request
-and stream. ``stop`` ends all of it.
+In: a seed. Out: ``Profile``, and the fate of each request and stream. Each seed turns on about half
+of the kinds of faults and draws its own rates, because faults that are always on together hide one
+another. ``stop`` ends all faults.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where the scheduler's log goes during a run: to whoever traces it, and to nobody else.
+"""The scheduler's log during a run: only a trace shows it.
 
-Errors that the scheduler only logs, because it goes on without what failed, are defects: ``LOG``
-keeps them for the checkers.
+Errors that the scheduler logs, because it goes on without what failed, are defects: ``LOG`` keeps
+them for the checkers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EXPECTED = ("lost the lease",)
 
 
 def set_up(*, traced: bool) -> None:
-    """Send all logs here; those of no more than news only when somebody reads them."""
+    """Send all logs here; those below warnings only if somebody reads them."""
     structlog.configure(
         processors=[LOG.take],
         wrapper_class=structlog.make_filtering_bound_logger(10 if traced else 40),

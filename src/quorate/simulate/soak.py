@@ -1,6 +1,6 @@
-"""Many seeds, in several processes, and one line that says what came of them.
+"""Many seeds in several processes, and a summary.
 
-In: how many seeds, from which on. Out: a line for each violation with the command that replays it,
+In: how many seeds, and the first. Out: a line for each violation with the command that replays it,
 and the summary last.
 """
 
@@ -90,7 +90,7 @@ def _outcomes(seeds: range, processes: int) -> Iterator[Outcome]:
 
 
 def prepare() -> None:
-    """Make this process ready for many runs: what is made once is not looked through again."""
+    """Prepare this process for many runs: exclude what is made once from garbage collection."""
     logs.set_up(traced=False)
     run(0)
     gc.collect()

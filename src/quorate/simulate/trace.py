@@ -1,6 +1,6 @@
-"""What happened in a run, line by line: requests, plans, writes and the scheduler's own log.
+"""The trace of a run, line by line: requests, plans, writes and the scheduler's own log.
 
-Turned on for one seed by ``--trace``; nothing that it does changes the run.
+Turned on for one seed by ``--trace``; it never changes the run.
 """
 
 from __future__ import annotations

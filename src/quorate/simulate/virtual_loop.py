@@ -1,7 +1,7 @@
 """An event loop that never waits: when nothing is ready, its clock jumps to the next timer.
 
-In: coroutines. Out: the same run each time, because callbacks run in the order in which they were
-asked for, and tasks hash by their number and not by their address. Nothing here reads a real clock
+In: coroutines. Out: the same run each time: callbacks run in the order in which they were
+scheduled, and tasks hash by their number and not by their address. Nothing here reads a real clock
 or a socket.
 """
 
@@ -19,7 +19,7 @@ GROUP: ContextVar[list[asyncio.Task[Any]] | None] = ContextVar("GROUP", default=
 
 
 class StalledError(Exception):
-    """Nothing is ready and no timer is set: whatever is awaited will never happen."""
+    """Nothing is ready and no timer is set: the awaited event will never come."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):

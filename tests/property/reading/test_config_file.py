@@ -42,7 +42,7 @@ def parse_or_explain(document):
     for problem in error.problems:
         assert 0 <= problem.line <= line_breaks + 2
         assert problem.what
-        assert problem.remedy
+        assert problem.hint
 
 
 @given(st.text(max_size=80))

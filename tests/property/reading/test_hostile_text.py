@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 
 from quorate.cli.commands import lint
 from quorate.cli.show import gang_table, output, why_text
-from quorate.cli.show.seen import Seen, as_data, explanations
+from quorate.cli.show.survey_result import Seen, as_data, explanations
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn.quarantine import Incident

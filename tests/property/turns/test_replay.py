@@ -28,7 +28,7 @@ class Recorded:
         return getattr(self.scheduler, name)
 
     def turn_over(self):
-        for _ in self.recorder.turning_over():
+        for _ in self.recorder.checkpoint_slices():
             pass
 
     def observe(self, changes):

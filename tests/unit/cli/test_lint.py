@@ -55,7 +55,7 @@ def test_the_table_has_place_rule_sentence_and_remedy(lint):
         "f.yaml\n"
         "  line 6: error min-above-replicas: PodGroup g, spec.minMember\n"
         "    PodGroup g needs 3 members (spec.minMember), and Job j makes 2\n"
-        "    remedy: set parallelism of Job j to 3, or lower minMember to 2\n"
+        "    hint: set parallelism of Job j to 3, or lower minMember to 2\n"
         "1 error, 0 warnings in 2 objects of 1 file\n"
     )
     assert lint(GOOD)[1] == "0 errors, 0 warnings in 2 objects of 1 file\n"
@@ -77,7 +77,7 @@ def test_data_has_all_that_a_program_needs(lint):
         "severity": "error",
         "rule": "min-above-replicas",
         "message": "PodGroup g needs 3 members (spec.minMember), and Job j makes 2",
-        "remedy": "set parallelism of Job j to 3, or lower minMember to 2",
+        "hint": "set parallelism of Job j to 3, or lower minMember to 2",
     }
     assert yaml.safe_load(lint(BAD, "f.yaml", "-o", "yaml")[1]) == [found]
     assert lint(GOOD, "f.yaml", "-o", "json")[1] == "[]\n"

@@ -34,13 +34,13 @@ class Told:
 
     def observe(self, changes):
         changes = list(changes)
-        for _ in self.recorder.turning_over():
+        for _ in self.recorder.checkpoint_slices():
             pass
         self.recorder.observed(changes)
         self.inner.observe(changes)
 
     def decide(self, now_s):
-        for _ in self.recorder.turning_over():
+        for _ in self.recorder.checkpoint_slices():
             pass
         self.recorder.deciding(now_s)
         plan = self.inner.decide(now_s)

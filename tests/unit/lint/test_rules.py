@@ -150,7 +150,7 @@ def test_the_bad_manifest_is_found_fault_with(rule):
     assert {str(finding.severity) for finding in found} == {severity}
     for finding in found:
         assert finding.message
-        assert finding.remedy
+        assert finding.hint
         assert finding.line > 1 or finding.path == "apiVersion"
 
 
@@ -181,7 +181,7 @@ def one(*objects, rule, **options):
 def test_a_mixed_era_names_both_and_says_what_to_write(labels, api, wanted):
     made = group(2, **({"api": api} if api else {}))
     found = one(made, job(2, labels=labels), rule="label-era-mixed")
-    assert wanted in found.remedy
+    assert wanted in found.hint
     assert made["apiVersion"] in found.message
     assert found.path.startswith("spec.template.metadata.labels[")
 
@@ -213,7 +213,7 @@ def test_a_number_in_a_label_is_told_once_and_read_as_it_was_meant():
     report = lint(job(2, labels=labelled(4)))
     assert rules(report) == {"label-not-a-string", "min-above-replicas"}
     first = report.findings[0]
-    assert 'write it in quotes: "4"' in first.remedy
+    assert 'write it in quotes: "4"' in first.hint
 
 
 @pytest.mark.parametrize("key", [X_LABEL, SIGS_LABEL])
@@ -254,7 +254,7 @@ def test_a_selector_that_does_not_select_its_own_template():
 def test_min_above_replicas_names_both_and_says_how_to_mend_it():
     found = one(group(4), job(2), rule="min-above-replicas")
     assert found.message == "PodGroup g needs 4 members (spec.minMember), and Job j makes 2"
-    assert found.remedy == "set parallelism of Job j to 4, or lower minMember to 2"
+    assert found.hint == "set parallelism of Job j to 4, or lower minMember to 2"
 
 
 def test_min_above_replicas_adds_up_all_templates():
@@ -300,15 +300,15 @@ def test_a_misspelt_min_is_one_finding_with_the_name_that_was_meant():
     for field in ("minMembers", "minmember", "minAvailable", "minCount"):
         report = lint(group(None, **{field: 2}), job(2))
         assert [f.rule for f in report.findings] == ["podgroup-field-unknown"], field
-        assert report.findings[0].remedy == "did you mean minMember?"
+        assert report.findings[0].hint == "did you mean minMember?"
     made = native_group(2)
     made["spec"]["minMember"] = 2
     found = one(made, rule="podgroup-field-unknown")
-    assert "spec.schedulingPolicy.gang.minCount" in found.remedy
+    assert "spec.schedulingPolicy.gang.minCount" in found.hint
 
 
 @pytest.mark.parametrize(
-    ("api", "severity", "remedy"),
+    ("api", "severity", "hint"),
     [
         ("scheduling.x-k8s.io/v1beta1", "error", "scheduling.x-k8s.io/v1alpha1"),
         ("scheduling.sigs.k8s.io/v1", "error", "scheduling.sigs.k8s.io/v1alpha1"),
@@ -319,9 +319,9 @@ def test_a_misspelt_min_is_one_finding_with_the_name_that_was_meant():
         ("scheduling.k8s.io/v1beta1", "warning", "for quorate"),
     ],
 )
-def test_apis_of_podgroups_that_nobody_serves_any_more_or_that_are_others(api, severity, remedy):
+def test_apis_of_podgroups_that_nobody_serves_any_more_or_that_are_others(api, severity, hint):
     found = one(group(2, api=api), rule="podgroup-api-unknown")
-    assert (str(found.severity), remedy in found.remedy) == (severity, True)
+    assert (str(found.severity), hint in found.hint) == (severity, True)
 
 
 def test_a_podgroup_in_another_namespace_is_sure_only_where_both_are_written():

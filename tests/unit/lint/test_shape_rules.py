@@ -34,7 +34,7 @@ def test_a_pod_larger_than_any_node_names_the_resource_and_the_nearest_node():
     report = on_shape(group(2), job(2, requests={GPU: "8"}))
     found = one(report, "no-node-fits")
     assert "8 nvidia.com/gpu; the largest matching node has 4" in found.message
-    assert found.remedy == "nearest: node n2 lacks 4 nvidia.com/gpu"
+    assert found.hint == "nearest: node n2 lacks 4 nvidia.com/gpu"
     assert found.path == "spec.template.spec"
 
 

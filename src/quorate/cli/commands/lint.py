@@ -104,8 +104,8 @@ def _print_report(report: Report, *, wide: bool) -> None:
         for finding in findings:
             output.print_lines(_lines(finding, abouts[finding.rule] if wide else ""))
     counts = f"{_counted(report.errors, 'error')}, {_counted(report.warnings, 'warning')}"
-    seen = f"{_counted(report.objects, 'object')} of {_counted(report.files, 'file')}"
-    output.print_lines([Text(f"{counts} in {seen}")])
+    where = f"{_counted(report.objects, 'object')} of {_counted(report.files, 'file')}"
+    output.print_lines([Text(f"{counts} in {where}")])
 
 
 def _lines(finding: Finding, about: str) -> Iterator[Text]:
@@ -117,7 +117,7 @@ def _lines(finding: Finding, about: str) -> Iterator[Text]:
     yield Text(f"    {finding.message}")
     if about:
         yield Text(f"    rule:   {about} (document {finding.document})")
-    yield Text(f"    remedy: {finding.remedy}")
+    yield Text(f"    hint: {finding.hint}")
 
 
 def _counted(number: int, what: str) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quorate import __version__
-from quorate.cli.commands.look import named
+from quorate.cli.commands.explain import named
 from quorate.cli.show import output, why_text
-from quorate.cli.show.seen import Seen, explanations
+from quorate.cli.show.survey_result import SurveyResult, explanations
 from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.recording import file_format as recording
@@ -243,7 +243,7 @@ def _why(run: Replay, name: str) -> int:
         output.say(f"no gang and no pod of ours is named {name} after decision {run.decision}")
         return 1
     found = explanations(run.scheduler, keys, run.now_s)
-    seen = Seen(run.scheduler, keys, Leader(None), run.now_s, namespace, found)
+    result = SurveyResult(run.scheduler, keys, Leader(None), run.now_s, namespace, found)
     for one in found:
-        output.print_lines(why_text.lines_of(one, seen, wide=True))
+        output.print_lines(why_text.lines_of(one, result, wide=True))
     return 0

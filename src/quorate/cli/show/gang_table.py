@@ -1,4 +1,4 @@
-"""The table of ``quorate gangs``. In: explanations. Out: text; ``wide`` adds columns."""
+"""The table of ``quorate gangs``. In: explanations. Out: a table; ``wide`` adds columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from quorate.cli.show import output
-from quorate.cli.show.seen import Seen, age
+from quorate.cli.show.survey_result import SurveyResult, age
 from quorate.core.model import Owner
 from quorate.core.model.reasons import Explanation, GangState, Reason
 
@@ -16,15 +16,17 @@ _WIDE_COLUMNS = ("RUNNING", "PRIORITY", "SCHEDULER", "OWNER")
 _STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAITING: "yellow"}
 
 
-def print_table(found: list[Explanation], seen: Seen, *, wide: bool) -> None:
+def print_table(found: list[Explanation], result: SurveyResult, *, wide: bool) -> None:
     """Print one row for each gang."""
     columns = _columns(wide=wide)
     folded = [(column, column == "WHY") for column in columns]
-    output.print_table(folded, (_row(one, seen, columns) for one in found))
+    output.print_table(folded, (_row(one, result, columns) for one in found))
 
 
-def _row(explanation: Explanation, seen: Seen, columns: tuple[str, ...]) -> Iterator[Text]:
-    for column, cell in _cells(explanation, seen).items():
+def _row(
+    explanation: Explanation, result: SurveyResult, columns: tuple[str, ...]
+) -> Iterator[Text]:
+    for column, cell in _cells(explanation, result).items():
         if column in columns:
             yield Text(cell, style=_STYLES[explanation.state] if column == "STATE" else "")
 
@@ -33,9 +35,9 @@ def _columns(*, wide: bool) -> tuple[str, ...]:
     return (*_COLUMNS[:-1], *_WIDE_COLUMNS, _COLUMNS[-1]) if wide else _COLUMNS
 
 
-def _cells(explanation: Explanation, seen: Seen) -> dict[str, str]:
+def _cells(explanation: Explanation, result: SurveyResult) -> dict[str, str]:
     key, members = explanation.key, explanation.members
-    gang = seen.gang(key)
+    gang = result.gang(key)
     first = next(iter(gang.members.values()), None)
     return {
         "NAMESPACE": key.namespace,
@@ -43,7 +45,7 @@ def _cells(explanation: Explanation, seen: Seen) -> dict[str, str]:
         "API": key.dialect,
         "STATE": str(explanation.state),
         "MEMBERS": f"{members.bound}/{members.needed}",
-        "AGE": age(seen.now_s - gang.created_s),
+        "AGE": age(result.now_s - gang.created_s),
         "REASON": "" if explanation.reason is Reason.NONE else str(explanation.reason),
         "RUNNING": str(members.running),
         "PRIORITY": str(gang.priority),

@@ -1,10 +1,10 @@
 """What commands print: data as JSON or YAML, tables for people, and errors in one line.
 
-The one door to standard output and standard error. Whatever comes from a cluster, a file or a
-server is foreign: it is printed so that it moves no cursor, makes no line of its own, hides nothing
-and gives no command to a terminal or to a CI service that reads the log. In data the same is
-escaped as JSON and YAML do it, so that nothing is lost. Colours and control sequences of our own go
-to terminals only, and never where NO_COLOR is set: rich sees to both.
+Everything that commands print goes through here. Text of a cluster, a file or a server is foreign:
+control characters are escaped, so that it cannot move the cursor, start a line, hide anything, or
+give a command to a terminal or to a CI service that reads the log. JSON and YAML escape the same
+characters in their own way, so that no data is lost. Rich adds colours only on terminals, and never
+where NO_COLOR is set.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ _CI_COMMAND = re.compile(r":(?=:[A-Za-z][A-Za-z-]{2,30}(?: |::))|#(?=#[\w.-]{0,3
 
 
 def say(line: str, *, err: bool = False) -> None:
-    """Print one line, whatever is in it."""
+    """Print one line. Control characters in it are escaped."""
     stream = sys.stderr if err else sys.stdout
     stream.write(f"{shown(line)}\n")
     stream.flush()
 
 
 def error(message: str) -> int:
-    """Print one line that begins with Error, and return the exit code of a call at fault."""
+    """Print ``Error: message`` as one line; return exit code 2."""
     say(f"Error: {' '.join(message.split())}", err=True)
     return 2
 
 
 def defect(error: BaseException) -> None:
-    """Print what a defect of ours left behind: a traceback, with whatever its message repeats."""
+    """Print the traceback of a defect of ours, escaped line by line."""
     text = "".join(traceback.format_exception(error)).rstrip("\n")
     for line in plain_lines(text, _TRACE_CHARS_MAX).split("\n"):
         say(line, err=True)
 
 
 def shown(line: str) -> str:
-    """Return a line as it is printed: at most ``LINE_CHARS_MAX`` characters, all of them plain."""
+    """Return a line as it is printed: escaped, and at most ``LINE_CHARS_MAX`` characters."""
     return _CI_COMMAND.sub(lambda found: f"\\x{ord(found[0]):02x}", plain(line, LINE_CHARS_MAX))
 
 
@@ -86,14 +86,14 @@ def print_data(value: object, form: str) -> None:
 
 
 def print_lines(lines: Iterable[Text]) -> None:
-    """Print lines with styles, each on a line of its own and as long as it is."""
+    """Print lines with styles, without wrapping."""
     out = _console()
     for line in lines:
         out.print(_plain_text(line), soft_wrap=True)
 
 
 def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[Text]]) -> None:
-    """Print a table; a column has a name, and whether long cells go on in further lines."""
+    """Print a table. A column is a name, and whether long cells are wrapped (else cut)."""
     from rich.table import Table  # noqa: PLC0415
 
     table: Table = Table(box=None, pad_edge=False, header_style="")

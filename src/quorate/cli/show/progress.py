@@ -1,4 +1,4 @@
-"""Progress on standard error, for whatever takes longer than two seconds: on a terminal only."""
+"""Progress on standard error, for work of more than two seconds. Only on a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE_S = 2.0
 
 
 class Progress:
-    """One line that comes after ``PATIENCE_S`` and goes when the work is done."""
+    """One line, shown after ``PATIENCE_S`` and removed when the work is done. A context manager."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -25,7 +25,7 @@ class Progress:
         self._status: Status | None = None
 
     def say(self, text: str) -> None:
-        """Show the text, unless it is too early or nobody looks."""
+        """Show the text, once ``PATIENCE_S`` have passed and if this is a terminal."""
         if not self._console.is_terminal:
             return
         if self._status is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from quorate.cli.show.seen import Seen, age
+from quorate.cli.show.survey_result import SurveyResult, age
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Reason
 from quorate.shell.apis import api_words
@@ -16,15 +16,15 @@ _PODS_MAX = 20
 _STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAITING: "yellow"}
 
 
-def lines_of(explanation: Explanation, seen: Seen, *, wide: bool) -> list[Text]:
+def lines_of(explanation: Explanation, result: SurveyResult, *, wide: bool) -> list[Text]:
     """Return what a person reads; ``wide`` adds what is known of the gang and its pods."""
     reason = "" if explanation.reason is Reason.NONE else f", {explanation.reason}"
     title = Text(f"{_title(explanation.key)}: ", style="")
     title.append(f"{explanation.state}{reason}", style=_STYLES[explanation.state])
     lines = [f"  {explanation.sentence}", "", *_facts(explanation)]
     if wide:
-        lines += _more_facts(explanation, seen)
-    if seen.leader.holder == "" and explanation.state is not GangState.STARTED:
+        lines += _more_facts(explanation, result)
+    if result.leader.holder == "" and explanation.state is not GangState.STARTED:
         lines.append("  note      no quorate scheduler holds its lease: is one running?")
     return [title, *map(Text, lines)]
 
@@ -57,9 +57,9 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield f"  remedy    {explanation.remedy}"
 
 
-def _more_facts(explanation: Explanation, seen: Seen) -> Iterator[str]:
-    gang = seen.gang(explanation.key)
-    yield f"  age       {age(seen.now_s - gang.created_s)}"
+def _more_facts(explanation: Explanation, result: SurveyResult) -> Iterator[str]:
+    gang = result.gang(explanation.key)
+    yield f"  age       {age(result.now_s - gang.created_s)}"
     yield f"  priority  {gang.priority}"
     yield f"  nodes     {explanation.nodes} in the cluster"
     entries = sorted(gang.members.values(), key=lambda entry: entry.pod.name)

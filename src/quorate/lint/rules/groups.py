@@ -95,12 +95,12 @@ def invalid(manifests: Manifests) -> Iterator[Finding]:
         where, _, what = defect.partition(": ")
         path = _path(where)
         is_min = path[-1] in _FIELDS_OF_MIN
-        what, _, remedy = (what or defect).rpartition("; ")
+        what, _, hint = (what or defect).rpartition("; ")
         yield group.object.error(
             "min-invalid" if is_min else "podgroup-invalid",
             path,
-            f"{where}: {what or remedy}" if where != defect else defect,
-            remedy if what else "mend that field",
+            f"{where}: {what or hint}" if where != defect else defect,
+            hint if what else "fix that field",
         )
 
 

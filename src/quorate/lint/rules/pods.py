@@ -29,7 +29,7 @@ def unreadable(manifests: Manifests) -> Iterator[Finding]:
                 "pod-invalid",
                 _field(source, source.pod.defect),
                 f"the pod cannot be placed: {source.pod.defect}",
-                "mend that field",
+                "fix that field",
             )
 
 
@@ -44,9 +44,9 @@ def unknown_labels(manifests: Manifests) -> Iterator[Finding]:
     for source in manifests.sources:
         defect = source.resolution.defect
         if defect:
-            what, _, remedy = defect.partition("; ")
+            what, _, hint = defect.partition("; ")
             yield source.object.error(
-                "unknown-gang-label", _path_of_key(source, what), what, remedy or "remove it"
+                "unknown-gang-label", _path_of_key(source, what), what, hint or "remove it"
             )
 
 
@@ -106,10 +106,8 @@ def several_dialects(manifests: Manifests) -> Iterator[Finding]:
     """A pod that names gangs in two ways: only one of them counts."""
     for source in manifests.sources:
         if source.resolution.membership is not None and source.resolution.warning:
-            what, _, remedy = source.resolution.warning.rpartition("; ")
-            yield source.object.warning(
-                "several-dialects", (*source.path, "metadata"), what, remedy
-            )
+            what, _, hint = source.resolution.warning.rpartition("; ")
+            yield source.object.warning("several-dialects", (*source.path, "metadata"), what, hint)
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:

@@ -17,8 +17,8 @@ def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
     for group in manifests.groups:
         for said in filter(None, group.spec.warning.split("; ")):
             field = said.split(" ", 1)[0].removeprefix("spec.")
-            remedy = "leave it out, or see docs/users/semantics.md for what counts"
-            yield group.object.warning("podgroup-field-ignored", ("spec", field), said, remedy)
+            hint = "leave it out, or see docs/users/semantics.md for what counts"
+            yield group.object.warning("podgroup-field-ignored", ("spec", field), said, hint)
     for gang in manifests.gangs:
         yield from _priority_class(gang)
 

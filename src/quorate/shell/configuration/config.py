@@ -125,7 +125,7 @@ def parse(document: str, source: str) -> Config:
     Raises ConfigError with every problem of the text.
     """
     reader = Reader(source)
-    root = reader.compose(document, remedy=_HEAD_REMEDY)
+    root = reader.compose(document, hint=_HEAD_HINT)
     values = reader.read(root, _TOP)
     config = _build(values)
     _check_together(config, reader)
@@ -199,8 +199,8 @@ def _check_together(config: Config, reader: Reader) -> None:
     )
 
 
-def _whole_file(source: str, what: str, remedy: str) -> ConfigError:
-    return ConfigError(source, (Problem(0, "", what, remedy),))
+def _whole_file(source: str, what: str, hint: str) -> ConfigError:
+    return ConfigError(source, (Problem(0, "", what, hint),))
 
 
 def _dns_name(value: str) -> str:
@@ -242,7 +242,7 @@ def _is_host(host: str, bracketed: bool) -> bool:
 
 _DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _PORT = re.compile(r"[0-9]{1,5}")
-_HEAD_REMEDY = f"Start it with:\napiVersion: {API_VERSION}\nkind: {KIND}"
+_HEAD_HINT = f"Start it with:\napiVersion: {API_VERSION}\nkind: {KIND}"
 _DAY_S = 86_400.0
 _ATTEMPT_TIMEOUT_S_MAX = Policy().attempt_timeout_s_max
 _BIND_CONCURRENCY_MAX = 1024

@@ -25,7 +25,7 @@ class Problem(NamedTuple):
     line: int
     field: str
     what: str
-    remedy: str
+    hint: str
 
 
 class ConfigError(ValueError):
@@ -39,16 +39,16 @@ class ConfigError(ValueError):
     def _line(self, problem: Problem) -> str:
         place = f"{self.source}:{problem.line}" if problem.line else self.source
         field = f"{problem.field}: " if problem.field else ""
-        return f"{place}: {field}{problem.what}. {problem.remedy}"
+        return f"{place}: {field}{problem.what}. {problem.hint}"
 
 
 class BadValueError(Exception):
-    """A value is wrong: what is, and the remedy. Raised by the readers of fields."""
+    """A value is wrong: what is, and the hint. Raised by the readers of fields."""
 
-    def __init__(self, what: str, remedy: str) -> None:
+    def __init__(self, what: str, hint: str) -> None:
         super().__init__(what)
         self.what = what
-        self.remedy = remedy
+        self.hint = hint
 
 
 ReadValue = Callable[["Reader", yaml.Node, str], object]
@@ -77,7 +77,7 @@ class Reader:
         self._line_of: dict[str, int] = {}
         self._wrong: set[str] = set()
 
-    def compose(self, document: str, *, remedy: str) -> yaml.MappingNode:
+    def compose(self, document: str, *, hint: str) -> yaml.MappingNode:
         """Return the document's mapping; raise ConfigError when there is none."""
         try:
             root = yaml.compose(document, Loader=yaml.SafeLoader)
@@ -93,10 +93,10 @@ class Reader:
         except RecursionError:
             self._stop(0, "brackets are nested too deeply")
         if root is None:
-            raise ConfigError(self._source, (Problem(0, "", "the file is empty", remedy),))
+            raise ConfigError(self._source, (Problem(0, "", "the file is empty", hint),))
         if not isinstance(root, yaml.MappingNode):
             what = f"this is {_kind(root)}, not fields with values"
-            raise ConfigError(self._source, (Problem(_line(root), "", what, remedy),))
+            raise ConfigError(self._source, (Problem(_line(root), "", what, hint),))
         return root
 
     def read(self, node: yaml.MappingNode, fields: Fields, prefix: str = "") -> dict[str, Any]:
@@ -117,20 +117,20 @@ class Reader:
             try:
                 values[field.name] = _read_value(self, field, value_node, path)
             except BadValueError as bad:
-                self._note(_line(value_node), path, bad.what, bad.remedy)
+                self._note(_line(value_node), path, bad.what, bad.hint)
         for key, field in fields.items():
             if field.required and prefix + key not in self._line_of:
-                remedy = f"Add the line: {key}: {field.required}"
-                self._note(_line(node), prefix + key, "the field is missing", remedy)
+                hint = f"Add the line: {key}: {field.required}"
+                self._note(_line(node), prefix + key, "the field is missing", hint)
         return values
 
-    def expect(self, holds: bool, paths: tuple[str, ...], what: str, remedy: str) -> None:
+    def expect(self, holds: bool, paths: tuple[str, ...], what: str, hint: str) -> None:
         """Note a problem between fields, at the first of them that the file sets."""
         if holds or any(path in self._wrong for path in paths):
             return
         set_here = [path for path in paths if path in self._line_of]
         path = set_here[0] if set_here else paths[0]
-        self._note(self._line_of.get(path, 0), path, what, remedy)
+        self._note(self._line_of.get(path, 0), path, what, hint)
 
     def raise_problems(self) -> None:
         """Raise ConfigError if there is any problem, in the order of the lines."""
@@ -143,19 +143,17 @@ class Reader:
             return
         close = difflib.get_close_matches(key.lower(), [f.lower() for f in fields], n=1)
         known = [f for f in fields if f.lower() in close]
-        remedy = (
-            f"Did you mean {known[0]}?" if known else f"The fields here are {', '.join(fields)}."
-        )
+        hint = f"Did you mean {known[0]}?" if known else f"The fields here are {', '.join(fields)}."
         what = "there is no such field"
-        self._note(_line(node), prefix + _shown(key), what, remedy)
+        self._note(_line(node), prefix + _shown(key), what, hint)
 
-    def _note(self, line: int, path: str, what: str, remedy: str) -> None:
+    def _note(self, line: int, path: str, what: str, hint: str) -> None:
         self._wrong.add(path)
-        self._problems.append(Problem(line, path, what, remedy))
+        self._problems.append(Problem(line, path, what, hint))
 
     def _stop(self, line: int, what: str) -> NoReturn:
-        remedy = "This is not valid YAML: check indentation, quotes and brackets."
-        raise ConfigError(self._source, (Problem(line, "", what, remedy),)) from None
+        hint = "This is not valid YAML: check indentation, quotes and brackets."
+        raise ConfigError(self._source, (Problem(line, "", what, hint),)) from None
 
 
 # How the kinds of values are read. Each raises BadValueError for a value that is wrong.
@@ -187,12 +185,12 @@ def whole_number(least: int, most: int) -> ReadValue:
     """Make a reader of whole numbers in a range."""
 
     def read(_reader: Reader, node: yaml.Node, _path: str) -> int:
-        remedy = f"Write a whole number from {least} to {most}."
-        value = _to_number(node, remedy)
+        hint = f"Write a whole number from {least} to {most}."
+        value = _to_number(node, hint)
         if value != int(value):
-            raise BadValueError(f"{_describe(node)} is not a whole number", remedy)
+            raise BadValueError(f"{_describe(node)} is not a whole number", hint)
         if not least <= value <= most:
-            raise BadValueError(f"{_describe(node)} is out of range", remedy)
+            raise BadValueError(f"{_describe(node)} is out of range", hint)
         return int(value)
 
     return read
@@ -205,7 +203,7 @@ def text(convert: Callable[[str], object]) -> ReadValue:
         try:
             value = convert(_scalar(node))
         except BadValueError as bad:
-            raise BadValueError(f"{_describe(node)} {bad.what}", bad.remedy) from None
+            raise BadValueError(f"{_describe(node)} {bad.what}", bad.hint) from None
         _expect_text(node)
         return value
 
@@ -218,8 +216,8 @@ def texts(convert: Callable[[str], object]) -> ReadValue:
 
     def read(reader: Reader, node: yaml.Node, path: str) -> tuple[object, ...]:
         if not isinstance(node, yaml.SequenceNode):
-            remedy = f"Write [{_shown(_scalar(node)) or 'quorate'}]."
-            raise BadValueError(f"{_describe(node)} is not a list", remedy)
+            hint = f"Write [{_shown(_scalar(node)) or 'quorate'}]."
+            raise BadValueError(f"{_describe(node)} is not a list", hint)
         if not node.value:
             raise BadValueError("the list is empty", "Name at least one, or remove the field.")
         values = tuple(read_one(reader, item, path) for item in node.value)
@@ -260,8 +258,8 @@ def choice(values: Mapping[str, str]) -> ReadValue:
             _expect_text(node)
             return values[value]
         close = difflib.get_close_matches(value, values, n=1)
-        remedy = f"Did you mean {close[0]}?" if close else f"Write {' or '.join(values)}."
-        raise BadValueError(f"{_describe(node)} is not known", remedy)
+        hint = f"Did you mean {close[0]}?" if close else f"Write {' or '.join(values)}."
+        raise BadValueError(f"{_describe(node)} is not known", hint)
 
     return read
 
@@ -300,11 +298,11 @@ def _read_value(reader: Reader, field: Field, node: yaml.Node, path: str) -> obj
     return field.read(reader, node, path)
 
 
-def _to_number(node: yaml.Node, remedy: str) -> float:
+def _to_number(node: yaml.Node, hint: str) -> float:
     if node.tag not in {_TAG + "int", _TAG + "float"} or not _NUMBER.fullmatch(node.value):
         if isinstance(node, yaml.ScalarNode) and re.fullmatch(r"[0-9.]+ ?[smh]", node.value):
-            remedy += " Durations are in seconds, without a unit."
-        raise BadValueError(f"{_describe(node)} is not a plain number", remedy)
+            hint += " Durations are in seconds, without a unit."
+        raise BadValueError(f"{_describe(node)} is not a plain number", hint)
     return float(node.value)
 
 

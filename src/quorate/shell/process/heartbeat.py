@@ -1,4 +1,4 @@
-"""Whether the core turns: written by the core's loop, read by the lease's thread and by /healthz.
+"""Whether the core's loop turns. Written by that loop; read by the lease's thread and /healthz.
 
 In: a beat at each turn, and at natural points of long work. Out: for how long there was none.
 """
@@ -13,7 +13,7 @@ STUCK_AFTER_S: Final = 30.0
 
 
 class Heartbeat:
-    """One float, which one thread writes and any may read. It begins with a beat."""
+    """One float that one thread writes and any may read. It begins with a beat."""
 
     def __init__(self, clock: Clock, stuck_after_s: float = STUCK_AFTER_S) -> None:
         self._clock = clock
@@ -23,7 +23,7 @@ class Heartbeat:
         """How often a core that has nothing to do has to beat, in seconds."""
 
     def beat(self) -> None:
-        """Note that the core has got somewhere."""
+        """Note that the core has made progress."""
         self._at_s = self._clock.monotonic_s()
 
     def stuck_s(self) -> float:

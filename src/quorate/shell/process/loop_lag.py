@@ -1,4 +1,4 @@
-"""How late the core's loop is: what a timer that is due now has to wait. Run by ``app``.
+"""The lag of the core's loop: how late its timers are. Run by ``app``.
 
 In: the loop that calls ``run``. Out: a histogram, and the largest lag of the last second.
 """
@@ -26,7 +26,10 @@ class LoopLag:
         metrics.loop_lag_max_s.set_function(self.max_s)
 
     def max_s(self) -> float:
-        """Return the largest lag of the last second, the one under way included; any thread may."""
+        """Return the largest lag of the last second, in seconds, also while it lasts.
+
+        Thread-safe.
+        """
         return max(0.0, self._clock.monotonic_s() - self._due_s, *self._newest)
 
     async def run(self) -> None:

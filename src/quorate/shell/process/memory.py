@@ -1,7 +1,7 @@
-"""How Python looks after memory in a scheduler that runs for months. Called by ``app``.
+"""Garbage collection in a scheduler that runs for months. Called by ``app`` and ``loop``.
 
-What is known of a cluster is millions of objects that live on, and hardly any cycles: a search for
-cycles through all of them finds little, and everything stops for as long as it takes.
+The state of a cluster is millions of objects that live long, with hardly any cycles. A full
+collection finds little, and stops everything for as long as it takes.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ import gc
 from typing import Final
 
 YOUNG_MAX: Final = 20_000
-"""So many new objects are looked through at a time: about 1 ms."""
+"""Objects in a collection of the youngest generation: about 1 ms."""
 MIDDLE_MAX: Final = 5
-"""So many times as many at a time are looked through once more: about 5 ms."""
+"""Collections of the youngest generation before one of the middle one: about 5 ms."""
 OLD_MAX: Final = 200
-"""All are looked through after so many times as many again: about once in 20 million objects."""
+"""Collections of the middle generation before a full one: once in 20 million objects."""
 YOUNG_CHANGES_MAX: Final = 1000
-"""The news of so many pods makes about as many objects as ``YOUNG_MAX``."""
+"""Changes of pods that make about ``YOUNG_MAX`` objects."""
 
 
 def prepare_memory() -> None:
-    """Look for cycles among new objects only: before anything is listed."""
+    """Set the thresholds, and exclude modules and classes. Call it before anything is listed."""
     gc.freeze()  # modules and classes
     gc.set_threshold(YOUNG_MAX, MIDDLE_MAX, OLD_MAX)
 
 
 def freeze_memory() -> None:
-    """What was listed lives on: do not look through it for cycles at all."""
+    """Exclude what was listed from collections: it lives long."""
     gc.collect(1)
     gc.freeze()
 
 
-class YoungMemory:
-    """Has new objects looked through in time where each of them takes the place of an older one.
+class YoungCollector:
+    """Collects new objects in time while each of them replaces an older one.
 
-    Python counts what was made less what was dropped. A list of pods that are all known drops as
-    much as it makes: without this a single search would look through all of it, for a second.
+    Python counts objects made less objects dropped. A new list of known pods drops as many as it
+    makes, so that no collection begins; then one has to go through all of them, for a second.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class YoungMemory:
         self._searches = 0
 
     def changed(self, count: int) -> None:
-        """Note that so many changes were taken in."""
+        """Note that ``count`` changes were observed."""
         self._changes += count
         if self._changes >= YOUNG_CHANGES_MAX:
             self._changes = 0

@@ -3,7 +3,7 @@
 In: each call of the core's, told by ``shell.app`` before and after it. Out: frames of a recording
 (``recording``), of which the oldest are dropped when there are too many. A ring loses its
 beginning, so each segment begins with the scheduler's exact state (``checkpoint``), which is taken
-in slices while the core waits (``turning_over``).
+in slices while the core waits (``checkpoint_slices``).
 
 Recording may fail, scheduling may not: whatever goes wrong ends this recording, in one line of the
 log and a metric. The next one begins ``_ANEW_S`` later, and ever later if it fails as well.
@@ -138,7 +138,7 @@ class Recorder:
             with self._contained():
                 self._put(recording.verified(plan, problems))
 
-    def turning_over(self) -> Iterator[None]:
+    def checkpoint_slices(self) -> Iterator[None]:
         """Begin a new segment, or a new recording, where it is time.
 
         In slices, between two calls of the core's, which is not called before the last slice.

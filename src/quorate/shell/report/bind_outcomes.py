@@ -1,4 +1,4 @@
-"""Tell of the outcomes of binds, in metrics, Events and the log. Called by ``loop``."""
+"""Report the outcomes of binds: metrics, Events, log. Called by ``loop``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _GANGS_MAX = 1000
 
 
 class BindOutcomes:
-    """Hears of outcomes before the core does, which forgets then what it knew of the pods.
+    """Observes outcomes before the core does, which then forgets what it knew of the pods.
 
-    A thousand members of a gang fail for one cause: that is one line of the log, and a metric.
+    If a thousand members of a gang fail for one cause, that is one log line, and a metric.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class BindOutcomes:
         self._times = times
         self._clock = clock
         self._logged_at_s: dict[tuple[str, str], float] = {}
-        """When it was last logged that binds of a gang failed in this way, oldest first."""
+        """When such a failure of a gang was last logged (monotonic), oldest first."""
 
-    def hear(self, changes: Sequence[AnyChange]) -> None:
-        """Tell of the outcomes among these changes."""
+    def observe(self, changes: Sequence[AnyChange]) -> None:
+        """Report the outcomes among these changes."""
         pods = self._scheduler.cluster.pods
         for change in changes:
             if isinstance(change, PodChanged):

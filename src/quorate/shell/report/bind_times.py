@@ -1,4 +1,4 @@
-"""How long binds take, and how many are under way. In: binds that are sent, and their outcomes.
+"""How long binds take, and how many are under way. In: plans, and outcomes. Out: metrics.
 
 Called by ``app`` and ``outcomes``. The time of a bind runs from the plan to the API server's
 answer: its wait for a connection, its tries and its devices are part of it.
@@ -33,6 +33,6 @@ class BindTimes:
         self.over(uid)
 
     def over(self, uid: str) -> None:
-        """Note that a bind came to nothing, or that its pod is gone."""
+        """Note that a bind failed, or that its pod is gone."""
         if self._planned_at_s.pop(uid, None) is not None:
             self._metrics.binds_under_way.set(len(self._planned_at_s))

@@ -1,4 +1,4 @@
-"""The objects that a report writes: Events and conditions. Pure: values in, JSON-able values out.
+"""Bodies of reports: Events and conditions. Pure: values in, JSON values out. Used by ``reporter``.
 
 Names and words are the default scheduler's (kubernetes pkg/scheduler), so that tools which read
 them keep working.
@@ -74,12 +74,12 @@ def event(
 
 
 def series(count: int, now_s: float) -> dict[str, object]:
-    """Return the merge patch of an Event that was said again: so often by now, and last now."""
+    """Return the merge patch of a repeated Event: ``count`` times so far, last at ``now_s``."""
     return {"series": {"count": count, "lastObservedTime": format_micro_time(now_s)}}
 
 
 def caused_by(event: dict[str, object], preemption: Preemption) -> dict[str, object]:
-    """Return an Event about a victim, with the pod that gets its room as its other object."""
+    """Return an Event about a victim; ``related`` is the pod that preempts it."""
     related = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -93,7 +93,7 @@ def caused_by(event: dict[str, object], preemption: Preemption) -> dict[str, obj
 def about(
     event: dict[str, object], regarding: dict[str, str] | None, annotations: dict[str, str]
 ) -> dict[str, object]:
-    """Return an Event with annotations, about another object of its namespace (None: its pod)."""
+    """Return an Event with annotations, about ``regarding`` (None: its pod), in its namespace."""
     meta = {**cast(dict[str, object], event["metadata"]), "annotations": annotations}
     if regarding is None:
         return {**event, "metadata": meta}
@@ -103,7 +103,7 @@ def about(
 
 
 def clipped(note: str) -> str:
-    """Make a note plain, whoever wrote what it repeats, and cut it to what the API takes."""
+    """Escape control characters in a note, and cut it to the API's 1024 bytes."""
     note = plain(note)
     encoded = note.encode()
     if len(encoded) <= _NOTE_BYTES_MAX:

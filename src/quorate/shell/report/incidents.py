@@ -1,7 +1,7 @@
-"""Tell of defects of ours that the core met and contained: in the log, a metric and a recording.
+"""Report defects of ours that the core contained: in the log, a metric and a recording.
 
-In: incidents of the core. Out: one line of log for each, a counter, and the recording written to
-its file, at most once in a while. Called by ``shell.app`` after each decision.
+In: incidents of the core. Out: one log line for each, a counter, and the recording written to its
+file, at most once a minute. Called by ``loop`` after each decision.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RECORDING_EVERY_S = 60.0
 
 
 class Incidents:
-    """Tells of each incident once. ``record`` writes the recording to its file."""
+    """Reports each incident once. ``record`` writes the recording to its file."""
 
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._metrics = metrics
@@ -28,11 +28,11 @@ class Incidents:
         self._recorded_at_s = float("-inf")
         self.record: Callable[[], None] | None = None
 
-    def tell(self, incidents: Iterable[Incident]) -> None:
-        """Log and count these, and write the recording if that was not done just now."""
-        told = False
+    def report(self, incidents: Iterable[Incident]) -> None:
+        """Log and count these, and write the recording unless that was done within a minute."""
+        reported = False
         for one in incidents:
-            told = True
+            reported = True
             self._metrics.defects.labels(one.stage).inc(one.times)
             log.error(
                 "met a defect of our own and set aside what met it",
@@ -44,6 +44,10 @@ class Incidents:
                 trace=one.trace,
             )
         now_s = self._clock.monotonic_s()
-        if told and self.record is not None and now_s - self._recorded_at_s >= _RECORDING_EVERY_S:
+        if (
+            reported
+            and self.record is not None
+            and now_s - self._recorded_at_s >= _RECORDING_EVERY_S
+        ):
             self._recorded_at_s = now_s
             self.record()

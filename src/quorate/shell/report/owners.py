@@ -1,7 +1,7 @@
-"""How many pods an owner makes. In: owners. Out: ``OwnerChanged``, by asking the API server once.
+"""How many pods an owner makes. In: owners. Out: ``OwnerChanged``, from one GET for each.
 
-Used by ``reporter`` for the one sentence "Deployment pause makes 2". Asked only while a gang lacks
-members, so no workload has to be watched.
+Used by ``reporter`` for messages such as "Deployment pause makes 2". It asks only while a gang
+lacks members, so no workload has to be watched.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quorate.shell.process.clock import Clock
 
 _ASK_AGAIN_S = 1.0
 _ASKING_MAX = 500
-"""How many answers are waited for at a time; whoever asks beyond that asks again."""
+"""How many requests are under way at a time. Beyond that the caller asks again later."""
 
 _PLURALS = {
     ("apps", "Deployment"): "deployments",
@@ -64,7 +64,7 @@ async def pods_made_by(client: KubeClient, namespace: str, owner: Owner) -> int 
 
 
 class OwnerLookup:
-    """Asks for each owner at most once a second, and only while somebody wants to know."""
+    """Looks up each owner at most once a second, and only on request."""
 
     def __init__(
         self, client: KubeClient, *, on_change: Callable[[OwnerChanged], None], clock: Clock
@@ -76,7 +76,7 @@ class OwnerLookup:
         self._tasks: dict[tuple[str, Owner], asyncio.Task[None]] = {}
 
     def ask(self, namespace: str, owner: Owner) -> bool:
-        """Ask for an owner, and return whether an answer is still to come."""
+        """Look up an owner. Return whether the answer is still to come."""
         key = namespace, owner
         if key in self._tasks:
             return True

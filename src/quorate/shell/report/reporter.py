@@ -1,7 +1,7 @@
-"""Send what the core says of gangs: conditions, Events and the status of their objects.
+"""Report on gangs: conditions of pods, Events, and the status of gangs' objects.
 
-In: touched gangs. Out: writes. Run by ``shell.app``. What is said when is the core's policy
-(``core.telling``); here are its bytes and requests, and the turns of the loop that it may take.
+In: touched gangs. Out: queued writes. Run by ``app``. The core decides what is reported when
+(``core.telling``); here are the bodies, the requests, and the limits on time spent explaining.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from quorate.shell.report.write_queue import WriteQueue
 _TICK_S = 0.1
 _GANGS_PER_TICK = 500
 _REPORT_S_MAX = 0.02
-"""So long it may take to explain gangs before others have their turn in the loop."""
+"""Seconds of explaining gangs before other tasks run."""
 _WARNINGS_MAX = 20
-"""How many different ones a gang gets: pods come and go, with labels as anybody writes them."""
+"""How many different warnings a gang gets: labels are anybody's to write."""
 
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
@@ -72,19 +72,19 @@ class Reporter:
         self._reservations = ReservationEvents()
 
     def touch(self, keys: Iterable[GangKey]) -> None:
-        """Report these gangs when they have come to rest."""
+        """Report these gangs once they have not changed for a moment."""
         now_s = self._clock.monotonic_s()
         gangs = self._scheduler.cluster.gangs
         for key in keys:
             if key.is_single and key in gangs and not gangs[key].has_undecided:
-                # A pod with a node has nothing to tell, and there are many.
+                # A single pod with a node needs no report, and there are many.
                 self._telling.settle(key)
                 continue
             self._telling.rest.touch(key, now_s)
         self._touch_news.set()
 
     def bound(self, pod: Pod, node: str) -> None:
-        """Tell that a pod has its node."""
+        """Report that a pod is bound to ``node``."""
         self._telling.has_node(pod)
         self.writes.forget(("condition", pod.uid))
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
@@ -93,7 +93,7 @@ class Reporter:
             self._warn(key_of(pod), pod, pod.warning)
 
     def preempted(self, preemption: Preemption, victim: Victim) -> None:
-        """Tell that a pod is being deleted so that another one gets its room."""
+        """Report that a pod is being deleted so that another one can be placed."""
         self._metrics.preempted.inc()
         note = f"Preempted by pod {preemption.uid} on node {preemption.node}"
         if victim.gang_hit:
@@ -110,12 +110,12 @@ class Reporter:
         self.writes.forget(("condition", uid))
 
     def event(self, pod: Pod, *, kind: str, reason: str, action: str, note: str) -> None:
-        """Queue an Event about a pod; it is made when it is sent, which is after the binds."""
+        """Queue an Event about a pod. Its body is made when it is sent, after the binds."""
         make = self._event(pod, kind=kind, reason=reason, action=action, note=note)
         self.writes.put((reason, pod.uid), partial(self._send_event, pod, make), urgent=False)
 
     def _event(self, pod: Pod, **words: str) -> Callable[[], dict[str, object]]:
-        """Return what makes an Event of now, later."""
+        """Return a function that makes the Event later, with the time of now."""
         return partial(
             bodies.event,
             pod,
@@ -146,13 +146,13 @@ class Reporter:
             self._send(now_s)
 
     def _report(self, due: list[GangKey]) -> None:
-        """Report as many of these gangs as there is time for; the others have the next turn."""
+        """Report as many of these gangs as there is time for; the others come next."""
         now_s, began_s = self._clock.now_s(), self._clock.monotonic_s()
         explainer = self._scheduler.explainer(now_s)
         for key in due:
             try:
                 self._report_gang(explainer, key)
-            except Exception as error:  # it costs this gang its report, until some time has passed
+            except Exception as error:  # this gang alone goes without a report for some time
                 self._telling.rest.drop(key)
                 self._scheduler.note_unexplained(key, error, now_s)
             if self._clock.monotonic_s() - began_s > _REPORT_S_MAX:
@@ -182,9 +182,9 @@ class Reporter:
             self._forget(key)  # nobody waits: it counts in no metric
 
     def _waits_for_owner(self, explainer: Explainer, key: GangKey) -> bool:
-        """Ask who makes the missing members; the sentence waits for the answer.
+        """Look up the owners of missing members. Return whether the report has to wait for them.
 
-        Of a gang that has lost members an answer is needed that was given since.
+        For a gang that has lost members, the answer must be newer than the loss.
         """
         waits = any([self._lookup.ask(key.namespace, owner) for owner in explainer.owners(key)])
         return waits or bool(self._scheduler.cluster.reservations.owners_to_ask(key))
@@ -201,7 +201,7 @@ class Reporter:
         self._reservations.forget(key)
 
     def _report_reservation(self, gang: GangEntry, explanation: Explanation) -> None:
-        """Write an Event when what is held for a gang differs from what was said last."""
+        """Write an Event when the reservations of a gang have changed."""
         note = self._reservations.news(gang, explanation.held, self._scheduler.cluster.reservations)
         if note is None:
             return
@@ -215,14 +215,14 @@ class Reporter:
         self.writes.put((note.reason, gang.key), send, urgent=False)
 
     def _warn_of(self, gang: GangEntry) -> None:
-        """Say what is odd about the gang's pods."""
+        """Warn about the gang's pods."""
         of_gang = {gang.spec.warning if gang.spec else "", priority_words(gang), ""}
         for entry in gang.members.values():
             for warning in (of_gang | {entry.pod.warning}) - {""}:
                 self._warn(gang.key, entry.pod, warning)
 
     def _warn(self, key: GangKey, pod: Pod, warning: str) -> None:
-        """Say once for each gang what is odd about a pod but holds nothing back."""
+        """Write a warning that blocks nothing, once for each gang."""
         warned = self._warned.setdefault(key, set())
         if warning not in warned and len(warned) < _WARNINGS_MAX:
             warned.add(warning)
@@ -231,11 +231,11 @@ class Reporter:
     # What the core says
 
     def _send(self, now_s: float) -> None:
-        """Queue the requests of what may be said now."""
+        """Queue the reports that are due now."""
         for saying in self._telling.take(now_s):
             try:
                 self._say(saying)
-            except Exception as error:  # it costs this gang these words, and nobody else
+            except Exception as error:  # this gang alone goes without this report
                 self._scheduler.note_unexplained(saying.key, error, self._clock.now_s())
 
     def _say(self, saying: Saying) -> None:
@@ -260,7 +260,7 @@ class Reporter:
         self._touch_news.set()
 
     def _send_waiting(self, saying: SayEvent) -> None:
-        """Queue the Event of a pod or a gang that waits: a new one, or one that goes on."""
+        """Queue the Event of a waiting pod or gang: a new one, or the next of a series."""
         event = bodies.event(
             saying.pod,
             kind="Warning",

@@ -1,9 +1,8 @@
 """The running scheduler checks its own invariants, a little at a time.
 
-In: the scheduler, the news before it is observed, the time. Out: counters and one line of log for
-each violation. Called by ``shell.app`` once a second while this replica leads. One look takes no
-more than about a millisecond, however large the cluster is: it goes round all nodes, gangs
-and pods.
+In: the scheduler, changes before they are observed, the time. Out: counters, and one log line for
+each violation. ``gauges`` calls ``look`` once a second while this replica leads. One look takes
+about a millisecond, however large the cluster is; many looks go round all nodes, gangs and pods.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 _LOOK_S_MAX = 0.001
 _MEMBERS_RECOUNTED_MAX = 500
-"""More are recounted by nobody: it would take longer than one look may."""
+"""Larger gangs are not recounted: that would take longer than one look may."""
 _STANDING_MAX = 1000
 _OVERCOMMIT = (
     Invariant.NODE_WITHIN_ALLOCATABLE,
@@ -35,7 +34,7 @@ _Place = tuple[str, str]
 
 
 class SelfCheck:
-    """Goes round the cluster in small steps."""
+    """Checks the cluster in small steps, round after round."""
 
     def __init__(self, scheduler: Scheduler, metrics: Metrics, clock: Clock) -> None:
         self._scheduler = scheduler
@@ -43,14 +42,14 @@ class SelfCheck:
         self._clock = clock
         self._round: Iterator[tuple[_Place, Callable[[], Iterable[Violation]]]] | None = None
         self._standing: dict[_Place, dict[tuple[Invariant, str], float | None]] = {}
-        """What does not hold, by the object looked at: since when (monotonic), None once told."""
+        """Violations by object: since when (monotonic seconds), None once reported."""
         self._unchecked: set[_Place] = set()
-        """What could not be checked, for a defect was met: each is told of once."""
+        """Objects whose check failed by a defect: each is reported once."""
         self._excused: set[str] = set()
         """Nodes that shrank, or on which a pod grew, after pods were bound to them."""
 
-    def news(self, changes: Sequence[AnyChange]) -> None:
-        """Note, before they are observed, the changes that overcommit a node without a bind."""
+    def observe(self, changes: Sequence[AnyChange]) -> None:
+        """Note changes that overcommit a node without a bind, before the core observes them."""
         cluster = self._scheduler.cluster
         for change in changes:
             if isinstance(change, PodChanged):
@@ -67,7 +66,7 @@ class SelfCheck:
                 self._excused.discard(change.name)
 
     def look(self) -> None:
-        """Check the next few objects. Call it between two calls of the core's."""
+        """Check the next few objects. Call it between two calls of the core."""
         start_s = self._clock.monotonic_s()
         if self._round is None:
             self._round = self._objects()
@@ -90,7 +89,7 @@ class SelfCheck:
             return []
 
     def _objects(self) -> Iterator[tuple[_Place, Callable[[], Iterable[Violation]]]]:
-        """Yield what checks each object; what came after the round began has its turn later."""
+        """Yield a check for each object. Objects that come later are checked in the next round."""
         cluster = self._scheduler.cluster
         for name in list(cluster.nodes.rows):
             yield ("node", name), partial(self._check_node, name)
@@ -110,7 +109,7 @@ class SelfCheck:
         return check_pod(self._scheduler.cluster, entry) if entry is not None else ()
 
     def _check_node(self, name: str) -> list[Violation]:
-        """Check a node; its excuse is good for as long as it is over."""
+        """Check a node. Its excuse counts for as long as the node is overcommitted."""
         if name not in self._scheduler.cluster.nodes.rows:
             return []
         found = list(check_node(self._scheduler.cluster, name))
@@ -122,7 +121,7 @@ class SelfCheck:
         return found
 
     def _note(self, place: _Place, found: list[Violation]) -> None:
-        """Tell of what has stood for longer than it may; forget what holds again."""
+        """Report violations that last for longer than tolerated; forget those that are over."""
         now_s = self._clock.monotonic_s()
         before = self._standing.pop(place, {})
         standing = {}
@@ -130,13 +129,13 @@ class SelfCheck:
             name = violation.invariant, violation.object
             since_s = before.get(name, now_s)
             if since_s is not None and now_s - since_s >= violation.tolerated_s:
-                self._tell(violation)
+                self._report(violation)
                 since_s = None
             standing[name] = since_s
         if standing and len(self._standing) < _STANDING_MAX:
             self._standing[place] = standing
 
-    def _tell(self, violation: Violation) -> None:
+    def _report(self, violation: Violation) -> None:
         self._metrics.invariant_violations.labels(str(violation.invariant)).inc()
         log.error(
             "an invariant does not hold",

@@ -1,4 +1,4 @@
-"""Make the queues that Volcano's scheduler would make. Called by ``shell.app`` for its API.
+"""Create the queues that Volcano's own scheduler would create. Called by ``app``.
 
 Volcano's admission refuses a PodGroup whose queue does not exist, and nobody but its scheduler
 creates ``root`` and ``default`` (volcano pkg/scheduler/cache newDefaultAndRootQueue).
@@ -22,9 +22,10 @@ _TRY_AGAIN_S = 10.0
 
 
 class VolcanoQueues:
-    """Makes the queues each time that Volcano's API comes, in the place of its scheduler.
+    """Creates the queues each time that Volcano's API appears.
 
-    ``is_ours`` says that we are that: pods of ``volcano`` are ours. Else its API is another's.
+    ``is_ours``: we schedule the pods of ``volcano``. Else its own scheduler does, and we do
+    nothing.
     """
 
     def __init__(self, client: Writer, *, is_ours: bool) -> None:
@@ -33,7 +34,7 @@ class VolcanoQueues:
         self._making: asyncio.Task[None] | None = None
 
     def keep(self, *, is_served: bool) -> None:
-        """Make them in the background if they were not; if the API is gone, so are they."""
+        """Create them in the background, once. If the API is gone, forget that they exist."""
         if not self._is_ours:
             return
         if is_served and self._making is None:

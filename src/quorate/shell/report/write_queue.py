@@ -1,8 +1,8 @@
-"""A bounded queue of writes that can wait. In: writes with a key. Out: requests, a few at a time.
+"""A bounded queue of reports to write. In: writes with a key. Out: requests, a few at a time.
 
-Used by ``reporter``. A later write with the same key takes the place of an earlier one that was not
-sent yet. While binds are under way little is sent: binding comes first, telling comes after. A
-write that fails waits for its next try beside the queue, so that it holds up no other one.
+Used by ``reporter``. A later write replaces an earlier one with the same key that was not sent yet.
+While binds are under way few reports are sent: binds come first. A failed write waits for its next
+try outside the queue, so that it delays no other one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _TRIES_MAX = 5
 _RETRY_S = 0.2
 _RETRY_S_MAX = 30.0
 _PATIENCE_S = 5.0
-"""While others write without a pause each worker sends one write in so long."""
-_REFUSALS_TOLD_EVERY_S = 30.0
+"""While binds never pause, each worker sends one report in this time."""
+_REFUSALS_LOGGED_EVERY_S = 30.0
 _PASSING = (Conflict, NotFound, *TRANSIENT)
 
 
@@ -42,17 +42,17 @@ class _Write:
 
 
 class WriteQueue:
-    """Two queues, of which the urgent one (conditions, status) goes before the other (Events)."""
+    """Two queues: urgent writes (conditions, status) go before the others (Events)."""
 
     def __init__(self, *idle: asyncio.Event) -> None:
-        """Each of ``idle`` is set while its owner writes nothing, which is more important."""
+        """Each of ``idle`` is set while its owner, which goes first, writes nothing."""
         self._idle = idle
         self._urgent: dict[Hashable, _Write] = {}
         self._other: dict[Hashable, _Write] = {}
         self._later: dict[Hashable, asyncio.TimerHandle] = {}
         """Those that failed, until their next try."""
         self._wake = asyncio.Event()
-        self._refusals_told_s = float("-inf")
+        self._refusals_logged_s = float("-inf")
         self.dropped = 0
         self.failed = 0
 
@@ -61,9 +61,9 @@ class WriteQueue:
         return len(self._urgent) + len(self._other) + len(self._later)
 
     def put(self, key: Hashable, send: Send, *, urgent: bool, lost: Lost | None = None) -> None:
-        """Queue a write; when the queue is full, the oldest of its kind is dropped and counted.
+        """Queue a write. When the queue is full, its oldest write is dropped and counted.
 
-        ``lost`` is called when the API server could not take it, so that it can be said again.
+        ``lost`` is called when all tries have failed, so that the report can be made again.
         """
         self._end_wait(key)
         self._put(key, _Write(send, urgent, lost))
@@ -78,7 +78,7 @@ class WriteQueue:
         self._wake.set()
 
     def forget(self, key: Hashable) -> None:
-        """Drop a write that became pointless."""
+        """Drop a write that is no longer needed."""
         self._end_wait(key)
         self._urgent.pop(key, None)
         self._other.pop(key, None)
@@ -94,7 +94,7 @@ class WriteQueue:
                 self._end_wait(key)
 
     async def flush(self, timeout_s: float) -> None:
-        """Wait until the queue is empty, but not for longer than ``timeout_s``."""
+        """Wait until the queue is empty, for at most ``timeout_s``."""
         for _ in range(int(timeout_s / 0.05)):
             if not len(self):
                 return
@@ -102,7 +102,7 @@ class WriteQueue:
 
     async def _work(self) -> None:
         while True:
-            await self._others_first()
+            await self._yield_to_binds()
             queue = self._urgent or self._other
             if not queue:
                 self._wake.clear()
@@ -111,8 +111,8 @@ class WriteQueue:
             key = next(iter(queue))
             await self._send(key, queue.pop(key))
 
-    async def _others_first(self) -> None:
-        """Wait for those who go first, but for none for ever: binds may come without end."""
+    async def _yield_to_binds(self) -> None:
+        """Wait for binds and evictions, but not for ever: they may come without a pause."""
         if all(other.is_set() for other in self._idle):
             return
         with contextlib.suppress(TimeoutError):
@@ -126,7 +126,7 @@ class WriteQueue:
             await write.send()
         except _PASSING as error:
             if is_gone(error):
-                return  # and nobody reads this any more
+                return  # nobody reads the report any more
             if error.reason == "AlreadyExists":
                 return  # an Event whose first answer was lost
             if write.tries < _TRIES_MAX:
@@ -137,10 +137,10 @@ class WriteQueue:
                     write.lost()
         except ApiError as error:
             if error.is_namespace_going:
-                return  # and nobody reads this any more
-            # What has an author who would say it again must not stay unsaid: the right to write it
-            # may come later, and an API server that has just started knows none, for some seconds.
-            self._tell(error)
+                return  # nobody reads the report any more
+            # A report with ``lost`` is tried again: the right to write it may be granted later, and
+            # an API server that has just started answers 403 for some seconds.
+            self._log_refusal(error)
             if isinstance(error, Forbidden) and write.lost is not None:
                 self._try_again(key, write, error)
             else:
@@ -167,8 +167,8 @@ class WriteQueue:
         if waiting is not None:
             waiting.cancel()
 
-    def _tell(self, error: ApiError) -> None:
+    def _log_refusal(self, error: ApiError) -> None:
         now_s = asyncio.get_running_loop().time()
-        if now_s - self._refusals_told_s >= _REFUSALS_TOLD_EVERY_S:
-            self._refusals_told_s = now_s
+        if now_s - self._refusals_logged_s >= _REFUSALS_LOGGED_EVERY_S:
+            self._refusals_logged_s = now_s
             log.warning("a report was refused", status=error.status, problem=error.message)

@@ -1,7 +1,7 @@
-"""All that is watched, as one stream of changes. In: a client. Out: changes, through a callback.
+"""All watched objects as one stream of changes. In: a client. Out: changes, through a callback.
 
-Run by ``shell.app``. One reflector for each kind of object; an object that cannot be read is
-quarantined: counted, logged, and taken out of the core's sight, while everything else goes on.
+Run by ``app``; one reflector for each kind. An object that cannot be read is quarantined: counted,
+logged, and gone for the core, while everything else goes on.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _REQUIRED = Pace(absent_poll_s=None)
 class Feed:
     """Watches nodes, pods and the gangs' objects, and keeps the newest version of the latter.
 
-    ``on_change`` gets every change; ``on_object`` the key of each gang whose object was written,
-    by whomever, so that a status that somebody overwrote is written anew.
+    ``on_change`` gets every change. ``on_object`` gets the key of each gang whose object was
+    written by anybody, so that an overwritten status is written again.
     """
 
     def __init__(
@@ -84,25 +84,25 @@ class Feed:
         chance: Callable[[], float],
         fair_try_s: float = FAIR_TRY_S,
     ) -> None:
-        """Prepare to watch; ``fair_try_s`` of infinity means to go on without no kind."""
+        """Prepare to watch. With an infinite ``fair_try_s`` every kind is required."""
         self._fair_try_s = fair_try_s
         self._on_change = on_change
         self._on_object = on_object
         self.objects: dict[GangKey, bytes] = {}
-        """Of the newest version of each gang's object what its status is written by."""
+        """Parts of each gang's newest object: those from which its status is made."""
         self.quarantined: dict[tuple[str, str], str] = {}
         """Why an object cannot be read, by kind and name."""
         self.served: set[str] = set()
         """The dialects whose objects the API server serves."""
         self.unavailable: dict[str, Unavailable] = {}
-        """Kinds without which the others go on, by path: why, and what to do."""
-        self._told: set[str] = set()
-        """Paths of kinds that were listed, or are known not to be served."""
+        """Kinds that are left out for now, by path: why, and what to do."""
+        self._settled: set[str] = set()
+        """Paths of kinds that were listed once, or are not served."""
         self._required: list[str] = []
         self._of_gangs: set[str] = set()
         self._known: dict[str, dict[str, Identity]] = {}
         self._unreadable: dict[str, set[str]] = {}
-        self._met: dict[str, _Met] = {}
+        self._listing: dict[str, _Listing] = {}
         self.reflectors: dict[str, Reflector] = {}
         availability = Availability(clock, chance)
         for path, kind in watched_kinds(owned).items():
@@ -125,23 +125,23 @@ class Feed:
 
     @property
     def is_synced(self) -> bool:
-        """Whether all that can be listed was: before that, nothing may be decided.
+        """Whether everything that can be listed was listed: before that, nothing is decided.
 
-        Of pods and nodes no new list may be due. Another kind counts while it is listed anew, as
-        its watch would: what is known of it is a little old.
+        Pods and nodes must be current. Another kind may be in the middle of a new list: what is
+        known of it is then a little old, as with a slow watch.
         """
         return all(self._is_known(path) for path in self.reflectors)
 
     def _is_known(self, path: str) -> bool:
         if path in self._required:
             return self.reflectors[path].is_synced
-        return path in self._told or path in self.unavailable
+        return path in self._settled or path in self.unavailable
 
     @property
     def is_fresh(self) -> bool:
         """Whether everything was listed, and no watch fails as far as we know.
 
-        Gangs' objects that are not to be had do not count: they say nothing of nodes and pods.
+        Unavailable objects of gangs do not count: they say nothing about nodes and pods.
         """
         return all(
             reflector.is_synced and (reflector.is_absent or reflector.last_error is None)
@@ -171,7 +171,7 @@ class Feed:
         def on_event(event: WatchEvent) -> None:
             match event:
                 case ListBegins():
-                    self._met[kind.path] = _Met(set(), set())
+                    self._listing[kind.path] = _Listing(set(), set())
                 case SomeListed():
                     for raw in event.items:
                         self._changed(kind, raw)
@@ -182,13 +182,11 @@ class Feed:
                 case Added() | Modified():
                     self._changed(kind, event.raw)
                 case _:
-                    self._hear_of_trouble(kind, event)
+                    self._on_trouble(kind, event)
 
         return on_event
 
-    def _hear_of_trouble(
-        self, kind: WatchedKind, event: Absent | Garbled | Failing | Recovered
-    ) -> None:
+    def _on_trouble(self, kind: WatchedKind, event: Absent | Garbled | Failing | Recovered) -> None:
         match event:
             case Garbled():
                 log.warning("garbled watch event", kind=kind.resource.kind, error=event.error)
@@ -202,30 +200,30 @@ class Feed:
                 self._absent(kind)
 
     def _listed(self, kind: WatchedKind) -> None:
-        """Apply the end of a list: what was known and is not in it has gone meanwhile."""
-        met = self._met.pop(kind.path)
+        """End a list: known objects that are not in it are gone."""
+        listing = self._listing.pop(kind.path)
         unreadable = self._unreadable[kind.path]
-        for name in unreadable - met.unreadable:
+        for name in unreadable - listing.unreadable:
             self.quarantined.pop((kind.resource.kind, name), None)
-        unreadable &= met.unreadable
+        unreadable &= listing.unreadable
         known = self._known[kind.path]
-        for who in [who for uid, who in known.items() if uid not in met.known]:
+        for who in [who for uid, who in known.items() if uid not in listing.known]:
             del known[_id(who)]
-            if kind.resource is PODS or who.full_name not in met.unreadable:
+            if kind.resource is PODS or who.full_name not in listing.unreadable:
                 self._is_gone(kind, who)
-        self._told.add(kind.path)
+        self._settled.add(kind.path)
         self._restored(kind)
         if kind.dialect and kind.dialect not in self.served:
-            self._tell_served(kind, None)
+            self._report_served(kind, None)
 
     def _failing(self, kind: WatchedKind, event: Failing) -> None:
-        """Go on without a kind that had a fair try, and say so once for each cause."""
+        """Leave out a kind that has failed for long enough; log each cause once."""
         if kind.required:
             return
         required = [self.reflectors[path] for path in self._required]
         if not is_unavailable(
             event,
-            was_known=kind.path in self._told,
+            was_known=kind.path in self._settled,
             fair_try_s=self._fair_try_s,
             is_server_well=all(one.is_synced and one.last_error is None for one in required),
         ):
@@ -238,15 +236,15 @@ class Feed:
 
     def _lose(self, kind: WatchedKind, why: Unavailable) -> None:
         self.unavailable[kind.path] = why
-        self._tell_served(kind, why)
+        self._report_served(kind, why)
 
     def _restored(self, kind: WatchedKind) -> None:
         if self.unavailable.pop(kind.path, None) is not None:
-            log.info("a kind is to be had again", path=kind.path)
-            self._tell_served(kind, None)
+            log.info("a kind is available again", path=kind.path)
+            self._report_served(kind, None)
 
-    def _tell_served(self, kind: WatchedKind, why: Unavailable | None) -> None:
-        """Tell the core whether a kind is to be had, and if not, why."""
+    def _report_served(self, kind: WatchedKind, why: Unavailable | None) -> None:
+        """Tell the core whether a kind is available, and if not, why."""
         problem, hint = (why.problem, why.hint) if why else ("", "")
         if not kind.dialect:
             self._on_change(KindServed(kind.struct, problem, hint))
@@ -260,7 +258,7 @@ class Feed:
         self._unreadable[kind.path].clear()
         for who in list(self._known[kind.path].values()):
             self._is_gone(kind, who)
-        self._told.add(kind.path)
+        self._settled.add(kind.path)
         if kind.dialect:
             self.unavailable.pop(kind.path, None)
             self.served.discard(kind.dialect)
@@ -278,13 +276,13 @@ class Feed:
             self._quarantine(kind, error)
             return
         if isinstance(change, PodGone):
-            self._past(kind, raw, change)
+            self._ended(kind, raw, change)
             return
         who = _who(change)
         id_ = _id(who)
         self._known[kind.path][id_] = who
-        if kind.path in self._met:
-            self._met[kind.path].known.add(id_)
+        if kind.path in self._listing:
+            self._listing[kind.path].known.add(id_)
         if self.quarantined:
             self._readable(kind, who.full_name)
         if isinstance(change, GangChanged):
@@ -292,8 +290,8 @@ class Feed:
             self._on_object(change.spec.key)
         self._on_change(change)
 
-    def _past(self, kind: WatchedKind, raw: bytes, change: PodGone) -> None:
-        """Leave out a pod that is there and means nothing any more."""
+    def _ended(self, kind: WatchedKind, raw: bytes, change: PodGone) -> None:
+        """Drop a pod that still exists but has ended."""
         if self.quarantined:
             self._readable(kind, identity(raw).full_name)
         if self._known[kind.path].pop(change.uid, None) is not None:
@@ -317,7 +315,7 @@ class Feed:
         self._on_change(change)
 
     def _readable(self, kind: WatchedKind, name: str) -> None:
-        """Forget that an object was quarantined: it can be read now, or is gone."""
+        """End the quarantine of an object: it can be read now, or is gone."""
         self.quarantined.pop((kind.resource.kind, name), None)
         self._unreadable[kind.path].discard(name)
 
@@ -332,17 +330,18 @@ class Feed:
             )
         self.quarantined[kind.resource.kind, name] = error.message
         self._unreadable[kind.path].add(name)
-        if kind.path in self._met:
-            self._met[kind.path].unreadable.add(name)
+        if kind.path in self._listing:
+            self._listing[kind.path].unreadable.add(name)
         change = kind.unreadable(error)
         if change is not None:
             self._on_change(change)
-        elif kind.path not in self._met:
-            self.reflectors[kind.path].doubt()  # an event of nobody knows which object
+        elif kind.path not in self._listing:
+            # Nobody knows which object the event is about.
+            self.reflectors[kind.path].request_relist()
 
 
-class _Met(NamedTuple):
-    """Whom a list that is under way has named: ids, and names of those that cannot be read."""
+class _Listing(NamedTuple):
+    """A list in progress: ids so far, and names of objects that cannot be read."""
 
     known: set[str]
     unreadable: set[str]
@@ -353,7 +352,7 @@ def _id(who: Identity) -> str:
 
 
 def _who(change: AnyChange) -> Identity:
-    """Return whom a change is about, without reading the object again."""
+    """Return the object that a change is about, without decoding it again."""
     match change:
         case PodChanged(pod=pod):
             return Identity(pod.name, pod.namespace, pod.uid)

@@ -1,7 +1,7 @@
 """The API server without HTTP: paths and bodies in, bytes out, by the rules of ``pocketkube.api``.
 
-Called by ``network``. What it refuses is raised as the shell's own ``ApiError``, made from the
-Status object that a real server would answer.
+Called by ``network``. A refusal is raised as the shell's ``ApiError``, made from the Status object
+that a real server would answer.
 """
 
 from __future__ import annotations

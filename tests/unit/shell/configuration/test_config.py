@@ -173,7 +173,7 @@ def test_a_mistake_is_named_with_line_field_and_remedy(lines, line, field, words
     (problem,) = problems_of(HEAD + lines + "\n")
     assert (problem.line, problem.field) == (line, field)
     for part in words.split("|"):
-        assert part in f"{problem.what}. {problem.remedy}"
+        assert part in f"{problem.what}. {problem.hint}"
 
 
 @pytest.mark.parametrize(
@@ -194,15 +194,15 @@ def test_a_file_that_is_no_mapping_is_refused(document, line, words):
     (problem,) = problems_of(document)
     assert problem.line == line
     for part in words.split("|"):
-        assert part in f"{problem.what}. {problem.remedy}"
+        assert part in f"{problem.what}. {problem.hint}"
 
 
 def test_the_head_is_required_and_checked():
     missing = problems_of("logLevel: info\n")
     assert [p.field for p in missing] == ["apiVersion", "kind"]
-    assert missing[0].remedy == "Add the line: apiVersion: quorate.dev/v1alpha1"
+    assert missing[0].hint == "Add the line: apiVersion: quorate.dev/v1alpha1"
     (wrong,) = problems_of(HEAD.replace("v1alpha1", "v2"))
-    assert wrong.remedy == "Write quorate.dev/v1alpha1."
+    assert wrong.hint == "Write quorate.dev/v1alpha1."
 
 
 def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file():

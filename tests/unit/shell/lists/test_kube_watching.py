@@ -315,7 +315,7 @@ def test_lists_due_to_garbled_events_come_ever_later_and_are_prompt_again_after_
     )
 
     def delay_s():
-        reflector.doubt()
+        reflector.request_relist()
         due_s, reflector._relist_due_s = reflector._relist_due_s, None
         waited_s, clock.time_s = due_s - clock.time_s, due_s + 1.0
         return waited_s

@@ -39,7 +39,7 @@ class Running:
 
     async def run(self):
         await self.loop.run(
-            before=(self.heard.append,),
+            observers=(self.heard.append,),
             leads=lambda: True,
             may_decide=lambda: self.may_decide,
             ready=lambda: None,

@@ -9,7 +9,7 @@ from quorate.core.model.changes import PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.process import memory
-from quorate.shell.process.memory import YoungMemory, freeze_memory, prepare_memory
+from quorate.shell.process.memory import YoungCollector, freeze_memory, prepare_memory
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_list_of_pods_that_are_all_known_is_looked_through_in_parts(searches):
         return Pod(f"u{number}", "team", f"p{number}", "other", PodShape(), labels=labels)
 
     prepare_memory()
-    scheduler, young = Scheduler(Policy()), YoungMemory()
+    scheduler, young = Scheduler(Policy()), YoungCollector()
     for _ in range(3):
         for start in range(0, 20_000, 500):
             scheduler.observe([PodChanged(pod(start + n)) for n in range(500)])

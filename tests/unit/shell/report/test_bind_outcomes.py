@@ -28,7 +28,9 @@ class Telling:
 
     def fail(self, *names, failure=BindFailure.REFUSED):
         with structlog.testing.capture_logs() as lines:
-            self.outcomes.hear([BindFailed(f"uid-{name}", "n0", failure, "no") for name in names])
+            self.outcomes.observe(
+                [BindFailed(f"uid-{name}", "n0", failure, "no") for name in names]
+            )
         return [(one["gang"], one["pod"], one["failure"]) for one in lines]
 
 

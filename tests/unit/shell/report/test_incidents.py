@@ -1,4 +1,4 @@
-"""Defects that the core contained are told of: each once, in the log and in a metric."""
+"""Defects that the core contained are reported: each once, in the log and in a metric."""
 
 from structlog.testing import capture_logs
 
@@ -16,10 +16,10 @@ def incident(number, stage="decide"):
 
 def test_each_defect_is_one_line_of_log_and_counts_by_its_stage():
     metrics = Metrics()
-    told = Incidents(metrics, ManualClock())
+    incidents = Incidents(metrics, ManualClock())
     with capture_logs() as logs:
-        told.tell([incident(1), incident(2, "observe")])
-        told.tell([])
+        incidents.report([incident(1), incident(2, "observe")])
+        incidents.report([])
     assert [(line["id"], line["about"], line["error"]) for line in logs] == [
         ("q-d1", "team/job", "KeyError: 1"),
         ("q-d2", "team/job", "KeyError: 1"),
@@ -32,15 +32,15 @@ def test_each_defect_is_one_line_of_log_and_counts_by_its_stage():
 
 def test_the_recording_is_written_at_the_first_defect_and_at_most_once_a_minute():
     clock = ManualClock()
-    told = Incidents(Metrics(), clock)
+    incidents = Incidents(Metrics(), clock)
     written = []
-    told.record = lambda: written.append(clock.monotonic_s())
-    told.tell([])
+    incidents.record = lambda: written.append(clock.monotonic_s())
+    incidents.report([])
     assert not written
     for _ in range(3):
-        told.tell([incident(1), incident(2)])
+        incidents.report([incident(1), incident(2)])
         clock.time_s += 25.0
     assert len(written) == 1
     clock.time_s += 10.0
-    told.tell([incident(3)])
+    incidents.report([incident(3)])
     assert len(written) == 2

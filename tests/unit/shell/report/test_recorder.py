@@ -47,7 +47,7 @@ class Told:
         self.slices = 0
 
     def turn_over(self):
-        for _ in self.recorder.turning_over():
+        for _ in self.recorder.checkpoint_slices():
             self.slices += 1
 
     def observe(self, *changes):
@@ -232,19 +232,19 @@ def test_a_large_state_is_taken_in_slices_of_few_objects(path, monkeypatch):
     state = capture(told.scheduler)
     assert max(sizes) <= checkpoint.BLOCK_OBJECTS
     assert sum(sizes) > 3000
-    twin = Scheduler(Policy(), api_words(), "q")
-    restore(twin, state)
-    assert list(twin.cluster.pods) == list(told.scheduler.cluster.pods)
-    assert twin.decide(1001.0) == told.scheduler.decide(1001.0)
+    replayed = Scheduler(Policy(), api_words(), "q")
+    restore(replayed, state)
+    assert list(replayed.cluster.pods) == list(told.scheduler.cluster.pods)
+    assert replayed.decide(1001.0) == told.scheduler.decide(1001.0)
 
 
 def test_a_state_of_one_stream_as_older_files_have_it_is_read():
     told = Told()
     told.observe(node(), pod("a"))
     state = capture(told.scheduler)
-    twin = Scheduler(Policy(), api_words(), "q")
-    restore(twin, zlib.compress(unpacked(state)))
-    assert twin.decide(1001.0) == told.scheduler.decide(1001.0)
+    replayed = Scheduler(Policy(), api_words(), "q")
+    restore(replayed, zlib.compress(unpacked(state)))
+    assert replayed.decide(1001.0) == told.scheduler.decide(1001.0)
 
 
 @pytest.mark.parametrize("error", [msgspec.EncodeError, MemoryError, RuntimeError])

@@ -61,7 +61,7 @@ def test_a_node_that_shrank_is_excused_until_it_is_no_longer_over(checked):
     w, clock, metrics, check = checked
     name = w.where("done-0")
     smaller = NodeChanged(Node(name, (("cpu", 1000), ("pods", 110))))
-    check.news([smaller])
+    check.observe([smaller])
     w.observe(smaller)
     for _ in range(3):
         check.look()

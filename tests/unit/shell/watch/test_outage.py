@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 from quorate.shell.watch.outage import Outage
 
 
-def told(looks):
+def log_lines(looks):
     """Look once a second at these troubles, and return the lines of the log."""
     outage = Outage()
     with capture_logs() as logs:
@@ -19,7 +19,7 @@ def away(second, count=22):
 
 
 def test_an_api_server_that_is_away_for_a_minute_is_one_line_and_so_is_its_return():
-    lines = told([*(away(second) for second in range(60)), {}, {}])
+    lines = log_lines([*(away(second) for second in range(60)), {}, {}])
     assert [(line["log_level"], line["event"]) for line in lines] == [
         ("warning", "watches in trouble"),
         ("info", "watches are well again"),
@@ -29,18 +29,18 @@ def test_an_api_server_that_is_away_for_a_minute_is_one_line_and_so_is_its_retur
 
 
 def test_a_long_outage_is_a_line_a_minute_at_most():
-    assert len(told(away(second) for second in range(600))) == 10
+    assert len(log_lines(away(second) for second in range(600))) == 10
 
 
 def test_one_that_does_not_change_is_not_told_again():
-    assert len(told([away(0)] * 600)) == 1
+    assert len(log_lines([away(0)] * 600)) == 1
 
 
 def test_a_moments_trouble_is_no_news():
-    assert told([away(0), {}, {}, away(0), {}]) == []
+    assert log_lines([away(0), {}, {}, away(0), {}]) == []
 
 
 def test_it_says_what_most_of_them_say_and_shows_no_controls():
     troubles = {"/a": "x\x1b[2J", "/b": "x\x1b[2J", "/c": "y"}
-    (line,) = told([troubles] * 5)
+    (line,) = log_lines([troubles] * 5)
     assert line["problem"] == "x\\x1b[2J"

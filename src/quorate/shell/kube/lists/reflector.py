@@ -1,7 +1,7 @@
-"""List and watch one resource for ever. In: a path. Out: what happened to its objects, in order.
+"""List and watch one resource for ever. In: a path. Out: events about its objects, in order.
 
-Called by the shell's watch stage, with one ``Reflector`` per resource; it speaks to the API server
-through ``client``. Objects go on as raw bytes: who needs which of their fields is not known here.
+Used by ``watch.feed``, with one ``Reflector`` per resource; it reaches the API server through
+``client``. Objects are handed on as raw bytes: this module knows none of their fields.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from quorate.shell.process.clock import Clock
 
 _SHORT_WATCH_S: Final = 1.0
 SLICE_EVENTS: Final = 200
-"""Events between two turns of the loop: after a pause thousands come at once."""
+"""Events that are handed on before other tasks run: after a pause thousands come at once."""
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -81,31 +81,31 @@ _EVENT_BY_TYPE: Final[dict[str, Callable[[bytes], WatchEvent]]] = {
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """How much at a time and how often."""
+    """Page size, back-off, and the intervals of polls, watches and new lists."""
 
     page_size: int = 500  # objects per page of a list
     backoff_s_min: float = 0.1  # after the first failure; doubles with each further one
     backoff_s_max: float = 10.0
     absent_poll_s: float | None = 5.0
-    """How often to look whether a missing CRD is there now; None: that it is missing is a failure
-    like any other, and it is never ``Absent``."""
+    """How often to look for a missing CRD. None: a missing resource is a failure like any other,
+    and never ``Absent``."""
     tells_versions: bool = False  # with ``Absent``: whether to ask for those that are there
     watch_s: tuple[float, float] = (240.0, 480.0)  # how long one watch lasts, between these
     garbled_relist_s: tuple[float, float] = (5.0, 300.0)
-    """How long a new list waits that is due to garbled events: the second in a row, and at most."""
-    silence_s_max: float = 120.0  # bookmarks come once a minute: beyond that the line is dead
+    """Delay of a new list after garbled events: of the second in a row, and at most."""
+    silence_s_max: float = 120.0  # bookmarks come once a minute: beyond that the connection is dead
 
 
 class Reflector:
-    """Keeps a consumer's picture of one resource true.
+    """Keeps a consumer's picture of one resource up to date.
 
-    The promise: ``on_event`` gets a list first (``ListBegins``, ``SomeListed`` as often as it
-    takes, and ``Listed``), or ``Absent``; then each event after the list's resource version, in
-    the server's order, with none lost and none twice, however often the connection is cut: a watch
+    ``on_event`` gets a list first (``ListBegins``, then ``SomeListed`` as often as needed, then
+    ``Listed``), or ``Absent``. Then it gets each event after the list's resource version, in the
+    server's order. No event is lost or comes twice, however often the connection is cut: a watch
     resumes after the last event that was handed on, and a line that was cut is not handed on. When
-    the server no longer has that version (410), a new list tells the whole truth again; what
-    vanished in between is what it does not contain. The one exception is announced: ``Garbled`` is
-    an event that could not be read; what follows it is handed on, and a new list is due.
+    the server no longer has that version (410), a new list follows; objects that are not in it are
+    gone. The one exception is announced: ``Garbled`` is an event that could not be read. Later
+    events are handed on, and a new list is due.
 
     ``on_event`` must be quick (append to a queue): the API server drops watchers that read slowly.
     What it raises ends ``run``. The counters are plain attributes, for metrics.
@@ -142,8 +142,8 @@ class Reflector:
         self._is_resuming = False
         self._failures_in_a_row = 0
         self._expiries_in_a_row = 0
-        self._doubts = 0  # lists anew in a row that were due to garbled events
-        self._doubted_at_s = 0.0
+        self._garbled_in_a_row = 0  # lists anew in a row that were due to garbled events
+        self._relist_requested_at_s = 0.0
         self._relist_due_s: float | None = None
         self.relists = 0  # how often all had to be read once more
         self.reconnects = 0  # how often a watch went on where an earlier one had ended
@@ -154,12 +154,12 @@ class Reflector:
         self.is_synced = False  # a list was delivered, and no later one is due
         self.is_absent = False
         self.heard_at_s = clock.monotonic_s()
-        """When the server last told of this kind, be it that nothing is new."""
+        """When the server last answered about this kind (monotonic), also without news."""
         self.last_error: ApiError | None = None  # None again as soon as the server answers
 
     @property
     def listed(self) -> int:
-        """How many objects the latest list has, also while it is under way."""
+        """How many objects the latest list has so far."""
         return self._pages.listed
 
     async def run(self) -> None:
@@ -183,7 +183,7 @@ class Reflector:
                 await self._back_off(error)
 
     async def _list(self) -> None:
-        """Deliver one consistent list, however many pages it takes."""
+        """Deliver one consistent list, in as many pages as it takes."""
         while True:
             self._relist_due_s = None
             self._on_event(ListBegins())
@@ -201,7 +201,7 @@ class Reflector:
         self._on_event(Listed(version))
 
     async def _watch(self) -> None:
-        """Follow the resource until the stream ends, in whatever way."""
+        """Watch until the stream ends, for whatever reason."""
         shortest_s, longest_s = self._pace.watch_s
         params: dict[str, str | int] = {
             "watch": "true",
@@ -212,21 +212,21 @@ class Reflector:
         started_s = self._clock.monotonic_s()
         version_before = self._resource_version
         try:
-            async with asyncio.timeout(self._doubt_lasts_s()) as until:
+            async with asyncio.timeout(self._until_relist_s()) as until:
                 cut = await self._follow(params, until)
         except TimeoutError:
             self._list_anew()
             return
         lasted_s = self._clock.monotonic_s() - started_s
         if self._resource_version == version_before and lasted_s < _SHORT_WATCH_S:
-            # Resumed at once, except from a server that ends watches which led nowhere.
+            # A server that ends watches at once, without an event, gets a back-off.
             raise cut or Unreachable(f"the watch of {self._path} ended as soon as it began")
         self._succeeded()
 
     async def _follow(self, params: Params, until: asyncio.Timeout) -> Unreachable | None:
-        """Hand on one watch's events; return what cut it, if it was cut.
+        """Hand on the events of one watch. Return the error that cut it, or None.
 
-        ``until`` is moved to the time when a new list is due, once that is so.
+        ``until`` is the timeout of this watch: it is moved to the time when a new list is due.
         """
         async with self._client.stream(
             self._path, params, silence_s_max=self._pace.silence_s_max
@@ -239,54 +239,58 @@ class Reflector:
             try:
                 while chunk := await stream.read():
                     skipped = splitter.skipped
-                    await self._take_slices(splitter.split(chunk))
+                    await self._deliver_slices(splitter.split(chunk))
                     if splitter.skipped > skipped:
-                        self._take_garbled(b"", f"more than {LINE_BYTES_MAX // 2**20} MiB")
-                    rest_s = self._doubt_lasts_s()
+                        self._deliver_garbled(b"", f"more than {LINE_BYTES_MAX // 2**20} MiB")
+                    rest_s = self._until_relist_s()
                     if rest_s is not None and not until.expired():
                         until.reschedule(asyncio.get_running_loop().time() + rest_s)
             except Unreachable as error:
                 return error  # the stream was cut; what was whole has been delivered
         return None
 
-    def doubt(self) -> None:
-        """Note that an event could not be understood: list anew, at once if that is rare.
+    def request_relist(self) -> None:
+        """Request a new list, because an event could not be read. At once if that is rare.
 
-        Until then what is known is handed on as before: a kind that is garbled each time must not
-        hammer the API server, and most of what it says is true.
+        Else later, and events are handed on until then: a kind whose events are all garbled must
+        not load the API server with lists.
         """
         if self._relist_due_s is not None:
             return
         now_s = self._clock.monotonic_s()
         first_s, longest_s = self._pace.garbled_relist_s
-        if now_s - self._doubted_at_s > 2 * longest_s:
-            self._doubts = 0
-        delay_s = min(longest_s, first_s * 2.0 ** (self._doubts - 1)) if self._doubts else 0.0
-        self._doubts = min(self._doubts + 1, 20)
-        self._relist_due_s = self._doubted_at_s = now_s + delay_s
+        if now_s - self._relist_requested_at_s > 2 * longest_s:
+            self._garbled_in_a_row = 0
+        delay_s = (
+            min(longest_s, first_s * 2.0 ** (self._garbled_in_a_row - 1))
+            if self._garbled_in_a_row
+            else 0.0
+        )
+        self._garbled_in_a_row = min(self._garbled_in_a_row + 1, 20)
+        self._relist_due_s = self._relist_requested_at_s = now_s + delay_s
 
-    def _doubt_lasts_s(self) -> float | None:
-        """Return how long it is until a new list is due, or None."""
+    def _until_relist_s(self) -> float | None:
+        """Return the seconds until a new list is due; None if none is."""
         if self._relist_due_s is None:
             return None
         return max(0.0, self._relist_due_s - self._clock.monotonic_s())
 
-    async def _take_slices(self, lines: list[bytes]) -> None:
-        """Hand on the events of some whole lines; now and then others have their turn."""
+    async def _deliver_slices(self, lines: list[bytes]) -> None:
+        """Hand on the events of whole lines, in slices. Other tasks run between two slices."""
         for start in range(0, len(lines), SLICE_EVENTS):
             if start:
                 await asyncio.sleep(0)
-            self._take(lines[start : start + SLICE_EVENTS])
+            self._deliver(lines[start : start + SLICE_EVENTS])
 
-    def _take(self, lines: list[bytes]) -> None:
-        """Hand on the events of some whole lines, and remember how far we are."""
+    def _deliver(self, lines: list[bytes]) -> None:
+        """Hand on the events of whole lines, and remember the last resource version."""
         newest: bytes | msgspec.Raw | None = None
         try:
             for line in lines:
                 try:
                     envelope = _ENVELOPE.decode(line)
                 except UNREADABLE as error:
-                    self._take_garbled(line, str(error))
+                    self._deliver_garbled(line, str(error))
                     continue
                 make = _EVENT_BY_TYPE.get(envelope.type)
                 if make is not None:
@@ -299,15 +303,15 @@ class Reflector:
                 elif envelope.type == "ERROR":
                     raise error_from_event(envelope.object)
                 else:
-                    self._take_garbled(line, f"event of unknown type {envelope.type!r}")
+                    self._deliver_garbled(line, f"event of unknown type {envelope.type!r}")
         finally:
-            # Only the last version of a batch is needed, and reading it costs as much as the rest.
+            # Only the last version of a slice is needed, and decoding one is expensive.
             if newest is not None:
                 self._remember_version(newest)
 
-    def _take_garbled(self, line: bytes, error: str) -> None:
+    def _deliver_garbled(self, line: bytes, error: str) -> None:
         self.garbled += 1
-        self.doubt()
+        self.request_relist()
         self._on_event(Garbled(line, error))
 
     def _remember_version(self, newest: bytes | msgspec.Raw) -> None:
@@ -321,7 +325,7 @@ class Reflector:
             self._succeeded()
 
     async def _start_again(self, error: ApiError) -> None:
-        """List anew: at once, but not in a tight loop if the server refuses its own versions."""
+        """List again: at once, but backing off if the server keeps refusing its own versions."""
         self._list_anew()
         self._expiries_in_a_row += 1
         if self._expiries_in_a_row > 1:
@@ -338,7 +342,7 @@ class Reflector:
     async def _absent(self, error: NotFound, poll_s: float) -> None:
         self.last_error = error
         self._failures_in_a_row = 0
-        self._fail_no_more()
+        self._note_recovery()
         self.heard_at_s = self._clock.monotonic_s()
         if not self.is_absent:
             versions = await self._versions_served() if self._pace.tells_versions else ()
@@ -347,7 +351,7 @@ class Reflector:
         await asyncio.sleep(poll_s)
 
     async def _versions_served(self) -> tuple[str, ...]:
-        """Return the versions in which the server has this kind's group: it may be an old one."""
+        """Return the versions of this kind's group that the server has."""
         try:
             raw = await self._client.get("/".join(self._path.split("/")[:3]))
             found = _GROUP.decode(raw).versions
@@ -360,9 +364,9 @@ class Reflector:
         self.heard_at_s = self._clock.monotonic_s()
         self._failures_in_a_row = 0
         self.last_error = None
-        self._fail_no_more()
+        self._note_recovery()
 
-    def _fail_no_more(self) -> None:
+    def _note_recovery(self) -> None:
         if self._failing_since_s is not None:
             self._failing_since_s, self._tries_failed = None, 0
             self._on_event(Recovered())

@@ -1,4 +1,4 @@
-"""What ``quorate why`` and ``quorate gangs`` have seen, and the data that they print of it."""
+"""The result of a survey of the cluster, as ``quorate why`` and ``quorate gangs`` print it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.survey import Leader
 
 
-class Seen(NamedTuple):
-    """What was found: the core, the keys looked for, who leads, when, and in which namespace.
+class SurveyResult(NamedTuple):
+    """A core that has observed the cluster, the gangs that were asked for, and who leads.
 
-    ``namespace`` is empty when all were looked in. ``found`` explains the gangs of ``keys``.
+    ``now_s`` is the time of the survey, in seconds since 1970. ``namespace`` is "" for all.
+    ``found`` has the explanations of ``keys``.
     """
 
     scheduler: Scheduler
@@ -33,17 +34,17 @@ class Seen(NamedTuple):
 
 
 def explanations(scheduler: Scheduler, keys: list[GangKey], now_s: float) -> list[Explanation]:
-    """Return why the gangs that were looked for stand where they stand."""
+    """Return the explanations of these gangs; gangs that are gone are left out."""
     explainer = scheduler.explainer(now_s)
     return [found for key in keys if (found := explainer.explain(key)) is not None]
 
 
-def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:
+def as_data(explanation: Explanation, result: SurveyResult) -> dict[str, Any]:
     """Return an explanation as builtins, for JSON and YAML."""
     facts: dict[str, Any] = msgspec.to_builtins(explanation)
     key = explanation.key
     facts["key"] = {"namespace": key.namespace, "dialect": key.dialect, "name": key.bare_name}
-    leads = seen.leader
+    leads = result.leader
     facts["schedulerLeads"] = None if leads.holder is None else bool(leads.holder)
     return facts
 
@@ -51,7 +52,7 @@ def as_data(explanation: Explanation, seen: Seen) -> dict[str, Any]:
 def age(seconds: float) -> str:
     """Return a time span as kubectl shows ages, in one unit."""
     if not math.isfinite(seconds):
-        return "?"  # of an object without a time, and without pods
+        return "?"  # the object has no time, and no pods
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= 2 * size:
             return f"{int(seconds // size)}{unit}"

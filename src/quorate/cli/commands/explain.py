@@ -1,4 +1,4 @@
-"""``quorate why`` and ``quorate gangs``: look at the cluster with the scheduler's own core.
+"""``quorate why`` and ``quorate gangs``: survey the cluster and explain gangs with the core.
 
 In: how to reach the cluster and what to look for. Out: text or data on standard output, and an exit
 code: 0 found, 1 no such gang, 2 the cluster or the configuration is at fault.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from quorate.cli.show import gang_table, output, why_text
 from quorate.cli.show.progress import Progress
-from quorate.cli.show.seen import Seen, as_data, explanations
+from quorate.cli.show.survey_result import SurveyResult, as_data, explanations
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation
 from quorate.core.scheduler import Scheduler
@@ -38,11 +38,11 @@ class Access(NamedTuple):
 
 
 Choose = Callable[[Scheduler, str], list[GangKey]]
-Show = Callable[[Seen, list[Explanation]], int]
+Show = Callable[[SurveyResult, list[Explanation]], int]
 
 
 def why(access: Access, name: str, form: str) -> int:
-    """Print why the gang of that name, or the gang of the pod of that name, stands as it does."""
+    """Explain the gang of that name, or the gang of the pod of that name; return the exit code."""
     namespace, slash, bare = name.rpartition("/")
     if not bare or (slash and not namespace):
         return output.error(f"{name!r} is no name: write GANG, or NAMESPACE/GANG")
@@ -52,26 +52,26 @@ def why(access: Access, name: str, form: str) -> int:
     def choose(scheduler: Scheduler, where: str) -> list[GangKey]:
         return named(scheduler, where, bare)
 
-    def show(seen: Seen, found: list[Explanation]) -> int:
+    def show(result: SurveyResult, found: list[Explanation]) -> int:
         if not found:
-            place = f"in namespace {seen.namespace}" if seen.namespace else "in any namespace"
+            place = f"in namespace {result.namespace}" if result.namespace else "in any namespace"
             output.error(
                 f"no gang and no pod of ours is named {bare} {place}"
-                f"{_instead(seen, bare)} See: quorate gangs -A --pods"
+                f"{_instead(result, bare)} See: quorate gangs -A --pods"
             )
             return 1
         if form in ("json", "yaml"):
-            output.print_data([as_data(one, seen) for one in found], form)
+            output.print_data([as_data(one, result) for one in found], form)
             return 0
         for one in found:
-            output.print_lines(why_text.lines_of(one, seen, wide=form == "wide"))
+            output.print_lines(why_text.lines_of(one, result, wide=form == "wide"))
         return 0
 
-    return _look(access, choose, show)
+    return _explain(access, choose, show)
 
 
 def gangs(access: Access, *, with_pods: bool, form: str) -> int:
-    """Print the gangs of a namespace, or of all."""
+    """Print the gangs of one namespace or of all; return the exit code."""
 
     def choose(scheduler: Scheduler, where: str) -> list[GangKey]:
         return sorted(
@@ -82,34 +82,34 @@ def gangs(access: Access, *, with_pods: bool, form: str) -> int:
             and (with_pods or not key.is_single)
         )
 
-    def show(seen: Seen, found: list[Explanation]) -> int:
+    def show(result: SurveyResult, found: list[Explanation]) -> int:
         if form in ("json", "yaml"):
-            output.print_data([as_data(one, seen) for one in found], form)
+            output.print_data([as_data(one, result) for one in found], form)
         elif not found:
-            where = f"in namespace {seen.namespace}; -A looks in all" if seen.namespace else ""
+            where = f"in namespace {result.namespace}; -A looks in all" if result.namespace else ""
             output.say(f"No gangs found{f' {where}' if where else ''}.", err=True)
         else:
-            gang_table.print_table(found, seen, wide=form == "wide")
+            gang_table.print_table(found, result, wide=form == "wide")
         return 0
 
-    return _look(access, choose, show)
+    return _explain(access, choose, show)
 
 
-def _look(access: Access, choose: Choose, show: Show) -> int:
-    """Survey the cluster, explain what was chosen, and turn troubles into one line."""
+def _explain(access: Access, choose: Choose, show: Show) -> int:
+    """Survey the cluster and show the chosen gangs. Errors become one line and exit code 2."""
     clock = SystemClock()
     try:
         config = load(access.config_file) if access.config_file else Config.default()
         with Progress(clock) as progress:
-            seen = asyncio.run(_survey(access, config, choose, clock, progress))
+            result = asyncio.run(_survey(access, config, choose, clock, progress))
     except (ConfigError, KubeConfigError, SurveyError) as error:
         return output.error(str(error))
-    return show(seen, seen.found)
+    return show(result, result.found)
 
 
 async def _survey(
     access: Access, config: Config, choose: Choose, clock: SystemClock, progress: Progress
-) -> Seen:
+) -> SurveyResult:
     credentials = await load_credentials(access.kubeconfig, access.context, clock=clock)
     where = credentials.namespace if access.namespace is None else access.namespace
     async with KubeClient(credentials) as client:
@@ -129,9 +129,9 @@ async def _survey(
         leads, now_s = await holder, clock.now_s()
         progress.say(f"explaining {len(keys):,} gangs")
         found = explanations(scheduler, keys, now_s)
-        if leads.holder != "":  # what a leader that is no more held, nobody holds
+        if leads.holder != "":  # the reservations of a leader end with it
             found = await with_reservations(client, scheduler, found, now_s)
-        return Seen(scheduler, keys, leads, now_s, where, found)
+        return SurveyResult(scheduler, keys, leads, now_s, where, found)
 
 
 def named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
@@ -155,12 +155,12 @@ def named(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
     )
 
 
-def _instead(seen: Seen, name: str) -> str:
-    """Return what may have been meant: the same name elsewhere, or a name like it."""
-    gangs = [key for key in seen.scheduler.cluster.gangs if not key.is_single]
+def _instead(result: SurveyResult, name: str) -> str:
+    """Return a suggestion: the same name in another namespace, or a similar name."""
+    gangs = [key for key in result.scheduler.cluster.gangs if not key.is_single]
     elsewhere = sorted({key.namespace for key in gangs if key.name == name})
     if elsewhere:
         return f", but there is one in namespace {elsewhere[0]} (-n {elsewhere[0]})."
-    here = {key.name for key in gangs if seen.namespace in ("", key.namespace)}
+    here = {key.name for key in gangs if result.namespace in ("", key.namespace)}
     alike = difflib.get_close_matches(name, sorted(here), n=_ALIKE_MAX)
     return f"; did you mean {' or '.join(alike)}?" if alike else "."
