@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from quorate.core.rules.devices import dynamic_resources
+from quorate.core.rules.rule import Kind
+from quorate.core.rules.table import FILTERS
 from tools.parity.ours import Answer
 
 Theirs = Mapping[str, Any]
 
-_DEVICES = "DynamicResources"
+_DEVICES = dynamic_resources.RULE.name
 _UNKNOWN = frozenset({"GangScheduling", "NodeName"})
-_OF_VOLUMES = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
+_OF_VOLUMES = frozenset(rule.name for rule in FILTERS if rule.kind is Kind.VOLUMES)
 
 
 def differences(ours: Answer, theirs: Theirs) -> list[str]:

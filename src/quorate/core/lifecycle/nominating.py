@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
+from quorate.core.cluster.nodes.slots import checked_of
 from quorate.core.model import GangKey, Node
 from quorate.core.model.plan import Preemption
 from quorate.core.preempt.clearing import promise
@@ -76,6 +77,4 @@ def _suits(entry: PodEntry, node: str, room: Room) -> bool:
     if row is None or not mask_of(pod_class, room)[row]:
         return False
     has = room.snapshot.allocatable[row]
-    is_checked = "NodeResourcesFit" not in pod_class.profile.disabled
-    lacks = pod_class.missing or any(has[column] < n for column, n in pod_class.checked)
-    return not (is_checked and lacks)
+    return all(column < len(has) and has[column] >= n for column, n in checked_of(pod_class))

@@ -66,7 +66,9 @@ class Rule:
     """
 
     name: str
-    """The name of kube-scheduler's plugin, or one that kube-scheduler does not have."""
+    """The name of kube-scheduler's plugin, or one that kube-scheduler does not have.
+
+    Profiles disable a rule by its name, and ``core.check`` checks it under this name."""
     kind: Kind
     is_ours: bool = False
     """Whether quorate alone has it: profiles cannot name it, and parity does not ask about it."""
