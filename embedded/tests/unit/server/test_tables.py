@@ -13,8 +13,8 @@ from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource
 from pocketkube.server.tables.json_path import compiled
-from pocketkube.server.tables.table_cells.words import duration, first, since
 from pocketkube.server.tables.tables import table
+from pocketkube.server.tables.words import duration, first, since
 
 HERE = Path(__file__).parents[1] / "schema"
 RECORDED = json.loads((HERE / "custom_recorded" / "tables.json").read_text())

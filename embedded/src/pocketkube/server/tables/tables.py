@@ -1,7 +1,7 @@
 """Tables (meta.k8s.io/v1): lists as ``kubectl get`` asks for them.
 
 In: objects of one resource. Out: a Table. The columns of built-in kinds were recorded from a real
-API server; their cells are in ``table_cells``, those of custom resources come from the paths of
+API server; their cells are in ``cells``, those of custom resources come from the paths of
 their printer columns.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from pocketkube.objects import Object, meta, name_of
 from pocketkube.schema.resource import Resource
+from pocketkube.server.tables.cells import cells_of
 from pocketkube.server.tables.json_path import compiled
-from pocketkube.server.tables.table_cells import CELLS
-from pocketkube.server.tables.table_cells.words import Cells, age, since
+from pocketkube.server.tables.words import Cells, age, since
 
 _META = "meta.k8s.io/v1"
 _NAME = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
@@ -46,7 +46,7 @@ def table(
 ) -> dict[str, Any]:
     """Return the Table of some objects; each row holds the object, its metadata, or nothing."""
     columns = resource.columns or (_NAME, _AGE)
-    cells = CELLS.get(resource.bucket) or _cells_by_columns(columns)
+    cells = cells_of(resource.bucket) or _cells_by_columns(columns)
     rows = [_row(resource, obj, cells, now_s, include_object) for obj in objects]
     plain = len(columns) > 1 and columns[1]["name"] == "Created At"  # of kinds without columns
     return {

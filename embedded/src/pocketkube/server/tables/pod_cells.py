@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pocketkube.objects import Object, meta, name_of, parsed_time_s
-from pocketkube.server.tables.table_cells.words import NONE, Cells, age, condition, duration
+from pocketkube.server.tables.words import NONE, age, condition, duration
 
 Container = Mapping[str, Any]
 
@@ -155,6 +155,3 @@ def _gates(spec: Mapping[str, Any], conditions: list[Mapping[str, Any]]) -> str:
     first = {one.get("type"): one.get("status") for one in reversed(conditions)}
     passed = sum(first.get(gate.get("conditionType")) == "True" for gate in gates)
     return f"{passed}/{len(gates)}"
-
-
-CELLS: Mapping[str, Cells] = {"pods": pod}
