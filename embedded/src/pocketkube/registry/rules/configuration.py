@@ -9,11 +9,11 @@ import base64
 import binascii
 from typing import Any
 
-from pocketkube.causes import duplicate, forbidden, immutable, invalid, required, too_long
+from pocketkube.causes import forbidden, immutable, invalid, too_long
 from pocketkube.errors import Cause
-from pocketkube.names import config_key, invalid_text, label_key
+from pocketkube.names import config_key, invalid_text
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import canonical_list, nano_units
+from pocketkube.registry.quantities import canonical_list
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of, with_status
 from pocketkube.registry.rules.pods.pod_defaults import default_template
@@ -21,15 +21,6 @@ from pocketkube.registry.rules.pods.pod_spec import template_causes
 
 _BYTES_MAX = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"
-_NEEDED_KEYS = {
-    "kubernetes.io/dockercfg": (".dockercfg",),
-    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
-}
-_BASIC_AUTH = ("username", "password")
-_TOKEN = "kubernetes.io/service-account-token"
-_ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def _keys_causes(obj: Object, *fields: str) -> list[Cause]:
@@ -88,12 +79,6 @@ def _secret_causes(obj: Object) -> list[Cause]:
             causes.append(invalid(f"data[{key}]", text, "must be base64"))
     if size > _BYTES_MAX:
         causes.append(too_long("data", _BYTES_MAX))
-    kind = obj["type"]
-    causes += [required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
-    if kind == "kubernetes.io/basic-auth" and not any(key in data for key in _BASIC_AUTH):
-        causes += [required(f"data[{key}]") for key in _BASIC_AUTH]
-    if kind == _TOKEN and not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT):
-        causes.append(required(f"metadata.annotations[{_ACCOUNT}]"))
     return causes
 
 
@@ -104,38 +89,6 @@ def _secret_update_causes(obj: Object, old: Object) -> list[Cause]:
 
 def _default_quota(obj: Object) -> None:
     canonical_list(spec_of(obj).get("hard") or {})
-
-
-_COMPUTED = ("cpu", "memory", "ephemeral-storage")
-_QUOTA_NAMES = frozenset(
-    {
-        "configmaps",
-        "persistentvolumeclaims",
-        "pods",
-        "replicationcontrollers",
-        "requests.storage",
-        "resourcequotas",
-        "secrets",
-        "services",
-        "services.loadbalancers",
-        "services.nodeports",
-        *(f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _COMPUTED),
-    }
-)
-
-
-def _quota_causes(obj: Object) -> list[Cause]:
-    causes: list[Cause] = []
-    for name, amount in (obj["spec"].get("hard") or {}).items():
-        at = f"spec.hard[{name}]"
-        causes += invalid_text(at, name, label_key)
-        huge = name.removeprefix("requests.").startswith("hugepages-")
-        if "/" not in name and name not in _QUOTA_NAMES and not huge:
-            for what in ("type or fully qualified", "for quota"):
-                causes.append(invalid(at, name, f"must be a standard resource {what}"))
-        if nano_units(amount) < 0:
-            causes.append(invalid(at, amount, "must be greater than or equal to 0"))
-    return causes
 
 
 def _default_limits(obj: Object) -> None:
@@ -159,37 +112,6 @@ def _name_limits(obj: Object, _around: Surroundings) -> None:
         metadata["name"] = metadata["uid"]
 
 
-def _limits_causes(obj: Object) -> list[Cause]:
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for index, item in enumerate(obj["spec"].get("limits") or ()):
-        at, kind = f"spec.limits[{index}]", item.get("type", "")
-        wrong = invalid_text(f"{at}.type", kind, label_key)
-        causes += wrong
-        if not wrong and "/" not in kind and kind not in _LIMITED:
-            why = "must be a standard limit type or fully qualified"
-            causes.append(invalid(f"{at}.type", kind, why))
-        if kind in seen:
-            causes.append(duplicate(f"{at}.type", kind))
-        seen.add(kind)
-        least, most = item.get("min") or {}, item.get("max") or {}
-        if kind == "Pod":
-            why = "may not be specified when `type` is 'Pod'"
-            causes += [forbidden(f"{at}.{f}", why) for f in _OF_CONTAINERS if item.get(f)]
-        if kind == "PersistentVolumeClaim" and "storage" not in {**least, **most}:
-            why = "either minimum or maximum storage value is required, but neither was provided"
-            causes.append(required(f"{at}.limits", why))
-        for key, value in least.items():
-            if key in most and nano_units(value) > nano_units(most[key]):
-                why = f"min value {value} is greater than max value {most[key]}"
-                causes.append(invalid(f"{at}.min[{key}]", value, why))
-    return causes
-
-
-_LIMITED = ("Pod", "Container", "PersistentVolumeClaim")
-_OF_CONTAINERS = ("default", "defaultRequest")
-
-
 def _default_pod_template(obj: Object) -> None:
     set_default(obj, "template", {})
     default_template(obj["template"])
@@ -207,8 +129,8 @@ SECRETS = Rules(
     selectable={"type": text_of("type")},
 )
 SERVICE_ACCOUNTS = Rules()
-QUOTAS = Rules(defaults=_default_quota, prepare_create=with_status({}), validate=_quota_causes)
-LIMIT_RANGES = Rules(defaults=_default_limits, prepare_create=_name_limits, validate=_limits_causes)
+QUOTAS = Rules(defaults=_default_quota, prepare_create=with_status({}))
+LIMIT_RANGES = Rules(defaults=_default_limits, prepare_create=_name_limits)
 POD_TEMPLATES = Rules(
     defaults=_default_pod_template, validate=_pod_template_causes, has_generation=True
 )

@@ -14,8 +14,6 @@ from pocketkube.causes import (
     invalid,
     negative,
     one_of,
-    required,
-    unsupported,
 )
 from pocketkube.errors import Cause
 from pocketkube.objects import Object
@@ -33,7 +31,6 @@ from pocketkube.registry.rules.common import (
 from pocketkube.registry.rules.selectors import label_selector_causes
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
-_SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def _budget_causes(obj: Object) -> list[Cause]:
@@ -75,53 +72,6 @@ def _default_role(obj: Object) -> None:
         obj["rules"] = None  # as Go writes an empty list here
 
 
-def _rule_causes(rule: dict[str, Any], field: str, *, namespaced: bool) -> list[Cause]:
-    causes: list[Cause] = []
-    if not rule.get("verbs"):
-        causes.append(required(f"{field}.verbs", "verbs must contain at least one value"))
-    paths = rule.get("nonResourceURLs")
-    if paths:
-        if namespaced:
-            why = "namespaced rules cannot apply to non-resource URLs"
-            causes.append(invalid(f"{field}.nonResourceURLs", paths, why))
-        if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-            why = "rules cannot apply to both regular resources and non-resource URLs"
-            causes.append(invalid(f"{field}.nonResourceURLs", paths, why))
-        return causes
-    if not rule.get("apiGroups"):
-        why = "resource rules must supply at least one api group"
-        causes.append(required(f"{field}.apiGroups", why))
-    if not rule.get("resources"):
-        why = "resource rules must supply at least one resource"
-        causes.append(required(f"{field}.resources", why))
-    return causes
-
-
-def _rules_causes(obj: Object, *, namespaced: bool) -> list[Cause]:
-    return [
-        cause
-        for index, rule in enumerate(obj.get("rules") or ())
-        for cause in _rule_causes(rule, f"rules[{index}]", namespaced=namespaced)
-    ]
-
-
-def _role_causes(obj: Object) -> list[Cause]:
-    return _rules_causes(obj, namespaced=True)
-
-
-def _cluster_role_causes(obj: Object) -> list[Cause]:
-    causes = _rules_causes(obj, namespaced=False)
-    aggregation = obj.get("aggregationRule")
-    if aggregation is not None and not aggregation.get("clusterRoleSelectors"):
-        why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-        causes.append(required("aggregationRule.clusterRoleSelectors", why))
-    for index, selector in enumerate((aggregation or {}).get("clusterRoleSelectors") or ()):
-        at = f"aggregationRule.clusterRoleSelectors[{index}]"
-        found = label_selector_causes(selector, at)
-        causes += [*found, invalid(at, None, "invalid label selector.")] if found else []
-    return causes
-
-
 def _default_binding(obj: Object) -> None:
     set_default(obj, "roleRef", {})
     if not obj["roleRef"].get("apiGroup"):
@@ -129,39 +79,6 @@ def _default_binding(obj: Object) -> None:
     for subject in obj.get("subjects") or ():
         if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
             subject["apiGroup"] = RBAC_GROUP
-
-
-def _binding_causes(obj: Object, kinds: tuple[str, ...]) -> list[Cause]:
-    role, in_cluster = obj["roleRef"], "Role" not in kinds
-    causes: list[Cause] = []
-    if role["apiGroup"] != RBAC_GROUP:
-        causes.append(unsupported("roleRef.apiGroup", role["apiGroup"], (RBAC_GROUP,)))
-    if role.get("kind", "") not in kinds:
-        causes.append(unsupported("roleRef.kind", role.get("kind", ""), kinds))
-    if not role.get("name"):
-        causes.append(required("roleRef.name"))
-    for index, subject in enumerate(obj.get("subjects") or ()):
-        at = f"subjects[{index}]"
-        if not subject.get("name"):
-            causes.append(required(f"{at}.name"))
-        if subject.get("kind") not in _SUBJECTS:
-            causes.append(unsupported(f"{at}.kind", subject.get("kind", ""), _SUBJECTS))
-        elif subject["kind"] != "ServiceAccount" and subject.get("apiGroup") != RBAC_GROUP:
-            given = subject.get("apiGroup", "")
-            causes.append(unsupported(f"{at}.apiGroup", given, (RBAC_GROUP,)))
-        elif subject["kind"] == "ServiceAccount" and subject.get("apiGroup"):
-            causes.append(unsupported(f"{at}.apiGroup", subject["apiGroup"], ("",)))
-        elif subject["kind"] == "ServiceAccount" and not subject.get("namespace") and in_cluster:
-            causes.append(required(f"{at}.namespace"))
-    return causes
-
-
-def _role_binding_causes(obj: Object) -> list[Cause]:
-    return _binding_causes(obj, ("Role", "ClusterRole"))
-
-
-def _cluster_binding_causes(obj: Object) -> list[Cause]:
-    return _binding_causes(obj, ("ClusterRole",))
 
 
 def _binding_update_causes(obj: Object, old: Object) -> list[Cause]:
@@ -177,29 +94,6 @@ def _default_autoscaler(obj: Object) -> None:
     if obj.get("apiVersion") == "autoscaling/v2" and not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-
-
-def _autoscaler_causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    least, most, target = spec["minReplicas"], spec.get("maxReplicas", 0), spec["scaleTargetRef"]
-    causes: list[Cause] = []
-    if least < 1:
-        why = "must be greater than or equal to 1"
-        causes.append(invalid("spec.minReplicas", least, why))
-    if most < 1:
-        causes.append(invalid("spec.maxReplicas", most, "must be greater than 0"))
-    if most < least:
-        why = "must be greater than or equal to `minReplicas`"
-        causes.append(invalid("spec.maxReplicas", most, why))
-    causes += [
-        required(f"spec.scaleTargetRef.{field}")
-        for field in ("kind", "name")
-        if not target.get(field)
-    ]
-    if not target.get("apiVersion"):
-        why = "apiVersion must specify API group"
-        causes.append(invalid("spec.scaleTargetRef.apiVersion", "", why))
-    return causes
 
 
 def _default_policy(obj: Object) -> None:
@@ -225,10 +119,6 @@ def _default_driver(obj: Object) -> None:
 
 def _default_runtime_class(obj: Object) -> None:
     canonical_list((obj.get("overhead") or {}).get("podFixed") or {})
-
-
-def _runtime_class_causes(obj: Object) -> list[Cause]:
-    return [] if obj.get("handler") else [required("handler")]
 
 
 def _default_resource_claim(obj: Object) -> None:
@@ -266,24 +156,21 @@ LEASES = Rules(
     prepare_update=needs_version("coordination.k8s.io", "leases"),
     validate=_lease_causes,
 )
-ROLES = Rules(defaults=_default_role, validate=_role_causes, name_is="path-segment")
-CLUSTER_ROLES = Rules(defaults=_default_role, validate=_cluster_role_causes, name_is="path-segment")
+ROLES = Rules(defaults=_default_role, name_is="path-segment")
+CLUSTER_ROLES = Rules(defaults=_default_role, name_is="path-segment")
 ROLE_BINDINGS = Rules(
     defaults=_default_binding,
-    validate=_role_binding_causes,
     validate_update=_binding_update_causes,
     name_is="path-segment",
 )
 CLUSTER_ROLE_BINDINGS = Rules(
     defaults=_default_binding,
-    validate=_cluster_binding_causes,
     validate_update=_binding_update_causes,
     name_is="path-segment",
 )
 AUTOSCALERS = Rules(
     defaults=_default_autoscaler,
     prepare_create=with_status({"currentMetrics": None, "desiredReplicas": 0}),
-    validate=_autoscaler_causes,
 )
 NETWORK_POLICIES = Rules(defaults=_default_policy, has_generation=True)
 INGRESSES = Rules(prepare_create=with_status({"loadBalancer": {}}), has_generation=True)
@@ -293,7 +180,6 @@ DRIVERS = Rules(
 RUNTIME_CLASSES = Rules(
     defaults=_default_runtime_class,
     prepare_update=needs_version("node.k8s.io", "runtimeclasses"),
-    validate=_runtime_class_causes,
 )
 RESOURCE_CLAIMS = Rules(defaults=_default_resource_claim, prepare_create=with_status({}))
 RESOURCE_CLAIM_TEMPLATES = Rules(defaults=_default_claim_template)

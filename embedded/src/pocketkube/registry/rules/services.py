@@ -10,28 +10,14 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from pocketkube.causes import (
-    between,
-    duplicate,
-    forbidden,
-    invalid,
-    one_of,
-    required,
-    unsupported,
-)
-from pocketkube.errors import Cause
-from pocketkube.names import dns_label, dns_subdomain, invalid_text, label_causes
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
-from pocketkube.registry.rules.pods.container_probes import port_causes
-from pocketkube.registry.rules.pods.containers import PROTOCOLS
 
 _NETWORK = ipaddress.ip_network("10.96.0.0/16")
 _FIRST_DYNAMIC = 257  # the lower part of the range is for addresses that are asked for
 _NODE_PORTS = range(30000, 32768)
 _STICKY_S = 10800
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _REACHABLE = ("NodePort", "LoadBalancer")
 
 
@@ -117,79 +103,6 @@ def _free_node_ports(around: Surroundings) -> Iterator[int]:
     return (number for number in _NODE_PORTS if number not in taken)
 
 
-def _causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    ports, headless = spec.get("ports") or [], spec.get("clusterIP") == "None"
-    causes: list[Cause] = []
-    if not ports and not headless and spec["type"] != "ExternalName":
-        causes.append(required("spec.ports"))
-    causes += _ports_causes(ports, headless=headless)
-    if spec.get("selector"):
-        causes += label_causes(spec["selector"], "spec.selector")
-    affinities = ("ClientIP", "None")
-    causes += one_of("spec.sessionAffinity", spec["sessionAffinity"], affinities)
-    causes += one_of("spec.type", spec["type"], _TYPES)
-    if spec["type"] == "ExternalName":
-        name = spec.get("externalName", "")
-        wrong = invalid_text("spec.externalName", name, dns_subdomain)
-        causes += wrong if name else [required("spec.externalName")]
-        if spec.get("clusterIP") or spec.get("clusterIPs"):
-            why = "may not be set for ExternalName services"
-            causes.append(forbidden("spec.clusterIPs", why))
-    elif headless and spec["type"] in _REACHABLE:
-        why = f"may not be set to 'None' for {spec['type']} services"
-        causes.append(invalid("spec.clusterIPs[0]", "None", why))
-    elif not headless and not _is_address(spec.get("clusterIP", "")):
-        why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        causes.append(invalid("spec.clusterIPs[0]", spec.get("clusterIP", ""), why))
-    return causes
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _ports_causes(ports: list[dict[str, Any]], *, headless: bool) -> list[Cause]:
-    causes: list[Cause] = []
-    names: set[str] = set()
-    seen: set[tuple[object, object]] = set()
-    for index, port in enumerate(ports):
-        at, name = f"spec.ports[{index}]", port.get("name", "")
-        if not name and len(ports) > 1:
-            causes.append(required(f"{at}.name"))
-        elif name:
-            causes += invalid_text(f"{at}.name", name, dns_label)
-            if name in names:
-                causes.append(duplicate(f"{at}.name", name))
-            names.add(name)
-        number = port.get("port", 0)
-        if not 1 <= number <= 65535:
-            causes.append(invalid(f"{at}.port", number, between(1, 65535)))
-        if port["protocol"] not in PROTOCOLS:
-            causes.append(unsupported(f"{at}.protocol", port["protocol"], PROTOCOLS))
-        causes += port_causes(port["targetPort"], f"{at}.targetPort")
-        key = (port["protocol"], number)
-        if key in seen:
-            shown = {"Name": "", "Protocol": key[0], "AppProtocol": None, "Port": number}
-            causes.append(duplicate(at, {**shown, "TargetPort": 0, "NodePort": 0}))
-        seen.add(key)
-    return causes
-
-
-def _update_causes(obj: Object, old: Object) -> list[Cause]:
-    spec, before = obj["spec"], old["spec"]
-    if "ExternalName" in (spec["type"], before["type"]):
-        return []
-    if spec.get("clusterIP") != before.get("clusterIP"):
-        addresses = spec.get("clusterIPs") or [spec.get("clusterIP")]
-        return [invalid("spec.clusterIPs[0]", addresses, "may not change once set")]
-    return []
-
-
 def _default_endpoints(obj: Object) -> None:
     for subset in obj.get("subsets") or ():
         for port in subset.get("ports") or ():
@@ -204,23 +117,10 @@ def _default_slice(obj: Object) -> None:
         set_default(endpoint, "conditions", {})
 
 
-def _slice_causes(obj: Object) -> list[Cause]:
-    known = ("FQDN", "IPv4", "IPv6")
-    return one_of("addressType", obj.get("addressType"), known)
-
-
-def _slice_update_causes(obj: Object, old: Object) -> list[Cause]:
-    if obj.get("addressType") == old.get("addressType"):
-        return []
-    return [forbidden("addressType", "field is immutable")]
-
-
 SERVICES = Rules(
     defaults=_default_service,
     prepare_create=_prepare_create,
     prepare_update=_prepare_update,
-    validate=_causes,
-    validate_update=_update_causes,
     name_is="dns-label",
     selectable={
         "spec.clusterIP": text_of("spec", "clusterIP"),
@@ -230,7 +130,5 @@ SERVICES = Rules(
 ENDPOINTS = Rules(defaults=_default_endpoints)
 ENDPOINT_SLICES = Rules(
     defaults=_default_slice,
-    validate=_slice_causes,
-    validate_update=_slice_update_causes,
     has_generation=True,
 )

@@ -21,11 +21,6 @@ from pocketkube.causes import (
 )
 from pocketkube.errors import Cause
 from pocketkube.names import dns_label, invalid_text, port_name
-from pocketkube.registry.rules.pods.container_probes import (
-    environment_causes,
-    lifecycle_causes,
-    probe_causes,
-)
 from pocketkube.registry.rules.pods.pod_resources import resource_causes
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -98,7 +93,6 @@ class ContainerChecks:
             if name in names:
                 causes.append(duplicate(f"{at}.name", name))
             names.add(name)
-            causes += self._running(container, at)
             if "restartPolicy" in container:
                 policy = container["restartPolicy"]
                 causes += one_of(f"{at}.restartPolicy", policy, _RESTART_POLICIES)
@@ -123,7 +117,6 @@ class ContainerChecks:
                 names.add(name)
             causes += _host_port_causes([container], field)
             if policy == "Always":
-                causes += self._running(container, at)
                 continue
             causes += [
                 forbidden(f"{at}.{part}", _ONLY_SIDECARS)
@@ -136,8 +129,6 @@ class ContainerChecks:
         causes = self._identity(container, field)
         if "ports" in container:
             causes += container_port_causes(container["ports"] or [], f"{field}.ports")
-        if "env" in container:
-            causes += environment_causes(container["env"] or [], f"{field}.env")
         if "volumeMounts" in container:
             causes += self._mounts(container["volumeMounts"] or [], f"{field}.volumeMounts")
         if container["resources"]:
@@ -164,16 +155,6 @@ class ContainerChecks:
         if container["imagePullPolicy"] not in _PULL_POLICIES:
             at = f"{field}.imagePullPolicy"
             causes.append(unsupported(at, container["imagePullPolicy"], _PULL_POLICIES))
-        return causes
-
-    def _running(self, container: Mapping[str, Any], field: str) -> list[Cause]:
-        """Check what only containers have that keep running."""
-        causes: list[Cause] = []
-        if container.get("lifecycle") is not None:
-            causes += lifecycle_causes(container["lifecycle"], f"{field}.lifecycle")
-        for probe in _PROBES:
-            if container.get(probe) is not None:
-                causes += probe_causes(container[probe], probe, f"{field}.{probe}")
         return causes
 
     def _mounts(self, mounts: list[dict[str, Any]], field: str) -> list[Cause]:

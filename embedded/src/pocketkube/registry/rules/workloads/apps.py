@@ -13,19 +13,14 @@ from pocketkube.causes import (
     immutable,
     invalid,
     negative,
-    one_of,
     required,
     unsupported,
 )
 from pocketkube.errors import Cause
-from pocketkube.names import dns_label, invalid_text
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import (
-    at_most_all,
-    is_zero,
     number_of,
-    percent_causes,
     set_default,
     spec_of,
     with_status,
@@ -34,7 +29,6 @@ from pocketkube.registry.rules.pods.pod_defaults import default_template
 from pocketkube.registry.rules.pods.pod_spec import template_causes
 from pocketkube.registry.rules.selectors import label_selector_causes, matches
 from pocketkube.registry.rules.volumes import claim_causes, default_claim
-from pocketkube.registry.rules.workloads import apps_status
 
 _MISMATCH = "`selector` does not match template `labels`"
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -108,7 +102,6 @@ def _deployment_causes(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     causes = _not_negative(spec, "replicas") + _selector_causes(spec, "deployment")
     causes += _template_causes(spec, "ReplicaSet", fits_empty=True)
-    causes += _strategy_causes(spec["strategy"], "spec.strategy")
     causes += _not_negative(
         spec, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"
     )
@@ -117,25 +110,6 @@ def _deployment_causes(obj: Object) -> list[Cause]:
         why = "must be greater than minReadySeconds"
         causes.append(invalid("spec.progressDeadlineSeconds", deadline, why))
     return causes
-
-
-def _strategy_causes(strategy: dict[str, Any], field: str) -> list[Cause]:
-    kind = strategy["type"]
-    if kind == "Recreate":
-        why = "may not be specified when strategy `type` is 'Recreate'"
-        extra = strategy.get("rollingUpdate") is not None
-        return [forbidden(f"{field}.rollingUpdate", why)] if extra else []
-    if kind != "RollingUpdate":
-        return [unsupported(field, strategy, ("Recreate", "RollingUpdate"))]
-    rolling = strategy["rollingUpdate"]
-    unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
-    at = f"{field}.rollingUpdate"
-    causes = percent_causes(unavailable, f"{at}.maxUnavailable")
-    causes += percent_causes(surge, f"{at}.maxSurge")
-    if is_zero(unavailable) and is_zero(surge):
-        why = "may not be 0 when `maxSurge` is 0"
-        causes.append(invalid(f"{at}.maxUnavailable", unavailable, why))
-    return causes + at_most_all(unavailable, f"{at}.maxUnavailable")
 
 
 def _replica_set_causes(obj: Object) -> list[Cause]:
@@ -174,23 +148,7 @@ def _default_stateful_set(obj: Object) -> None:
 
 def _stateful_set_causes(obj: Object) -> list[Cause]:
     spec = obj["spec"]
-    causes: list[Cause] = []
-    management = spec["podManagementPolicy"]
-    if management not in ("OrderedReady", "Parallel"):
-        why = "must be 'OrderedReady' or 'Parallel'"
-        causes.append(invalid("spec.podManagementPolicy", management, why))
-    strategy = spec["updateStrategy"]
-    if strategy["type"] not in ("RollingUpdate", "OnDelete"):
-        why = "must be 'RollingUpdate' or 'OnDelete'"
-        causes.append(invalid("spec.updateStrategy", strategy, why))
-    retention = spec["persistentVolumeClaimRetentionPolicy"]
-    for field in ("whenDeleted", "whenScaled"):
-        at = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
-        causes += one_of(at, retention[field], ("Retain", "Delete"))
-    causes += _not_negative(spec, "replicas", "minReadySeconds")
-    causes += negative("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
-    if spec["serviceName"]:
-        causes += invalid_text("spec.serviceName", spec["serviceName"], dns_label)
+    causes = _not_negative(spec, "replicas", "minReadySeconds")
     causes += _selector_causes(spec, "statefulset")
     claims = spec.get("volumeClaimTemplates")
     if claims:
@@ -256,24 +214,7 @@ def _daemon_set_causes(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     causes = [] if spec.get("selector") is None else _selector_causes(spec, "daemonset")
     causes += _template_causes(spec, "DaemonSet", fits_empty=False)
-    causes += _not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
-    strategy = spec["updateStrategy"]
-    if strategy["type"] not in ("RollingUpdate", "OnDelete"):
-        known = ("RollingUpdate", "OnDelete")
-        return [*causes, unsupported("spec.updateStrategy", strategy, known)]
-    rolling = strategy.get("rollingUpdate")
-    if rolling is None or strategy["type"] == "OnDelete":
-        return causes
-    at = "spec.updateStrategy.rollingUpdate"
-    for field in ("maxUnavailable", "maxSurge"):
-        causes += percent_causes(rolling[field], f"{at}.{field}")
-        causes += at_most_all(rolling[field], f"{at}.{field}")
-    if is_zero(rolling["maxUnavailable"]) and is_zero(rolling["maxSurge"]):
-        causes.append(required(f"{at}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
-    elif not is_zero(rolling["maxUnavailable"]) and not is_zero(rolling["maxSurge"]):
-        why = "may not be set when maxUnavailable is non-zero"
-        causes.append(invalid(f"{at}.maxSurge", rolling["maxSurge"], why))
-    return causes
+    return causes + _not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
 
 
 def _prepare_daemon_set(obj: Object, around: Surroundings) -> None:
@@ -300,13 +241,6 @@ _no_daemons = with_status(
 )
 
 
-def _revision_causes(obj: Object) -> list[Cause]:
-    causes = negative("revision", obj.get("revision", 0))
-    return (
-        causes if obj.get("data") is not None else [*causes, required("data", "data is mandatory")]
-    )
-
-
 def _fixed_data(obj: Object, old: Object) -> list[Cause]:
     return immutable("data", obj.get("data"), old.get("data"))
 
@@ -326,21 +260,18 @@ def _default_controller(obj: Object) -> None:
 
 def _controller_causes(obj: Object) -> list[Cause]:
     spec = obj["spec"]
-    causes = _not_negative(spec, "minReadySeconds")
     if not spec.get("selector"):
-        causes.append(required("spec.selector"))
-    causes += _not_negative(spec, "replicas")
+        return [required("spec.selector")]
     if spec.get("template") is None:
-        return [*causes, required("spec.template")]
-    selector = {"matchLabels": spec.get("selector") or {}}
-    shown = {**spec, "selector": selector}
+        return [required("spec.template")]
+    shown = {**spec, "selector": {"matchLabels": spec["selector"]}}
+    causes = _not_negative(spec, "replicas", "minReadySeconds")
     return causes + _template_causes(shown, "ReplicationController", fits_empty=True)
 
 
 _no_replicas: Callable[[Object, Surroundings], None] = with_status({"replicas": 0})
 
 DEPLOYMENTS = Rules(
-    validate_status=apps_status.DEPLOYMENT,
     defaults=_default_deployment,
     prepare_create=with_status({}),
     validate=_deployment_causes,
@@ -349,7 +280,6 @@ DEPLOYMENTS = Rules(
     counts_annotations=True,
 )
 REPLICA_SETS = Rules(
-    validate_status=apps_status.REPLICA_SET,
     defaults=_default_replicas,
     prepare_create=_no_replicas,
     validate=_replica_set_causes,
@@ -358,7 +288,6 @@ REPLICA_SETS = Rules(
     selectable={"status.replicas": number_of("status", "replicas")},
 )
 STATEFUL_SETS = Rules(
-    validate_status=apps_status.STATEFUL_SET,
     defaults=_default_stateful_set,
     prepare_create=with_status({"replicas": 0, "availableReplicas": 0}),
     validate=_stateful_set_causes,
@@ -368,7 +297,6 @@ STATEFUL_SETS = Rules(
     name_is="dns-label",
 )
 DAEMON_SETS = Rules(
-    validate_status=apps_status.DAEMON_SET,
     defaults=_default_daemon_set,
     prepare_create=_prepare_daemon_set,
     prepare_update=_prepare_daemon_set_update,
@@ -377,7 +305,7 @@ DAEMON_SETS = Rules(
     validate_update=_fixed_selector,
     has_generation=True,
 )
-CONTROLLER_REVISIONS = Rules(validate=_revision_causes, validate_update=_fixed_data)
+CONTROLLER_REVISIONS = Rules(validate_update=_fixed_data)
 REPLICATION_CONTROLLERS = Rules(
     defaults=_default_controller,
     prepare_create=_no_replicas,

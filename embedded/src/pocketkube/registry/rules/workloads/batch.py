@@ -6,12 +6,10 @@ Source: kubernetes ``pkg/apis/batch`` (defaults, validation) and ``pkg/registry/
 from __future__ import annotations
 
 import copy
-import zoneinfo
 from typing import Any
 
 from pocketkube.causes import (
     INT32_MAX,
-    duplicate,
     immutable,
     invalid,
     negative,
@@ -92,8 +90,7 @@ def _prepare_create(job: Object, _around: Surroundings) -> None:
 
 def _causes(job: Object) -> list[Cause]:
     spec, name = job["spec"], job["metadata"].get("name", "")
-    causes = _generated_causes(job)
-    causes += job_spec_causes(spec, "spec")
+    causes = job_spec_causes(spec, "spec")
     if spec.get("selector") is None:
         causes.append(required("spec.selector"))
     causes += label_selector_causes(spec.get("selector"), "spec.selector")
@@ -110,27 +107,6 @@ def _causes(job: Object) -> list[Cause]:
     return causes
 
 
-def _generated_causes(job: Object) -> list[Cause]:
-    """Check that nobody took the labels that the server generates for something else."""
-    spec, metadata = job["spec"], job["metadata"]
-    if spec["manualSelector"] or spec.get("selector") is None:
-        return []
-    labels = spec["template"]["metadata"].get("labels") or {}
-    causes: list[Cause] = []
-    for keys, value in ((_UID_LABELS, metadata["uid"]), (_NAME_LABELS, metadata.get("name", ""))):
-        for key in keys:
-            where, why = f"spec.template.metadata.labels[{key}]", f"must be '{value}'"
-            if key not in labels:
-                causes.append(required(where, why))
-            elif labels[key] != value:
-                causes.append(invalid(where, labels, why))
-    if (spec.get("selector") or {}) != {"matchLabels": {CONTROLLER_UID: metadata["uid"]}}:
-        causes.append(
-            invalid("spec.selector", spec.get("selector"), "`selector` not auto-generated")
-        )
-    return causes
-
-
 def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     """Check the spec of a Job, or of a CronJob's template of one, but for its selector."""
     causes = [cause for name in _COUNTS for cause in negative(f"{field}.{name}", spec.get(name))]
@@ -139,7 +115,6 @@ def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     if replacement is not None:
         known = ("Failed",) if spec.get("podFailurePolicy") else ("Failed", "TerminatingOrFailed")
         causes += one_of(f"{field}.podReplacementPolicy", replacement, known)
-    causes += _failure_causes(spec, f"{field}.podFailurePolicy")
     causes += template_causes(spec["template"], f"{field}.template")
     at, policy = f"{field}.template.spec.restartPolicy", spec["template"]["spec"]["restartPolicy"]
     if policy == "Always":
@@ -149,51 +124,6 @@ def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     elif spec.get("podFailurePolicy") and policy != "Never":
         why = 'only "Never" is supported when podFailurePolicy is specified'
         causes.append(invalid(at, policy, why))
-    return causes
-
-
-def _failure_causes(spec: dict[str, Any], field: str) -> list[Cause]:
-    policy, causes = spec.get("podFailurePolicy"), list[Cause]()
-    pod = spec["template"]["spec"]
-    containers = [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
-    names = {container.get("name") for container in containers}
-    for index, rule in enumerate((policy or {}).get("rules") or ()):
-        at, action = f"{field}.rules[{index}]", rule.get("action", "")
-        causes += one_of(f"{at}.action", action, _ACTIONS)
-        if action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
-            why = "requires the backoffLimitPerIndex to be set"
-            causes.append(invalid(f"{at}.action", action, why))
-        codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
-        if codes is not None:
-            causes += _exit_codes_causes(codes, f"{at}.onExitCodes", names)
-        if codes is None and not conditions:
-            why = "specifying one of OnExitCodes and OnPodConditions is required"
-            causes.append(invalid(at, None, why))
-        if codes is not None and conditions:
-            why = "specifying both OnExitCodes and OnPodConditions is not supported"
-            causes.append(invalid(at, None, why))
-    return causes
-
-
-_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
-
-
-def _exit_codes_causes(codes: dict[str, Any], at: str, names: set[str | None]) -> list[Cause]:
-    operator, values, name = codes.get("operator", ""), codes.get("values"), "containerName"
-    causes = one_of(f"{at}.operator", operator, ("In", "NotIn"))
-    if codes.get(name) is not None and codes[name] not in names:
-        why = "must be one of the container or initContainer names in the pod template"
-        causes.append(invalid(f"{at}.{name}", codes[name], why))
-    if not values:
-        return [*causes, invalid(f"{at}.values", values, "at least one value is required")]
-    for index, value in enumerate(values):
-        if operator == "In" and value == 0:
-            why = "must not be 0 for the In operator"
-            causes.append(invalid(f"{at}.values[{index}]", value, why))
-        if value in values[:index]:
-            causes.append(duplicate(f"{at}.values[{index}]", value))
-    if values != sorted(values):
-        causes.append(invalid(f"{at}.values", values, "must be ordered"))
     return causes
 
 
@@ -306,7 +236,8 @@ def _default_cron_job(obj: Object) -> None:
 
 
 def _cron_causes(obj: Object) -> list[Cause]:
-    spec, name = obj["spec"], obj["metadata"].get("name", "")
+    """Check the schedule's form; what else is wrong with it, its controller says in an Event."""
+    spec = obj["spec"]
     schedule = spec.get("schedule", "")
     causes: list[Cause] = []
     if not schedule:
@@ -315,31 +246,9 @@ def _cron_causes(obj: Object) -> list[Cause]:
         fields = schedule.split()
         why = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
         causes.append(invalid("spec.schedule", schedule, why))
-    causes += _zone_causes(spec.get("timeZone"))
-    causes += negative("spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds"))
     known = ("Allow", "Forbid", "Replace")
     causes += one_of("spec.concurrencyPolicy", spec["concurrencyPolicy"], known)
-    causes += job_spec_causes(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
-    for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        causes += negative(f"spec.{field}", spec[field])
-    if len(name) > 52:  # eleven characters are added for the name of each Job
-        causes.append(invalid("metadata.name", name, "must be no more than 52 characters"))
-    return causes
-
-
-def _zone_causes(zone: str | None) -> list[Cause]:
-    if zone is None:
-        return []
-    if not zone:
-        return [invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")]
-    if zone.lower() == "local":
-        why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        return [invalid("spec.timeZone", zone, why)]
-    try:
-        zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return [invalid("spec.timeZone", zone, f"unknown time zone {zone}")]
-    return []
+    return causes + job_spec_causes(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
 
 
 JOBS = Rules(
