@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from embedded.tests.differential.accepted.differences import ends, unexplained
 from embedded.tests.differential.asking import Request, Server
-from embedded.tests.differential.differences import ends, unexplained
 from embedded.tests.differential.kinds import KINDS
 from embedded.tests.differential.playing import Exchange, play
 from embedded.tests.differential.sequences import sequences

@@ -10,7 +10,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from embedded.tests.differential.differences import ACCEPTED, Accepted, ends, unexplained
+from embedded.tests.differential.accepted.differences import ACCEPTED, Accepted, ends, unexplained
 from embedded.tests.differential.playing import Exchange, play
 from embedded.tests.differential.sequences import sequences
 

@@ -4,11 +4,11 @@
 go.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from embedded.tests.differential.accepted import covers
 from embedded.tests.differential.asking import NO_ANSWER, Request
 from embedded.tests.differential.comparing import Diff
 from embedded.tests.differential.kinds import KINDS
@@ -46,137 +46,6 @@ def _entries(exchange: Exchange, diff: Diff) -> list[Accepted]:
     return [entry for entry in ACCEPTED if entry.covers(exchange, diff)]
 
 
-# What they cover
-
-
-def _managers(exchange: Exchange, diff: Diff) -> bool:
-    if diff.path == "message" and exchange.real.code == 409:
-        return _no_names(diff.real) == _no_names(diff.embedded)
-    head, found, _ = diff.path.partition(".managedFields")
-    if not found:
-        return False
-    sides = (exchange.real.body, exchange.embedded.body)
-    real, embedded = (_applied(_at(body, head)) for body in sides)
-    return real == embedded or exchange.step.method == "PUT"
-
-
-def _no_names(message: str) -> str:
-    return re.sub('conflict with "[^"]*"', "conflict", str(message))
-
-
-def _applied(metadata: Any) -> list[Any]:
-    entries = (metadata or {}).get("managedFields") or []
-    return [entry for entry in entries if entry["operation"] == "Apply"]
-
-
-def _at(value: Any, path: str) -> Any:
-    for name, index in re.findall(r"\.([^.\[]+)|\[(\d+)\]", path):
-        value = value[int(index)] if index else value.get(name)
-    return value
-
-
-def _only_version(exchange: Exchange, diff: Diff) -> bool:
-    """Tell whether one server counted a write that shows nothing, and the other did not."""
-    seen = [d for d in exchange.diffs if ".managedFields" not in d.path]
-    seen = [d for d in seen if not _description(exchange, d)]
-    return len(seen) == 1 and diff.path.endswith("metadata.resourceVersion")
-
-
-def _is_about(exchange: Exchange, plural: str) -> bool:
-    return f"/{plural}" in exchange.step.path
-
-
-def _description(_: Exchange, diff: Diff) -> bool:
-    return diff.place.endswith(".columnDefinitions[].description") and diff.embedded == ""
-
-
-def _definition(exchange: Exchange, diff: Diff) -> bool:
-    places = (".status.", ".metadata.finalizers", ".rows[0].object.metadata.finalizers")
-    return _is_about(exchange, "customresourcedefinitions") and diff.path.startswith(places)
-
-
-def _selectable(exchange: Exchange, diff: Diff) -> bool:
-    told = [_fields(answer.body) for answer in (exchange.real, exchange.embedded)]
-    return (
-        _is_about(exchange, "customresourcedefinitions")
-        and diff.path in ("code", "causes")
-        and {field for field in told[0] ^ told[1] if "selectableFields" not in field} == set()
-    )
-
-
-def _fields(body: Any) -> set[str]:
-    details = body.get("details") if isinstance(body, dict) else None
-    return {cause.get("field", "") for cause in (details or {}).get("causes") or ()}
-
-
-_LEFT_OUT = re.compile(
-    r"spec\.(ports|clusterIPs|sessionAffinity|type|externalName|selector|strategy|updateStrategy"
-    r"|podManagementPolicy|persistentVolumeClaimRetentionPolicy|ordinals|serviceName|timeZone"
-    r"|hard|limits|scaleTargetRef|minReplicas|maxReplicas|metrics|startingDeadlineSeconds"
-    r"|(successful|failed)JobsHistoryLimit|replicas|minReadySeconds)\b"
-    r"|(.*\.)?(podFailurePolicy|env|livenessProbe|readinessProbe|startupProbe|lifecycle)\b"
-    r"|.*template\.metadata\.labels|status\.\w*([rR]eplicas|Scheduled|Misscheduled|Ready"
-    r"|Available|Unavailable|Generation|Count)\b"
-    r"|rules\[|aggregationRule|subjects\[|roleRef|handler|addressType|revision|data\b|metadata\."
-)
-"""Fields of which a real server says more: checks between fields that no client meets (ADR 21)."""
-
-
-def _left_out(exchange: Exchange, diff: Diff) -> bool:
-    told = [_fields(answer.body) for answer in (exchange.real, exchange.embedded)]
-    missing = told[0] - told[1]
-    free = _is_about(exchange, "customresourcedefinitions")
-    return (
-        exchange.real.code == 422
-        and diff.path in ("code", "causes")
-        and told[1] <= told[0]
-        and bool(missing)
-        and all(free or _LEFT_OUT.match(field) for field in missing)
-    )
-
-
-def _scale_path(exchange: Exchange, diff: Diff) -> bool:
-    told = [_fields(answer.body) for answer in (exchange.real, exchange.embedded)]
-    return diff.path == "causes" and told[0] - told[1] == {".spec.size"} and told[1] <= told[0]
-
-
-def _budget_metadata(exchange: Exchange, diff: Diff) -> bool:
-    told = [_fields(answer.body) for answer in (exchange.real, exchange.embedded)]
-    extra = told[1] - told[0]
-    return (
-        _is_about(exchange, "poddisruptionbudgets")
-        and diff.path == "causes"
-        and told[0] <= told[1]
-        and all(field.startswith("metadata.") for field in extra)
-    )
-
-
-def _more_pages(exchange: Exchange, diff: Diff) -> bool:
-    selects = any(key in ("labelSelector", "fieldSelector") for key, _ in exchange.step.query)
-    return (
-        selects and diff.path == ".metadata.continue" and "<absent>" in (diff.real, diff.embedded)
-    )
-
-
-def _generated_selector(exchange: Exchange, diff: Diff) -> bool:
-    return (
-        _is_about(exchange, "jobs")
-        and exchange.step.content_type == _APPLY
-        and exchange.real.code == 409
-        and ".spec.selector" in str(diff.embedded)
-        and ".spec.selector" not in str(diff.real)
-    )
-
-
-def _large_number(exchange: Exchange, diff: Diff) -> bool:
-    return (
-        exchange.step.content_type == _APPLY
-        and diff.path == "code"
-        and exchange.real.code in (200, 201)
-        and "cannot unmarshal number" in str(diff.embedded)
-    )
-
-
 # What shows them
 
 _CLAIM = KINDS["persistentvolumeclaims"]
@@ -212,35 +81,35 @@ ACCEPTED = [
         name="managers of updates",
         why="Who updated which field is tracked from the first apply on (ADR 6), so that a body "
         "sent before it brings other managedFields back.",
-        covers=_managers,
+        covers=covers.managers,
         example=[NAMESPACE, _post(_ROLE)],
     ),
     Accepted(
         name="writes that show nothing",
         why="A real server writes where only the encoding or managedFields change: the first "
         "update of a claim, a scale of a custom resource.",
-        covers=_only_version,
+        covers=covers.only_version,
         example=[NAMESPACE, _post(_CLAIM), _patch(_CLAIM, {})],
         diverges=True,
     ),
     Accepted(
         name="descriptions of columns",
         why="The recorded document holds structure without prose.",
-        covers=_description,
+        covers=covers.description,
         example=[NAMESPACE, Request(method="GET", path=_ROLE.path, accept=_TABLE)],
     ),
     Accepted(
         name="definitions take effect at once",
         why="Names are accepted and the kind is served within the write of a CRD; a real server's "
         "controllers follow some moments later.",
-        covers=_definition,
+        covers=covers.definition,
         example=[_post(_DEFINITION, query=(("dryRun", "All"),))],
     ),
     Accepted(
         name="refusals between fields that are left out",
         why="What no client meets is not checked (ADR 21): ports of Services, probes, rules of "
         "roles, strategies, what is odd about a definition that can be served.",
-        covers=_left_out,
+        covers=covers.left_out,
         example=[
             NAMESPACE,
             Request(
@@ -255,7 +124,7 @@ ACCEPTED = [
     Accepted(
         name="paths of selectableFields",
         why="Whether such a path leads to a field of the schema is not checked.",
-        covers=_selectable,
+        covers=covers.selectable,
         example=[_bad_definition("spec", "versions", 0, "selectableFields", 0, "jsonPath", "-a")],
         diverges=True,
     ),
@@ -281,7 +150,7 @@ ACCEPTED = [
         why="A real server knows no columns for it, and sends the object as it is.",
         covers=lambda exchange, _diff: (
             exchange.step.path.endswith("/status")
-            and _is_about(exchange, "podgroups")
+            and covers.is_about(exchange, "podgroups")
             and "as=Table" in exchange.step.accept
         ),
         example=[
@@ -298,7 +167,7 @@ ACCEPTED = [
             diff.path == "code"
             and exchange.embedded.code == 200
             and "field is immutable when `immutable` is set" in str(diff.real)
-            and _fields(exchange.real.body) <= {"data", "binaryData"}
+            and covers.fields(exchange.real.body) <= {"data", "binaryData"}
         ),
         example=[
             NAMESPACE,
@@ -312,7 +181,7 @@ ACCEPTED = [
         "found.",
         covers=lambda exchange, diff: (
             exchange.step.path.endswith("/status")
-            and _is_about(exchange, "services/")
+            and covers.is_about(exchange, "services/")
             and exchange.embedded.code == 404
             and diff.path == "code"
         ),
@@ -368,7 +237,7 @@ ACCEPTED = [
     Accepted(
         name="scale paths are checked twice",
         why="A real server reports a wrong type at a CRD's scale path under a second name.",
-        covers=_scale_path,
+        covers=covers.scale_path,
         example=[
             NAMESPACE,
             Request(
@@ -382,7 +251,7 @@ ACCEPTED = [
         name="metadata of budgets",
         why="A real server checks the metadata of a budget only when all else is right; here both "
         "are reported together.",
-        covers=_budget_metadata,
+        covers=covers.budget_metadata,
         example=[
             NAMESPACE,
             Request(
@@ -400,7 +269,7 @@ ACCEPTED = [
         name="pages of selected objects",
         why="A real server pages through all objects and selects afterwards, so that it may "
         "promise a page that turns out empty.",
-        covers=_more_pages,
+        covers=covers.more_pages,
         example=[
             _post(_CLUSTER_ROLE),
             Request(
@@ -414,7 +283,7 @@ ACCEPTED = [
         name="numbers that are too large in an apply",
         why="A real server cuts off the upper bits of a number that does not fit its field; nobody "
         "applied what is left, so it is refused here.",
-        covers=_large_number,
+        covers=covers.large_number,
         example=[
             NAMESPACE,
             _patch(
@@ -430,7 +299,7 @@ ACCEPTED = [
         name="owners of a Job's selector",
         why="Nobody owns what the server itself adds to a new object; as updates are tracked only "
         "from the first apply on, the generated selector cannot be told apart then.",
-        covers=_generated_selector,
+        covers=covers.generated_selector,
         example=[
             NAMESPACE,
             _post(_JOB),
