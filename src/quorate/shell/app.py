@@ -135,8 +135,8 @@ class App:
             instance=self._identity,
             clock=steady,
         )
-        told = self._reporter.preempted
-        self._preemptor = Preemptor(self._writer, told, self._loop.put, clock=steady)
+        on_preempted = self._reporter.preempted
+        self._preemptor = Preemptor(self._writer, on_preempted, self._loop.put, clock=steady)
         owns_volcano = "volcano" in config.policy.scheduler_names
         self._queues = VolcanoQueues(self._writer, is_ours=owns_volcano)
         self._outcomes = BindOutcomes(
@@ -245,7 +245,7 @@ class App:
         tasks = [
             asyncio.create_task(self._feed.run()),
             asyncio.create_task(self._leadership.run(self._as_leader)),
-            asyncio.create_task(self._turn()),
+            asyncio.create_task(self._run_loop()),
             asyncio.create_task(self._gauges.run()),
         ]
         try:
@@ -256,7 +256,7 @@ class App:
             await self._shut_down([stopping, *tasks])
 
     async def _shut_down(self, tasks: list[asyncio.Task[object]]) -> None:
-        """Let binds that were sent have their answer, give the lease back, close everything."""
+        """Wait for the answers to binds that were sent, release the lease, close everything."""
         await self._device_claims.close()
         await self._binder.close()
         if self._leadership.leads:
@@ -298,7 +298,7 @@ class App:
 
     # What the loop calls
 
-    async def _turn(self) -> None:
+    async def _run_loop(self) -> None:
         await self._loop.run(
             observers=(
                 self._outcomes.observe,
@@ -310,7 +310,7 @@ class App:
             may_decide=self._may_decide,
             ready=self._ready,
             commit=self._commit,
-            touch=self._after,
+            touch=self._on_touched,
         )
 
     def _on_claim_written(self, raw: bytes) -> None:
@@ -326,7 +326,7 @@ class App:
         return self._feed.is_synced and self._may_write()
 
     def _ready(self) -> None:
-        """Do what a decision needs, or the first one brings."""
+        """Prepare for a decision; log and tune memory before the first one."""
         cluster = self.scheduler.cluster
         if not self._has_synced:
             self._has_synced = True
@@ -344,7 +344,7 @@ class App:
         self._times.planned(plan)
         self._committer.carry_out(plan)
 
-    def _after(self, touched: Iterable[GangKey]) -> None:
+    def _on_touched(self, touched: Iterable[GangKey]) -> None:
         self._reporter.touch(touched)
         if not (self._handover.has_decided or self.scheduler.advance.is_behind):
             self._handover.has_decided = True
