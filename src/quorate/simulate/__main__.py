@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from quorate.simulate import logs
+from quorate.simulate.large import run_large
 from quorate.simulate.run import Outcome, Run, run
 from quorate.simulate.soak import soak
 
@@ -20,10 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the seed, or a soak's first (1)")
     parser.add_argument("--soak", type=int, metavar="N", help="run N seeds")
     parser.add_argument("--processes", type=int, default=0, help="one for each core by default")
+    parser.add_argument("--large", action="store_true", help="run the large world of the seed")
     parser.add_argument("--trace", action="store_true", help="print what happens, for one seed")
     given = parser.parse_args(arguments)
     if given.soak is None:
-        return _one(given.seed, traced=given.trace)
+        return _one(given.seed, traced=given.trace, is_large=given.large)
     summary = soak(given.soak, given.seed, processes=given.processes, on_failure=_tell)
     tables = (
         ("faults", summary.faults),
@@ -37,14 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if summary.failed else 0
 
 
-def _one(seed: int, *, traced: bool) -> int:
+def _one(seed: int, *, traced: bool, is_large: bool) -> int:
     logs.set_up(traced=traced)
 
     def prepare(one: Run) -> None:
         if traced:
             one.trace(_say)
 
-    outcome = run(seed, prepare)
+    outcome = run_large(seed) if is_large else run(seed, prepare)
     for violation in outcome.violations:
         _say(f"violation at {violation}")
     _say(
