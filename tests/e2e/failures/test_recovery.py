@@ -2,9 +2,8 @@
 
 import time
 
+from tests.e2e.harness.scheduler import SHORT_LEASE
 from tests.e2e.harness.world import pod, wait_for
-
-SHORT_LEASE = {"leaseDurationSeconds": 3, "renewDeadlineSeconds": 2, "retryPeriodSeconds": 0.3}
 
 
 def test_a_successor_finishes_what_a_crash_left_in_part(apart, beside):

@@ -5,14 +5,14 @@ import time
 import pytest
 
 from tests.e2e.harness import invariants
+from tests.e2e.harness.scheduler import SHORT_LEASE, SUCCEEDED_S
 from tests.e2e.harness.world import gang_pods, pod_group, wait_for
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
 
-SHORT_LEASE = {"leaseDurationSeconds": 3, "renewDeadlineSeconds": 2, "retryPeriodSeconds": 0.3}
 ROUNDS_ON = {Cluster: 3, Embedded: 1}
-WHOLE_S = 3 + 1 + 5
-"""The lease's time, a second to take over, and five to finish or undo."""
+WHOLE_S = 30
+"""Far more than it takes to finish or undo, also on a busy machine; the benchmark measures it."""
 
 
 def attempts_by(world, prefix: str) -> set[str]:
@@ -51,7 +51,7 @@ def test_a_successor_takes_over_and_the_old_leader_binds_no_more(
         else:
             relay.stall()
         started_s = time.monotonic()
-        wait_for(successor.leads, "the successor leads")
+        wait_for(successor.leads, "the successor leads", SUCCEEDED_S)
         invariants.wait_kept(apart, gangs, whole=2, timeout_s=WHOLE_S)
         slowest_s = max(slowest_s, time.monotonic() - started_s)
         if fault != "killed":

@@ -8,12 +8,10 @@ import pytest
 from tests.e2e.harness.faults import clear_lease
 from tests.e2e.harness.gang_shapes import SHAPES
 from tests.e2e.harness.relay import Relay
-from tests.e2e.harness.scheduler import Quorate
+from tests.e2e.harness.scheduler import SHORT_LEASE, SUCCEEDED_S, Quorate
 from tests.e2e.harness.volcano import install_volcano, remove_volcano
 from tests.e2e.harness.world import VOLCANO, gang_pods, pod, wait_for
 from tools.controlplane import ApiError
-
-SHORT_LEASE = {"leaseDurationSeconds": 3, "renewDeadlineSeconds": 2, "retryPeriodSeconds": 0.3}
 
 
 def more_nodes(world, count: int = 1) -> None:
@@ -208,7 +206,7 @@ def test_a_crashed_leader_is_succeeded_after_its_lease(apart, beside):
     first.kill()
     started_s = time.monotonic()
     apart.create_pods(apart.gang("g", 3))
-    apart.wait_bound(3, timeout_s=15)
+    apart.wait_bound(3, timeout_s=SUCCEEDED_S)
     print(f"\nleader killed -> gang bound by its successor: {time.monotonic() - started_s:.1f} s")
     assert second.leads()
 
@@ -219,7 +217,7 @@ def test_a_leader_that_cannot_renew_stops_by_itself(apart, beside):
     binding = f"quorate-{apart.scheduler}"
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{apart.scheduler}/rolebindings"
     apart.cluster.api("DELETE", f"{path}/quorate-leader-election")
-    wait_for(lambda: leader.process.poll() is not None, f"it has ended ({binding})", 15)
+    wait_for(lambda: leader.process.poll() is not None, f"it has ended ({binding})", SUCCEEDED_S)
     assert leader.process.returncode == 1
     assert "Error: the lease was lost" in leader.log()
 
