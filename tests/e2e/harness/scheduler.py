@@ -35,8 +35,8 @@ CONFIG = {
 SHORT_LEASE = {"leaseDurationSeconds": 12, "renewDeadlineSeconds": 10, "retryPeriodSeconds": 0.3}
 """For leaders that are to lose it. A request may take half the deadline: on a busy machine an API
 server that stores the binds of whole gangs needs seconds for the lease, and who leads stays."""
-SUCCEEDED_S = 60.0
-"""Within that a successor leads: the lease's time, and much for a busy machine."""
+SUCCEEDED_S = 30.0
+"""Within that a successor leads: the lease's time, and time to start and to list."""
 BESIDE_ROLE = "quorate-preempting"
 
 
