@@ -30,21 +30,28 @@ def _taints(shape: PodShape, node: Node, _profile: Profile) -> list[str]:
     ]
 
 
+_CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
 def _cordon(shape: PodShape, node: Node, _profile: Profile) -> list[str]:
-    taint = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-    if not node.unschedulable or _is_tolerated(taint, shape):
+    if not node.unschedulable or _is_tolerated(_CORDON, shape):
         return []
-    return [f"node {node.name} has the taint {taint.key}"]
+    return [f"node {node.name} has the taint {_CORDON.key}"]
 
 
 def _affinity(shape: PodShape, node: Node, profile: Profile) -> list[str]:
+    alternatives = [
+        terms for terms in (shape.required_terms, profile.added_required) if terms is not None
+    ]
+    if not (shape.node_selector or alternatives):
+        return []
     labels, problems = dict(node.labels), []
     if any(labels.get(key) != value for key, value in shape.node_selector):
         problems.append(f"node {node.name} does not match the node selector")
     problems += [
         f"node {node.name} does not match the required node affinity"
-        for terms in (shape.required_terms, profile.added_required)
-        if terms is not None and not any(term_holds(term, node.name, labels) for term in terms)
+        for terms in alternatives
+        if not any(term_holds(term, node.name, labels) for term in terms)
     ]
     return problems
 

@@ -12,13 +12,33 @@ from collections.abc import Callable
 from quorate.core.check.verify_nodes import term_holds
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_counts import VolumeId
-from quorate.core.model import Node, Pod
+from quorate.core.model import Disk, Node, Pod
 from quorate.core.model.plan import Bind, GangBinds, Prepare
 from quorate.core.model.storage import ClaimKey, ClaimRef
 
-_Planned = dict[ClaimKey, Prepare]
-"""What is to be written for claims before the pods are bound."""
 _Said = list[str]
+
+
+class _Look:
+    """What the checks of one gang look at, looked up once for a node."""
+
+    def __init__(self, cluster: Cluster, planned: dict[ClaimKey, Prepare]) -> None:
+        self.cluster = cluster
+        self.planned = planned
+        """What is to be written for claims before the pods are bound."""
+        self._disks: dict[str, dict[tuple[str, str], list[tuple[str, Disk]]]] = {}
+
+    def disks(self, node: str) -> dict[tuple[str, str], list[tuple[str, Disk]]]:
+        """Return the disks of the pods on a node, with the pods' uids, by plugin and id."""
+        found = self._disks.get(node)
+        if found is None:
+            found = self._disks[node] = {}
+            for entry in self.cluster.pods_on(node):
+                user = self.cluster.storage.users.get(entry.pod.uid)
+                for disk in user.uses.disks if user is not None else ():
+                    alike = found.setdefault((disk.plugin, disk.id), [])
+                    alike.append((entry.pod.uid, disk))
+        return found
 
 
 def volume_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
@@ -28,9 +48,10 @@ def volume_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
     named = Counter(one.volume for one in prepared if one.volume)
     wrong += [f"volume {name} is given away twice" for name in sorted(named) if named[name] > 1]
     planned = {one.key: one for one in prepared}
+    look = _Look(cluster, planned)
     for bind in gang.binds:
-        wrong += _bind_problems(bind, planned, cluster)
-    return wrong
+        wrong += _bind_problems(bind, look)
+    return wrong + _limit_problems(gang, cluster)
 
 
 def _prepare_problem(one: Prepare, cluster: Cluster) -> str:
@@ -50,19 +71,19 @@ def _prepare_problem(one: Prepare, cluster: Cluster) -> str:
     return ""
 
 
-def _bound_problems(bind: Bind, pod: Pod, node: Node, cluster: Cluster, planned: _Planned) -> _Said:
+def _bound_problems(_bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
     """Check that each claim has its volume, or is to get one, and that the node may use it."""
     problems = []
     for key in _claims_of(pod):
-        claim = cluster.storage.claims.get(key)
+        claim = look.cluster.storage.claims.get(key)
         if claim is None:
             problems.append(f"claim {key} does not exist")
             continue
-        if not claim.is_bound and key not in planned:
+        if not claim.is_bound and key not in look.planned:
             problems.append(f"claim {key} is not bound, and nothing is done about it")
             continue
-        name = claim.volume if claim.is_bound else planned[key].volume
-        volume = cluster.storage.volumes.get(name)
+        name = claim.volume if claim.is_bound else look.planned[key].volume
+        volume = look.cluster.storage.volumes.get(name)
         if volume is None or volume.affinity is None:
             continue
         if not any(term_holds(term, node.name, dict(node.labels)) for term in volume.affinity):
@@ -70,56 +91,55 @@ def _bound_problems(bind: Bind, pod: Pod, node: Node, cluster: Cluster, planned:
     return problems
 
 
-def _sharing_problems(
-    bind: Bind, pod: Pod, node: Node, cluster: Cluster, _planned: _Planned
-) -> _Said:
+def _sharing_problems(bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
     """Check claims that one pod at a time may use, and disks that a node mounts once."""
     problems = []
     for key in _claims_of(pod, ephemeral=False):
-        claim = cluster.storage.claims.get(key)
+        claim = look.cluster.storage.claims.get(key)
         if claim is None or "ReadWriteOncePod" not in claim.access_modes:
             continue
-        users = cluster.storage.users_of.get(key, {}).values()
+        users = look.cluster.storage.users_of.get(key, {}).values()
         others = [one.pod.name for one in users if one.pod.uid != bind.uid and one.row >= 0]
         if others:
             used = f"is used by pod {min(others)}, and one pod at a time may use it"
             problems.append(f"claim {key} {used}")
-    if not pod.shape.disks:
-        return problems
-    mounted = [
-        disk
-        for entry in cluster.pods_on(node.name)
-        if entry.pod.uid != bind.uid and entry.pod.uid in cluster.storage.users
-        for disk in cluster.storage.users[entry.pod.uid].uses.disks
-    ]
+    mounted = look.disks(node.name) if pod.shape.disks else {}
     problems += [
         f"disk {disk.id} is mounted on node {node.name} already"
         for disk in pod.shape.disks
-        if any(disk.conflicts(other) for other in mounted)
+        if any(
+            uid != bind.uid and disk.conflicts(other)
+            for uid, other in mounted.get((disk.plugin, disk.id), ())
+        )
     ]
     return problems
 
 
-def _limit_problems(
-    bind: Bind, _pod: Pod, node: Node, cluster: Cluster, _planned: _Planned
-) -> _Said:
-    """Count the volumes of each driver of which the pod brings one to the node."""
-    users, row = cluster.storage.users, cluster.nodes.rows[node.name]
-    if bind.uid not in users:
-        return []
-    there: set[VolumeId] = set()
-    for entry in cluster.pods_on(node.name):
-        if entry.pod.uid != bind.uid and entry.pod.uid in users:
-            there |= users[entry.pod.uid].ids
-    brought = users[bind.uid].ids - there
-    there |= users[bind.uid].ids | cluster.storage.nodes.attached_to(node.name)
-    problems = []
-    for driver in sorted({driver for driver, _ in brought}):
-        limits = cluster.storage.nodes.limits.get(driver)
-        count = sum(one[0] == driver for one in there)
-        if limits is not None and count > limits[row]:
-            takes = f"would hold {count} volumes of {driver}, and takes {limits[row]}"
-            problems.append(f"node {node.name} {takes}")
+def _limit_problems(gang: GangBinds, cluster: Cluster) -> _Said:
+    """Count the volumes of each driver of which the gang brings one to a node."""
+    storage, problems = cluster.storage, []
+    nodes: dict[str, set[str]] = {}
+    for bind in gang.binds if storage.nodes.limits else ():
+        entry = cluster.pods.get(bind.uid)
+        if entry is not None and "NodeVolumeLimits" not in entry.pod_class.profile.disabled:
+            nodes.setdefault(bind.node, set()).add(bind.uid)
+    for name, ours in nodes.items():
+        row = cluster.nodes.rows.get(name)
+        if row is None:
+            continue
+        others: set[VolumeId] = set()
+        brought: set[VolumeId] = set()
+        for entry in cluster.pods_on(name):
+            user = storage.users.get(entry.pod.uid)
+            if user is not None:
+                (brought if entry.pod.uid in ours else others).update(user.ids)
+        there = brought | others | storage.nodes.attached_to(name)
+        for driver in sorted({driver for driver, _ in brought - others}):
+            limits = storage.nodes.limits.get(driver)
+            count = sum(one[0] == driver for one in there)
+            if limits is not None and count > limits[row]:
+                takes = f"would hold {count} volumes of {driver}, and takes {limits[row]}"
+                problems.append(f"node {name} {takes}")
     return problems
 
 
@@ -130,17 +150,15 @@ _ZONES = {
 """Labels that were used before, with their names of today."""
 
 
-def _zone_problems(
-    _bind: Bind, pod: Pod, node: Node, cluster: Cluster, _planned: _Planned
-) -> _Said:
+def _zone_problems(_bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
     """Compare the zones and regions of volumes with those of the node, if it has any."""
     labels = dict(node.labels)
     if not any(old in labels or new in labels for old, new in _ZONES.items()):
         return []
     problems = []
     for key in _claims_of(pod, ephemeral=False):
-        claim = cluster.storage.claims.get(key)
-        volume = cluster.storage.volumes.get(claim.volume) if claim is not None else None
+        claim = look.cluster.storage.claims.get(key)
+        volume = look.cluster.storage.volumes.get(claim.volume) if claim is not None else None
         if volume is None:
             continue
         for name, value in volume.labels:
@@ -152,27 +170,26 @@ def _zone_problems(
     return list(dict.fromkeys(problems))
 
 
-_CHECKS: dict[str, Callable[[Bind, Pod, Node, Cluster, _Planned], _Said]] = {
+_CHECKS: dict[str, Callable[[Bind, Pod, Node, _Look], _Said]] = {
     "VolumeRestrictions": _sharing_problems,
-    "NodeVolumeLimits": _limit_problems,
     "VolumeBinding": _bound_problems,
     "VolumeZone": _zone_problems,
 }
-"""By the name of the rule."""
+"""By the name of the rule. NodeVolumeLimits is checked for the gang as a whole."""
 
 
-def _bind_problems(bind: Bind, planned: _Planned, cluster: Cluster) -> _Said:
+def _bind_problems(bind: Bind, look: _Look) -> _Said:
     """Check the volumes of one pod by the rules of its profile."""
-    entry = cluster.pods.get(bind.uid)
-    row = cluster.nodes.rows.get(bind.node)
-    node: Node | None = cluster.nodes.nodes[row] if row is not None else None
+    entry = look.cluster.pods.get(bind.uid)
+    row = look.cluster.nodes.rows.get(bind.node)
+    node: Node | None = look.cluster.nodes.nodes[row] if row is not None else None
     if entry is None or node is None:
         return []
     return [
         problem
         for rule, check in _CHECKS.items()
         if rule not in entry.pod_class.profile.disabled
-        for problem in check(bind, entry.pod, node, cluster, planned)
+        for problem in check(bind, entry.pod, node, look)
     ]
 
 

@@ -86,8 +86,8 @@ class Rule:
     """Of kind USE: clear a mask (bool[m], in place) on rows (None: all) that take no more pod."""
     fits_on: FitsOn | None = None
     """Of kind USE: whether a node takes one more pod, its free room by resource being given."""
-    on_node: Callable[[Room, int, list[PodEntry]], OnNode] | None = None
-    """Of kind USE: return what the node at a row holds, with its pods in the cluster."""
+    on_node: Callable[[Room, int, Cluster], OnNode] | None = None
+    """Of kind USE: return what the node at a row holds, with what is placed there in the room."""
 
     score: Callable[[PodClass, Room, Mask], Ints | None] | None = None
     """Return 0 to 100 on the feasible nodes, from all but amounts; None: it scores nothing."""

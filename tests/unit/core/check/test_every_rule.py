@@ -4,11 +4,17 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.core.check.verify import verify_gang
+from quorate.core.model import ClaimUse
 from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.storage import ClaimRef, Disk
 from quorate.core.rules.table import FILTERS
 from tests.unit.core.check.refusals import REFUSALS
-from tests.unit.core.storage_world import StorageWorld
+from tests.unit.core.storage_world import ZONE, StorageWorld
+from tests.unit.core.world import TEAM
 
+DISK = Disk("kubernetes.io/aws-ebs", "vol-1")
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
 NAMES = [rule.name for rule in FILTERS]
 
 
@@ -34,3 +40,53 @@ def test_a_plan_that_breaks_the_rule_is_refused_unless_the_profile_does_without(
     case = REFUSALS[name]
     assert planned(case, KUBE_SCHEDULER) == ([], [case.said])
     assert planned(case, replace(KUBE_SCHEDULER, disabled=(name,))) == ([], [])
+
+
+@pytest.mark.parametrize(("room", "said"), [(2, []), (1, ["node n0 would hold 2 volumes of"])])
+def test_volumes_that_a_gang_brings_are_counted_together_and_each_once(room, said):
+    w = StorageWorld()
+    w.node("n0")
+    for name in ("shared", "own"):
+        w.volume(f"v-{name}", storage_class="fast", claim=ClaimRef(TEAM, name, f"uid-{name}"))
+        w.claim(name, volume=f"v-{name}", bound=True, access_modes=("ReadWriteMany",))
+    which = w.object("g", 2)
+    w.pod("g-0", which, claims=(ClaimUse("shared"), ClaimUse("own")))
+    w.pod("g-1", which, claims=(ClaimUse("shared"),))
+    [gang] = w.decide().gangs
+    w.limit("n0", room)
+    found = verify_gang(gang, w.cluster)
+    assert [one[: len(begin)] for one, begin in zip(found, said, strict=True)] == said
+
+
+def test_two_pods_with_one_disk_are_not_bound_to_one_node():
+    w = StorageWorld()
+    w.node("n0")
+    w.pod("p", shape={"disks": (DISK,)})
+    [gang] = w.decide().gangs
+    assert verify_gang(gang, w.cluster) == []
+    w.running("other", "n0", shape={"disks": (DISK,)})
+    assert verify_gang(gang, w.cluster) == ["disk vol-1 is mounted on node n0 already"]
+
+
+@pytest.mark.parametrize(
+    ("node", "volume", "is_refused"),
+    [
+        ({}, {ZONE: "b"}, False),
+        ({ZONE: "a"}, {ZONE: "b__a"}, False),
+        ({ZONE: "a"}, {ZONE: "b__"}, False),
+        ({ZONE: "a"}, {OLD_ZONE: "a"}, False),
+        ({ZONE: "a"}, {OLD_ZONE: "b"}, True),
+        ({OLD_ZONE: "b", ZONE: "a"}, {OLD_ZONE: "b"}, False),
+        ({REGION: "r"}, {ZONE: "a"}, True),
+    ],
+)
+def test_zones_of_volumes_are_compared_as_kube_scheduler_does(node, volume, is_refused):
+    w = StorageWorld()
+    w.node("n0", labels=node)
+    w.volume("v", storage_class="fast", claim=ClaimRef(TEAM, "c", "uid-c"))
+    w.claim("c", volume="v", bound=True)
+    w.pod("p", claims=(ClaimUse("c"),))
+    [gang] = w.decide().gangs
+    w.volume("v", storage_class="fast", labels=tuple(volume.items()))
+    found = verify_gang(gang, w.cluster)
+    assert found == ["volume v is not in the zone of node n0"] * is_refused

@@ -59,9 +59,8 @@ class Trial:
         """Pods that came, or (negative) went, since the rules were asked: most come back before."""
         self._is_stale = True
         """Whether what rules count may differ from when they last let the pod in."""
-        entries = cluster.pods_on(room.snapshot.node(row).name)
         self._on_node = [
-            rule.on_node(room, row, entries)
+            rule.on_node(room, row, cluster)
             for rule in ON_USE
             if rule.name in applied and rule.on_node is not None
         ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken
@@ -74,9 +75,8 @@ class PortsOn:
     As kube-scheduler's it is a set: a port that is taken twice is free when one of its pods goes.
     """
 
-    def __init__(self, ports: Iterable[HostPort] = ()) -> None:
+    def __init__(self) -> None:
         self._addresses: dict[tuple[str, int], set[str]] = {}
-        self.take(ports)
 
     def take(self, ports: Iterable[HostPort]) -> None:
         """Take ports."""
@@ -124,9 +124,11 @@ def fits_on(pod_class: PodClass, room: Room, row: int, _free: list[int]) -> bool
     return not (pod_class.shape.host_ports and taken(pod_class, room, np.array([row])).any())
 
 
-def on_node(room: Room, row: int, entries: Iterable[PodEntry]) -> PortsOn:
-    """Return the ports that are taken on the node at ``row``, on which these pods are."""
-    ports = PortsOn(port for entry in entries for port in entry.pod.shape.host_ports)
+def on_node(room: Room, row: int, cluster: Cluster) -> PortsOn:
+    """Return the ports that are taken on the node at ``row``."""
+    ports = PortsOn()
+    for entry in cluster.pods_on(room.snapshot.node(row).name):
+        ports.take(entry.pod.shape.host_ports)
     ports.take(room.ports.on(row))
     return ports
 

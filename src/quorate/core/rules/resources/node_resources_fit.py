@@ -7,13 +7,13 @@ requested_to_capacity_ratio.go and resource_allocation.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.devices.special_claims import DELEGATED
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PODS, PodClass, Resources
@@ -136,7 +136,7 @@ def fits_on(pod_class: PodClass, _room: Room, _row: int, free: list[int]) -> boo
     return not (pod_class.missing or any(free[c] < a for c, a in pod_class.checked))
 
 
-def on_node(room: Room, row: int, _entries: Iterable[PodEntry]) -> FreeOn:
+def on_node(room: Room, row: int, _cluster: Cluster) -> FreeOn:
     """Return what is free on the node at ``row``."""
     return FreeOn(room, row)
 
