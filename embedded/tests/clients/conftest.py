@@ -7,19 +7,17 @@ what passes on both.
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
 
 from embedded.tests.clients.running import Kubectl, a_namespace, exists, train_crd
-from tests.e2e.harness.scheduler import CONFIG, Quorate
 from tools.controlplane import Access, Cluster
 from tools.controlplane.versions import binary, missing_binaries
 from tools.embedded import Embedded
-from tools.testing import free_port, manifests, skip_or_fail, wait_for
+from tools.testing import manifests, skip_or_fail, wait_for
 
 NODES = 3
-SCHEDULED = {"schedulerNames": ["default-scheduler", *CONFIG["schedulerNames"]]}
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +41,7 @@ def cluster(on_real, tmp_path_factory) -> Iterator[Access]:
 class _RealCluster(Cluster):
     """A real control plane that stops its scheduler too."""
 
-    quorate: Quorate | None = None
+    quorate: Any = None
 
     def stop(self) -> None:
         if self.quorate is not None:
@@ -52,22 +50,21 @@ class _RealCluster(Cluster):
 
 
 def _start_real(folder: Path) -> Cluster:
+    from tests.e2e.harness.scheduler import CONFIG, Quorate  # of quorate's tests: only needed here
+
     missing = missing_binaries()
     if missing:
         skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
     started = _RealCluster.start(folder / "cluster", nodes=NODES)
     parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
     started.kubectl("apply", "-f", "-", input=manifests(*parts))
-    started.quorate = Quorate(started, folder, SCHEDULED).start()
+    every = {"schedulerNames": ["default-scheduler", *CONFIG["schedulerNames"]]}
+    started.quorate = Quorate(started, folder, every).start()
     return started
 
 
 def _start_embedded(folder: Path) -> Embedded:
-    config = folder / "config.yaml"
-    health = {"healthAddress": f"127.0.0.1:{free_port()}"}  # each worker of xdist has its own
-    config.write_text(yaml.safe_dump({**CONFIG, **SCHEDULED, **health}))
-    extra = ["--config", str(config)]
-    return Embedded.start(folder / "cluster", nodes=NODES, scheduler=True, extra=extra)
+    return Embedded.start(folder / "cluster", nodes=NODES, scheduler=True)
 
 
 @pytest.fixture
