@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quorate.core.place.packing.domains import Cells, deal_by_level, domain_codes, levels_of
+from quorate.core.place.packing.domains import Cells, domain_codes, even_quotas, levels_of
 from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import (
     _apart_by,
@@ -29,8 +29,8 @@ class _Plain:
         return self.pods(row) + 1 - lowest <= self.levels.max_skew
 
 
-def deal(count, slots, order, spread, apart):
-    """As ``place.packing.one_by_one.deal``: for each pod, look at every cell."""
+def place_one_by_one(count, slots, order, spread, apart):
+    """As ``place.packing.one_by_one.place_one_by_one``: for each pod, look at every cell."""
     counts = [_Plain(cells, levels) for cells, levels in spread]
     per_node = [one for one, (cells, _) in zip(counts, spread, strict=True) if cells.is_per_node]
     shared = [cells.codes for cells, _ in spread if not cells.is_per_node]
@@ -110,7 +110,7 @@ def spread_out(pod_class, count, slots, room, packing):
         return fill(pod_class, count, slots, room, packing)
     cells = Cells.of([spread[0].topology_key], room)
     levels = levels_of(spread[0], pod_class, room, cells)
-    quotas = deal_by_level(count, levels, cells.sums(slots))
+    quotas = even_quotas(count, levels, cells.sums(slots))
     if cells.is_per_node:
         return np.append(quotas, 0)[cells.codes]
     return fill_cells(pod_class, quotas, cells.codes, slots, room, packing)

@@ -13,7 +13,7 @@ from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.packing import pack as packing_of
 from quorate.core.place.packing.domains import Cells, Levels, fixed_slots
 from quorate.core.place.packing.fill import fill_cells
-from quorate.core.place.packing.one_by_one import deal
+from quorate.core.place.packing.one_by_one import place_one_by_one
 from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import own_slots
@@ -59,7 +59,7 @@ def test_pods_are_dealt_out_as_one_after_the_other(seed):
     order = np.array(chance.sample(range(rows), rows))
     order = order[slots[order] > 0]
     asked = chance.randint(0, 50), slots, order, constraints, alone
-    assert np.array_equal(deal(*asked), plain_packing.deal(*asked))
+    assert np.array_equal(place_one_by_one(*asked), plain_packing.place_one_by_one(*asked))
 
 
 def world(chance):

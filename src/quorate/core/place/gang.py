@@ -95,7 +95,7 @@ def place_gang_in_turn(
     """
     classes = largest_first(demand.classes, room)
     best = place_in_order(classes, demand, room, packing, steps, counts_fit=counts_fit)
-    if demand.useful(best.counts) >= max(demand.need, 1):
+    if demand.towards_quorum(best.counts) >= max(demand.need, 1):
         return best
     is_coupled = _is_coupled(demand, room)
     is_exact = len(classes) == 1 and pack.is_exact(classes[0][0], room)
@@ -106,9 +106,9 @@ def place_gang_in_turn(
     is_searched = _is_searched(demand)
     if open_search is None and not (is_coupled and is_searched):
         best = best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
-    if demand.useful(best.counts) >= demand.need or not is_searched:
+    if demand.towards_quorum(best.counts) >= demand.need or not is_searched:
         return _as_answer(best, demand, exhausted=True)
-    fit = demand.useful(best.counts)
+    fit = demand.towards_quorum(best.counts)
     if not searches:
         return Unfinished(open_search, fit)
     search, found = _search(demand, room, steps_max, steps, open_search)
@@ -124,7 +124,7 @@ def place_gang_in_turn(
 
 
 def _as_answer(best: Placement, demand: Demand, *, exhausted: bool) -> Placement | DoesNotFit:
-    fit = demand.useful(best.counts)
+    fit = demand.towards_quorum(best.counts)
     return best if fit >= max(demand.need, 1) else DoesNotFit(fit, exhausted)
 
 
@@ -180,7 +180,7 @@ def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
         most -= count - alone[-1][1]
         if most < demand.need:
             return True
-    return demand.useful(alone) < demand.need
+    return demand.towards_quorum(alone) < demand.need
 
 
 def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps: Steps) -> bool:

@@ -19,7 +19,7 @@ from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.place.packing import pack
 from quorate.core.place.packing.fill import Packing
 from quorate.core.place.search.joint import JointSearch
-from quorate.core.place.tasks import Least, needed, useful
+from quorate.core.place.tasks import Least, needed, towards_quorum
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 
@@ -49,9 +49,9 @@ class Demand:
         """
         return self.need if self.least and needed(self.least) >= self.need else self.pods
 
-    def useful(self, placed: Iterable[tuple[PodClass, int]]) -> int:
+    def towards_quorum(self, placed: Iterable[tuple[PodClass, int]]) -> int:
         """Return how many of the placed pods count towards the quorum."""
-        return useful(placed, self.need, self.least)
+        return towards_quorum(placed, self.need, self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,10 @@ def best_of_orders(
 ) -> Placement:
     """Try orders of the classes until one places all that is needed, or the steps are over."""
     for order, packing in _ways(classes, room) if not steps.are_over else ():
-        if steps.are_over or demand.useful(best.counts) >= demand.need:
+        if steps.are_over or demand.towards_quorum(best.counts) >= demand.need:
             break
         tried = place_in_order(order, demand, room, packing, steps, counts_fit=counts_fit)
-        best = max(best, tried, key=lambda placement: demand.useful(placement.counts))
+        best = max(best, tried, key=lambda placement: demand.towards_quorum(placement.counts))
     return best
 
 
@@ -209,8 +209,8 @@ def best_after_search(
                 raise
             return None
         search.orders_tried += 1
-        best = max(best, tried, key=lambda placement: demand.useful(placement.counts))
-        if demand.useful(best.counts) >= demand.need:
+        best = max(best, tried, key=lambda placement: demand.towards_quorum(placement.counts))
+        if demand.towards_quorum(best.counts) >= demand.need:
             break
     return best
 

@@ -44,7 +44,7 @@ def needed(least: Least) -> int:
     return sum(count for _, count in least)
 
 
-def useful(placed: Iterable[tuple[PodClass, int]], need: int, least: Least) -> int:
+def towards_quorum(placed: Iterable[tuple[PodClass, int]], need: int, least: Least) -> int:
     """Return how many of the placed pods count towards a quorum of ``need`` more.
 
     Without minima all do. Else those of one task do not stand in for those of another: it is

@@ -9,7 +9,7 @@ from __future__ import annotations
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodTerm, SpreadConstraint
-from quorate.core.place.packing.domains import Cells, deal_by_level, fixed_slots, levels_of
+from quorate.core.place.packing.domains import Cells, even_quotas, fixed_slots, levels_of
 from quorate.core.room.room import Room
 from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
 from quorate.core.rules.resources import node_ports
@@ -62,7 +62,7 @@ def _spread(
 ) -> str:
     cells = Cells.of([constraint.topology_key], room)
     levels = levels_of(constraint, pod_class, room, cells)
-    most = int(deal_by_level(count, levels, cells.sums(slots)).sum())
+    most = int(even_quotas(count, levels, cells.sums(slots)).sum())
     if most >= count:
         return ""
     has = int(levels.in_minimum.sum()) if levels.too_few else None

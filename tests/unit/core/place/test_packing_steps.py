@@ -11,7 +11,7 @@ from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.place.packing import pack as packing_of
 from quorate.core.place.packing.domains import Cells, Levels
 from quorate.core.place.packing.fill import _fill_best_first
-from quorate.core.place.packing.one_by_one import deal
+from quorate.core.place.packing.one_by_one import place_one_by_one
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import World
 
@@ -36,7 +36,7 @@ def steps_of(domains, skew, count):
         for one in parts
     ]
     slots, order = np.full(rows, 9), np.arange(rows)
-    placed = deal(count, slots, order, list(zip(parts, levels, strict=True)), [], steps)
+    placed = place_one_by_one(count, slots, order, list(zip(parts, levels, strict=True)), [], steps)
     assert placed.sum() == count
     return steps.taken
 
@@ -60,7 +60,9 @@ def test_what_is_dealt_out_ends_with_the_steps():
     levels = [Levels(np.zeros(c.number, int), np.ones(c.number, bool), 1, False) for c in parts]
     steps = Steps(everything // 2)
     with pytest.raises(OutOfStepsError):
-        deal(100, np.full(400, 9), row, list(zip(parts, levels, strict=True)), [], steps)
+        place_one_by_one(
+            100, np.full(400, 9), row, list(zip(parts, levels, strict=True)), [], steps
+        )
     assert steps.taken < everything
 
 

@@ -86,7 +86,7 @@ def levels_of(
     return Levels(cells.sums(pods), in_minimum, constraint.max_skew, too_few)
 
 
-def deal_by_level(count: int, levels: Levels, slots: Ints) -> Ints:
+def even_quotas(count: int, levels: Levels, slots: Ints) -> Ints:
     """Return int64[cells]: how many of ``count`` pods each domain gets, the emptiest first.
 
     ``slots`` is how many each takes. No domain gets more than the emptiest one will hold, plus the
@@ -122,7 +122,7 @@ def one_by_domain(slots: Ints, cells: Cells, domains: Cells) -> Ints:
 
 
 def most_by_cell(cells: Cells, slots: Ints, domains: Cells, levels: Levels) -> Ints:
-    """Return int64[cells]: how many pods ``deal_by_level`` deals out in each cell, if all go there.
+    """Return int64[cells]: how many pods ``even_quotas`` deals out in each cell, if all go there.
 
     ``slots`` is int64[n], ``domains`` and ``levels`` are those of the spread constraint.
     """

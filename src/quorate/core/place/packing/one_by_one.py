@@ -1,4 +1,4 @@
-"""Deal alike pods out one after the other, by domain, where several constraints meet.
+"""Place alike pods one after the other, by domain, where several constraints meet.
 
 Called by ``pack``. It is what placing pod after pod would do, always into the emptiest domains, but
 with counters instead of arrays. Cells wait in heaps, the emptiest first, and what a heap says of a
@@ -100,7 +100,7 @@ class _Count:
         return freed
 
 
-class _Deal:
+class _OneByOne:
     def __init__(
         self,
         slots: Ints,
@@ -239,7 +239,7 @@ def _agreeing(codes: list[Ints], order: Ints) -> Ints:
     return numbers
 
 
-def deal(
+def place_one_by_one(
     count: int,
     slots: Ints,
     order: Ints,
@@ -252,7 +252,7 @@ def deal(
     ``order`` are the rows with slots, the best first. No domain of ``apart`` gets a second pod; a
     node without a domain there may. Raises OutOfStepsError when the ``steps`` (None: endless) end.
     """
-    state = _Deal(slots, order, spread, apart)
+    state = _OneByOne(slots, order, spread, apart)
     pods = np.zeros(len(slots), np.int64)
     for _ in range(count):
         if steps is not None:

@@ -13,15 +13,15 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import SpreadConstraint, all_of, policy
 from quorate.core.place.packing.domains import (
     Cells,
-    deal_by_level,
     domain_codes,
+    even_quotas,
     fixed_slots,
     levels_of,
     most_by_cell,
     one_by_domain,
 )
 from quorate.core.place.packing.fill import Packing, fill, fill_cells
-from quorate.core.place.packing.one_by_one import deal
+from quorate.core.place.packing.one_by_one import place_one_by_one
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
@@ -225,7 +225,7 @@ def _most_by_cell(pod_class: PodClass, cells: Cells, slots: Ints, room: Room) ->
     return most
 
 
-def _deal(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
+def _place_one_by_one(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
     """Place pods one after the other, into the emptiest domains of several constraints."""
     spread = []
     for one in _spread_over(pod_class, room):
@@ -239,7 +239,7 @@ def _deal(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
             apart.append(Cells.of([topology], room))
     score = standing_score(pod_class, room, slots > 0)
     order = np.argsort(-score, kind="stable")
-    return deal(count, slots, order[slots[order] > 0], spread, apart, room.steps)
+    return place_one_by_one(count, slots, order[slots[order] > 0], spread, apart, room.steps)
 
 
 def _one_for_each(
@@ -257,7 +257,7 @@ def _one_for_each(
 def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
     """Fill in, domain by domain if a spread constraint counts these pods."""
     if not _is_along_one_topology(pod_class, room):
-        return _deal(pod_class, count, slots, room)
+        return _place_one_by_one(pod_class, count, slots, room)
     for topology in sorted(_apart_by(pod_class, room)):
         slots = _one_for_each(topology, pod_class, slots, room, packing)
     spread = _spread_over(pod_class, room)
@@ -266,7 +266,7 @@ def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packin
     [constraint] = spread
     cells = Cells.of([constraint.topology_key], room)
     levels = levels_of(constraint, pod_class, room, cells)
-    quotas = deal_by_level(count, levels, cells.sums(slots))
+    quotas = even_quotas(count, levels, cells.sums(slots))
     if cells.is_per_node:
         return np.append(quotas, 0)[cells.codes]  # the last one is for nodes without the label
     return fill_cells(pod_class, quotas, cells.codes, slots, room, packing)

@@ -27,7 +27,7 @@ from quorate.core.place.search.ordering import Order, Placed
 from quorate.core.place.search.propagation import Propagation
 from quorate.core.place.search.state import Assignment, State, Undo
 from quorate.core.place.search.values import Bounds, Location, NodeKind, Work
-from quorate.core.place.tasks import Least, useful
+from quorate.core.place.tasks import Least, towards_quorum
 from quorate.core.room.room import Room
 
 ClassCounts = tuple[tuple[PodClass, int], ...]
@@ -186,7 +186,7 @@ class JointSearch:
     def _serves_all_tasks(self, which: list[int], chosen: list[int]) -> bool:
         """Whether each task has as many of the chosen pods as it needs."""
         pods = zip((self._classes[index] for index in which), chosen, strict=True)
-        return useful(pods, self.need, self._least) >= self.need
+        return towards_quorum(pods, self.need, self._least) >= self.need
 
     def _place_chosen(self, left: list[int]) -> Generator[None, None, _Order | None]:
         """Place ``left`` pods of each class; return their order, or None if there is no way to."""
