@@ -96,7 +96,7 @@ def _deal_out(pod_class, count, slots, room):
             apart.append(Cells.of([topology], room))
     score = standing_score(pod_class, room, slots > 0)
     order = np.argsort(-score, kind="stable")
-    return deal(count, slots, order[slots[order] > 0], spread, apart)
+    return place_one_by_one(count, slots, order[slots[order] > 0], spread, apart)
 
 
 def spread_out(pod_class, count, slots, room, packing):
