@@ -26,7 +26,23 @@ class _Look:
         self.cluster = cluster
         self.planned = planned
         """What is to be written for claims before the pods are bound."""
+        self.done: set[object] = set()
+        """Nodes, with claims, that were checked already."""
+        self._exclusive: dict[object, list[ClaimKey]] = {}
         self._disks: dict[str, dict[tuple[str, str], list[tuple[str, Disk]]]] = {}
+
+    def exclusive(self, pod: Pod) -> list[ClaimKey]:
+        """Return the claims of the pod that one pod at a time may use."""
+        alike = pod.namespace, pod.claims
+        found = self._exclusive.get(alike)
+        if found is None:
+            claims = self.cluster.storage.claims
+            found = self._exclusive[alike] = [
+                key
+                for key in _claims_of(pod, ephemeral=False)
+                if key in claims and "ReadWriteOncePod" in claims[key].access_modes
+            ]
+        return found
 
     def disks(self, node: str) -> dict[tuple[str, str], list[tuple[str, Disk]]]:
         """Return the disks of the pods on a node, with the pods' uids, by plugin and id."""
@@ -71,7 +87,7 @@ def _prepare_problem(one: Prepare, cluster: Cluster) -> str:
     return ""
 
 
-def _bound_problems(_bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
+def _bound_problems(pod: Pod, node: Node, look: _Look) -> _Said:
     """Check that each claim has its volume, or is to get one, and that the node may use it."""
     problems = []
     for key in _claims_of(pod):
@@ -91,15 +107,12 @@ def _bound_problems(_bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
     return problems
 
 
-def _sharing_problems(bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
+def _sharing_problems(pod: Pod, node: Node, look: _Look) -> _Said:
     """Check claims that one pod at a time may use, and disks that a node mounts once."""
     problems = []
-    for key in _claims_of(pod, ephemeral=False):
-        claim = look.cluster.storage.claims.get(key)
-        if claim is None or "ReadWriteOncePod" not in claim.access_modes:
-            continue
+    for key in look.exclusive(pod):
         users = look.cluster.storage.users_of.get(key, {}).values()
-        others = [one.pod.name for one in users if one.pod.uid != bind.uid and one.row >= 0]
+        others = [one.pod.name for one in users if one.pod.uid != pod.uid and one.row >= 0]
         if others:
             used = f"is used by pod {min(others)}, and one pod at a time may use it"
             problems.append(f"claim {key} {used}")
@@ -108,7 +121,7 @@ def _sharing_problems(bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
         f"disk {disk.id} is mounted on node {node.name} already"
         for disk in pod.shape.disks
         if any(
-            uid != bind.uid and disk.conflicts(other)
+            uid != pod.uid and disk.conflicts(other)
             for uid, other in mounted.get((disk.plugin, disk.id), ())
         )
     ]
@@ -150,7 +163,7 @@ _ZONES = {
 """Labels that were used before, with their names of today."""
 
 
-def _zone_problems(_bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
+def _zone_problems(pod: Pod, node: Node, look: _Look) -> _Said:
     """Compare the zones and regions of volumes with those of the node, if it has any."""
     labels = dict(node.labels)
     if not any(old in labels or new in labels for old, new in _ZONES.items()):
@@ -170,12 +183,13 @@ def _zone_problems(_bind: Bind, pod: Pod, node: Node, look: _Look) -> _Said:
     return list(dict.fromkeys(problems))
 
 
-_CHECKS: dict[str, Callable[[Bind, Pod, Node, _Look], _Said]] = {
-    "VolumeRestrictions": _sharing_problems,
+_CHECKS: dict[str, Callable[[Pod, Node, _Look], _Said]] = {
     "VolumeBinding": _bound_problems,
     "VolumeZone": _zone_problems,
 }
-"""By the name of the rule. NodeVolumeLimits is checked for the gang as a whole."""
+"""By the name of the rule: what is the same for all pods with these claims on a node.
+
+VolumeRestrictions is checked for each pod, NodeVolumeLimits for the gang as a whole."""
 
 
 def _bind_problems(bind: Bind, look: _Look) -> _Said:
@@ -185,12 +199,18 @@ def _bind_problems(bind: Bind, look: _Look) -> _Said:
     node: Node | None = look.cluster.nodes.nodes[row] if row is not None else None
     if entry is None or node is None:
         return []
-    return [
-        problem
-        for rule, check in _CHECKS.items()
-        if rule not in entry.pod_class.profile.disabled
-        for problem in check(bind, entry.pod, node, look)
-    ]
+    pod, disabled = entry.pod, entry.pod_class.profile.disabled
+    problems = []
+    if "VolumeRestrictions" not in disabled:
+        problems += _sharing_problems(pod, node, look)
+    alike = bind.node, pod.namespace, pod.claims, disabled
+    if alike in look.done:
+        return problems
+    look.done.add(alike)
+    for rule, check in _CHECKS.items():
+        if rule not in disabled:
+            problems += check(pod, node, look)
+    return problems
 
 
 def _claims_of(pod: Pod, *, ephemeral: bool = True) -> list[ClaimKey]:
