@@ -21,6 +21,7 @@ from tests.e2e.harness.world import World, wait_for
 from tools.controlplane import Access, ApiError
 
 __all__ = ["cluster"]
+HERE = Path(__file__).parent
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -30,8 +31,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if embedded and collection_path.name in left_out else None
 
 
+HANGS_S = 900
+"""A test that takes longer hangs; on a busy machine one with many rounds takes minutes."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out single tests that need Go programs, on the embedded cluster."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(HANGS_S))
     if config.getoption("--cluster") == "embedded":
         left_out = [item for item in items if item.get_closest_marker("real")]
         items[:] = [item for item in items if item not in left_out]
