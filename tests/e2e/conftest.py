@@ -22,6 +22,8 @@ from tools.controlplane import Access, ApiError
 
 __all__ = ["cluster"]
 HERE = Path(__file__).parent
+HANGS_S = 900
+"""A test that takes longer hangs; on a busy machine one with many rounds takes minutes."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -29,10 +31,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     embedded = config.getoption("--cluster") == "embedded"
     left_out = ("test_chaos_rivals.py", "test_twins.py")
     return True if embedded and collection_path.name in left_out else None
-
-
-HANGS_S = 900
-"""A test that takes longer hangs; on a busy machine one with many rounds takes minutes."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
