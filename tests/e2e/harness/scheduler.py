@@ -100,7 +100,11 @@ class Quorate:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         if wait_ready:
             # A standby's page has a second line, which names the leader.
-            wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready", 30)
+            try:
+                wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready", 30)
+            except BaseException:
+                self.kill()  # nobody has it yet who would stop it
+                raise
         return self
 
     def revive(self) -> None:
