@@ -1,4 +1,7 @@
-"""The checkers find promises that were broken on purpose, or they are not good enough."""
+"""The checkers find promises that were broken on purpose, or they are not good enough.
+
+In worlds without themes, which have the most of what these are about. ``core_bugs`` has others.
+"""
 
 import pytest
 
@@ -14,7 +17,7 @@ def test_checkers_find(name, monkeypatch):
     mutation.apply(monkeypatch)
     broken = []
     for seed in range(mutation.first_seed, mutation.first_seed + SEEDS_MAX):
-        broken += [violation.promise for violation in run(seed).violations]
+        broken += [violation.promise for violation in run(seed, themes=()).violations]
         if set(broken) & set(mutation.found_by):
             return
     pytest.fail(f"not found in {SEEDS_MAX} seeds; found instead: {sorted(set(broken))}")
