@@ -58,7 +58,11 @@ class HostPort(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodNeeds:
-    """What one pod needs. ``requests`` are in base units: millicores for cpu, else whole units."""
+    """What one pod needs.
+
+    ``requests`` are in base units, millicores for cpu, else whole units, and sorted by name;
+    ``placement`` is what ``api.matching.node_rules.fits`` reads of a pod spec.
+    """
 
     requests: tuple[tuple[str, int], ...] = ()
     placement: Mapping[str, Any] = field(default_factory=dict)
