@@ -93,10 +93,11 @@ def fits_on(pod_class: PodClass, room: Room, row: int, free: list[int]) -> bool:
     if not mask_of(pod_class, room)[row]:
         return False
     disabled = pod_class.profile.disabled
-    return all(
-        rule.fits_on is None or rule.name in disabled or rule.fits_on(pod_class, room, row, free)
-        for rule in ON_USE
-    )
+    for rule in ON_USE:
+        fits = rule.fits_on
+        if fits is not None and rule.name not in disabled and not fits(pod_class, room, row, free):
+            return False
+    return True
 
 
 def open_to(pod_class: PodClass, room: Room) -> Mask:
