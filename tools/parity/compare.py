@@ -147,6 +147,6 @@ def _of_sentence(ours: Answer, theirs: Theirs) -> list[str]:
     if ours.feasible:
         return []
     said = str(theirs.get("message", ""))
-    if said == ours.sentence:
+    if said == ours.message:
         return []
-    return [f"sentence: ours {ours.sentence!r}, kube-scheduler's {said!r}"]
+    return [f"sentence: ours {ours.message!r}, kube-scheduler's {said!r}"]

@@ -104,7 +104,7 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         filters=filters,
         feasible=sorted(name for name, row in rows.items() if feasible[row]),
         scores=_scores(pod_class, room, scored, rows),
-        sentence="",
+        message="",
     )
     row = Singles().best(entry, pod_class, room, promises)
     found.chosen = room.snapshot.node(row).name if row is not None else ""
@@ -113,7 +113,7 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     outcome = preempt(entry, pod_class, room, promises, promised, Known())
     found.preemption = _preempting(outcome, room)
     said = f" {outcome.said}" if outcome.said else ""
-    found.sentence = nodes_ruled_out(pod_class, room, cluster, promised) + said
+    found.message = nodes_ruled_out(pod_class, room, cluster, promised) + said
     return found
 
 

@@ -121,7 +121,7 @@ class Scheduler:
     def _mend(self) -> bool:
         """Build the state again: once between two decisions, else when the next one begins.
 
-        So many odd objects at once cost as much time as two. Return whether it is mended now.
+        So many odd objects at once cost as much time as two. Return whether it is fixed now.
         """
         if self._has_mended:
             self._is_damaged = True

@@ -111,7 +111,7 @@ def _status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
         "True" if scheduled else "False",
         now_s,
         reason="Scheduled" if scheduled else "Unschedulable",
-        message="" if scheduled else view.sentence[:_MESSAGE_MAX],
+        message="" if scheduled else view.message[:_MESSAGE_MAX],
         **generation,
     )
     if wanted == now.get("conditions"):

@@ -1,7 +1,7 @@
 """Labels and annotations that look like a gang's name and that nobody reads.
 
 A pod with one of them would start alone, silently, where its author meant a gang. In: a pod that
-names no gang. Out: one sentence with the remedy, or ``""``. Called by ``dialects.resolve``.
+names no gang. Out: one message with the hint, or ``""``. Called by ``dialects.resolve``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def find(facts: PodFacts) -> str:
 
 def _find_in(place: str, pairs: Mapping[str, str]) -> str:
     suspects = [key for key in pairs if "group" in key.lower() or key in _MISTAKEN_KEYS]
-    for key in sorted(suspects):  # sorted: the same pod, the same sentence
+    for key in sorted(suspects):  # sorted: the same pod, the same message
         here = PodKey("label" if place == "label" else "annotation", key)
         dialect = _meant(here) if pairs[key] else None
         if dialect is not None:

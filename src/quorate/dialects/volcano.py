@@ -204,7 +204,7 @@ def _conditions(
         return found
     reason = "NotEnoughTasks" if view.reason in _TOO_FEW_PODS else "NotEnoughResources"
     unready = members.needed - members.placed
-    message = f"{unready}/{members.total} tasks in gang unschedulable: {view.sentence}"
+    message = f"{unready}/{members.total} tasks in gang unschedulable: {view.message}"
     if conditions.find(found, "Scheduled"):
         found = _put(found, "Scheduled", "False", reason, "", now_s)
     return _put(found, "Unschedulable", "True", reason, message, now_s)

@@ -112,6 +112,6 @@ async def _with_leaders_reason(
         if is_it and speaks_of_reservations(condition.message):
             remedy = "free or add room, or wait"
             return msgspec.structs.replace(
-                one, reason=Reason.ROOM_HELD, sentence=condition.message, remedy=remedy
+                one, reason=Reason.ROOM_HELD, message=condition.message, remedy=remedy
             )
     return one

@@ -32,7 +32,7 @@ def test_why_says_the_sentence_the_facts_and_the_remedy(waiting):
     assert "pods like train-0: 4 of 6 fit now" in lines
     assert "2 nodes: Insufficient cpu" in lines
     assert any(line.startswith("nearest miss: node ") for line in lines)
-    assert any(line.startswith("remedy    free or add room") for line in lines)
+    assert any(line.startswith("hint      free or add room") for line in lines)
 
 
 def test_why_as_json_holds_the_same_facts(waiting):
@@ -52,16 +52,16 @@ def test_why_of_a_pod_is_why_of_its_gang(waiting):
     assert waiting.why("train-3") == waiting.why("train")
     full_name = f"{waiting.namespace}/train"
     done = waiting.quorate_cli("why", full_name, "-o", "json")
-    assert json.loads(done.stdout)[0]["sentence"] == waiting.why("train")["sentence"]
+    assert json.loads(done.stdout)[0]["message"] == waiting.why("train")["message"]
 
 
 def test_why_of_a_single_pod_and_of_a_gang_that_runs(world):
     world.nodes(1)
     world.create_pods(world.gang("g", 2), [pod("alone")])
     wait_for(lambda: world.running() == 3, "all run")
-    assert world.why("g")["sentence"] == "all 2 members that exist have a node"
+    assert world.why("g")["message"] == "all 2 members that exist have a node"
     assert (world.why("g")["state"], world.why("g")["reason"]) == ("Started", "None")
-    assert world.why("alone")["sentence"] == "the pod has its node"
+    assert world.why("alone")["message"] == "the pod has its node"
 
 
 def test_why_of_nobody_is_exit_code_1_and_says_where_to_look(world):

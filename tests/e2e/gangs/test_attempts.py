@@ -167,7 +167,7 @@ def test_members_that_disagree_wait_and_are_named(world, field, different, said)
     world.wait_event("FailedScheduling", f"pods g-0 and g-1 {said}")
     explanation = world.why("g")
     assert explanation["reason"] == "MembersDisagree"
-    assert explanation["remedy"] == f"give all members of the gang the same {field}"
+    assert explanation["hint"] == f"give all members of the gang the same {field}"
     world.stays_unbound(for_s=0.5)
     world.delete_pod("g-1", wait=True)
     world.create_pod(gang_pods("g", 2)[1])

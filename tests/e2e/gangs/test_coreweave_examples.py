@@ -43,7 +43,7 @@ def test_the_podgroup_example_waits_says_why_and_starts_whole_when_scaled(world)
     assert world.wait_condition(SENTENCE) == SENTENCE
     world.wait_event("FailedScheduling", SENTENCE)
     explanation = world.why("pg1")
-    assert explanation["sentence"] == SENTENCE
+    assert explanation["message"] == SENTENCE
     assert explanation["reason"] == "OwnerMakesTooFew"
     assert world.bound() == 0
 

@@ -36,7 +36,7 @@ def test_the_deployment_of_two_waits_says_why_and_starts_whole_when_scaled(world
     assert world.wait_condition(SENTENCE) == SENTENCE
     world.wait_event("FailedScheduling", SENTENCE)
     explanation = world.why("pg1")
-    assert (explanation["sentence"], explanation["reason"]) == (SENTENCE, "OwnerMakesTooFew")
+    assert (explanation["message"], explanation["reason"]) == (SENTENCE, "OwnerMakesTooFew")
     assert explanation["key"]["dialect"] == dialect
     assert world.bound() == 0
 

@@ -96,7 +96,7 @@ def test_a_held_slot_is_visible_everywhere(full):
     assert note in world.kubectl("describe", "podgroup.scheduling.x-k8s.io", "train")
     assert world.why("train")["held"] == note
     why = world.why("fresh")
-    assert (why["reason"], why["sentence"]) == ("RoomHeld", message)
+    assert (why["reason"], why["message"]) == ("RoomHeld", message)
     table = world.quorate_cli("gangs", "-n", world.namespace)
     assert "RoomHeld" in table.stdout
     wait_for(lambda: world.quorate.metric("quorate_held_slots") >= 1.0, "it is counted")

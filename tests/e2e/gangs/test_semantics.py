@@ -18,7 +18,7 @@ def test_with_fewer_members_than_min_nothing_starts_and_bare_pods_have_a_remedy(
     world.create_pods(three)
     world.wait_condition("3 of 4 members exist")
     world.stays_unbound(for_s=0.5)
-    assert world.why("g")["remedy"] == "create the other 1, or lower min"
+    assert world.why("g")["hint"] == "create the other 1, or lower min"
     world.create_pod(fourth)
     world.wait_bound(4)
 

@@ -12,13 +12,13 @@ def is_told_everywhere(world, name: str, reason: str, text: str, *, condition: s
     """Look for the reason in condition, Event, command line and metrics; return the explanation."""
     world.wait_condition(text)
     explanation = world.why(name)
-    sentence = explanation["sentence"]
+    sentence = explanation["message"]
     assert text in sentence
     assert (explanation["state"], explanation["reason"]) == ("Waiting", reason)
     world.wait_condition(sentence)
     assert (condition or reason, sentence) in world.conditions()
     assert world.wait_event("FailedScheduling", sentence) == sentence
-    assert explanation["remedy"]
+    assert explanation["hint"]
     for metric in ("quorate_waiting_gangs", "quorate_misconfigured_gangs"):
         wait_for(
             lambda metric=metric: world.quorate.metric(metric, reason=reason) >= 1,
@@ -47,7 +47,7 @@ def test_a_label_of_another_era_names_the_key_to_use(world):
         "PodGroupInOtherApi",
         "pg1 is one of scheduling.sigs.k8s.io/v1alpha1",
     )
-    assert "use label pod-group.scheduling.sigs.k8s.io: pg1" in explanation["remedy"]
+    assert "use label pod-group.scheduling.sigs.k8s.io: pg1" in explanation["hint"]
     forgets(world, "PodGroupInOtherApi")
 
 
@@ -65,7 +65,7 @@ def test_a_near_miss_of_a_label_names_the_key_to_use(world, place, key, remedy):
     world.apply(pod_group("pg1", 2))
     world.create_pod(pod("w-0", **{place: {key: "pg1"}}))
     is_told_everywhere(world, "w-0", "UnknownGangLabel", f"{key} is read by no scheduler; use ")
-    assert remedy in world.why("w-0")["sentence"]
+    assert remedy in world.why("w-0")["message"]
 
 
 def test_a_missing_pod_group(world):
@@ -85,7 +85,7 @@ def test_a_pod_group_api_that_is_not_installed(world):
         "PodGroupApiNotInstalled",
         "this cluster does not serve scheduling.volcano.sh/v1beta1",
     )
-    assert "CRD" in explanation["remedy"]
+    assert "CRD" in explanation["hint"]
 
 
 def test_min_above_what_the_owner_makes(world):
@@ -95,7 +95,7 @@ def test_min_above_what_the_owner_makes(world):
     explanation = is_told_everywhere(
         world, "pg1", "OwnerMakesTooFew", "2 of 5 members exist; Deployment few makes 2"
     )
-    assert explanation["remedy"].startswith(
+    assert explanation["hint"].startswith(
         f"kubectl -n {world.namespace} scale deployment few --replicas=5"
     )
 
@@ -199,4 +199,4 @@ def test_command_line_and_scheduler_name_the_same_pod_whatever_came_first(world)
     world.wait_condition("1 of 2 members exist")
     world.create_pods([first])
     sentence = world.wait_condition("asks for 9 cpu")
-    assert world.why("g")["sentence"] == sentence
+    assert world.why("g")["message"] == sentence

@@ -191,11 +191,11 @@ def test_gangs_start_whole_beside_them_under_either_name(alone):
     said = alone.wait_condition("9 members must start together", "app=huge", SLOW_S)
     assert said.startswith("0/")
     alone.stays_unbound("app=huge", 0.5)
-    assert alone.why("huge")["sentence"] == said
+    assert alone.why("huge")["message"] == said
     alone.create_pod(pod("nowhere", scheduler="default-scheduler", nodeSelector={"no": "such"}))
     said = alone.wait_condition("node(s) didn't match Pod's node affinity/selector")
     assert alone.why("nowhere")["reason"] == "NoNodeMatches"
-    assert alone.why("nowhere")["sentence"] in said, "the leader has tried to preempt, too"
+    assert alone.why("nowhere")["message"] in said, "the leader has tried to preempt, too"
 
 
 def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(real):

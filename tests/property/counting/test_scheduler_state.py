@@ -153,7 +153,7 @@ def test_every_pod_is_in_exactly_one_place(script):
     for key, gang in cluster.gangs.items():
         if gang.waits:
             said = explainer.explain(key)
-            assert said.sentence
+            assert said.message
             assert said.reason is not Reason.NONE
             for blocker in said.blockers:
                 check_counts(blocker, said.nodes)

@@ -77,7 +77,7 @@ def views(draw, dialect):
         ),
         admitted=draw(st.booleans()),
         reason=draw(st.sampled_from(Reason)),
-        sentence=draw(st.text(max_size=20)),
+        message=draw(st.text(max_size=20)),
         created_s=0.0,
         owner=draw(st.sampled_from([None, Owner("v1", "Job", "j")])),
     )

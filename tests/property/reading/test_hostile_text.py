@@ -198,7 +198,7 @@ def test_conditions_events_and_statuses_are_plain(world):
     for key, gang in scheduler.cluster.gangs.items():
         explanation = explainer.explain(key)
         for entry in gang.members.values():
-            reason, sentence = explainer.pod_sentence(entry, explanation)
+            reason, sentence = explainer.pod_message(entry, explanation)
             patch = bodies.not_scheduled(reason, sentence, NOW_S)
             for text in strings(patch):
                 assert_plain(text)

@@ -76,7 +76,7 @@ class Driven:
         assert entry.gang is not None
         explanation = explainer.explain(entry.gang.key)
         assert explanation is not None
-        reason, sentence = explainer.pod_sentence(entry, explanation)
+        reason, sentence = explainer.pod_message(entry, explanation)
         body = json.dumps(not_scheduled(reason, sentence, 0.0))
         assert len(body) < 2500, "a condition is bounded"
         return reason, sentence

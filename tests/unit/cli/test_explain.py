@@ -98,7 +98,7 @@ def test_why_has_the_sentence_the_facts_and_the_remedy(quorate):
     )
     assert "4 members must start together and 1 fit" in lines[1]
     assert "members   4 needed, 4 exist, 0 bound, 0 running" in lines
-    assert any(line.startswith("remedy    free or add room") for line in lines)
+    assert any(line.startswith("hint      free or add room") for line in lines)
     assert not any(line.startswith("pod  ") for line in lines)
 
 

@@ -111,8 +111,8 @@ def waiting(message):
 
 def test_room_that_seems_free_may_be_held(why):
     said = why(waiting(WITHHELD), "done")
-    assert (said["reason"], said["sentence"]) == ("RoomHeld", WITHHELD)
-    assert said["remedy"] == "free or add room, or wait"
+    assert (said["reason"], said["message"]) == ("RoomHeld", WITHHELD)
+    assert said["hint"] == "free or add room, or wait"
 
 
 @pytest.mark.parametrize("message", ["", "0/2 nodes are available: 2 Insufficient cpu."])

@@ -23,7 +23,7 @@ def view(dialect="x-k8s", *, reason=Reason.NONE, state=GangState.WAITING, admitt
         members=Members(**counts),
         admitted=admitted,
         reason=reason,
-        sentence="0 of 4 members fit",
+        message="0 of 4 members fit",
         created_s=0.0,
         owner=Owner("kubeflow.org/v1", "PyTorchJob", "job1"),
     )
@@ -293,7 +293,7 @@ def test_who_occupies_a_group_is_shown_plain_whatever_a_pod_calls_its_owner(dial
 def test_what_a_condition_repeats_is_plain(dialect):
     reason = Reason.NOT_ENOUGH_ROOM
     seen = msgspec.structs.replace(
-        view(dialect, reason=reason, needed=2, total=2, waiting=2), sentence=EVIL[:50]
+        view(dialect, reason=reason, needed=2, total=2, waiting=2), message=EVIL[:50]
     )
     conditions = written(dialect, seen, {})["conditions"]
     said = " ".join(str(value) for one in conditions for value in one.values())

@@ -51,7 +51,7 @@ def _cells(explanation: Explanation, result: SurveyResult) -> dict[str, str]:
         "PRIORITY": str(gang.priority),
         "SCHEDULER": first.pod.scheduler if first else "",
         "OWNER": _owner(first.pod.owner) if first else "",
-        "WHY": explanation.sentence,
+        "WHY": explanation.message,
     }
 
 

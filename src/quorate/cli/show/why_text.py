@@ -21,7 +21,7 @@ def lines_of(explanation: Explanation, result: SurveyResult, *, wide: bool) -> l
     reason = "" if explanation.reason is Reason.NONE else f", {explanation.reason}"
     title = Text(f"{_title(explanation.key)}: ", style="")
     title.append(f"{explanation.state}{reason}", style=_STYLES[explanation.state])
-    lines = [f"  {explanation.sentence}", "", *_facts(explanation)]
+    lines = [f"  {explanation.message}", "", *_facts(explanation)]
     if wide:
         lines += _more_facts(explanation, result)
     if result.leader.holder == "" and explanation.state is not GangState.STARTED:
@@ -47,14 +47,14 @@ def _facts(explanation: Explanation) -> Iterator[str]:
             yield f"    {blocker.own_rule}"
         if blocker.nearest_miss:
             yield f"    nearest miss: {blocker.nearest_miss}"
-        if blocker.to_mend:
-            yield f"    to mend: {blocker.to_mend}"
+        if blocker.hint:
+            yield f"    hint: {blocker.hint}"
     if explanation.held:
         yield f"  held      {explanation.held}"
     for warning in explanation.warnings:
         yield f"  warning   {warning}"
-    if explanation.remedy:
-        yield f"  remedy    {explanation.remedy}"
+    if explanation.hint:
+        yield f"  hint      {explanation.hint}"
 
 
 def _more_facts(explanation: Explanation, result: SurveyResult) -> Iterator[str]:

@@ -18,7 +18,7 @@ class Explained(Protocol):
         """Why it waits."""
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """The same in words."""
 
 

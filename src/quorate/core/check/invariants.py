@@ -360,6 +360,6 @@ def _check_reasons(scheduler: Checked, now_s: float) -> Iterator[Violation]:
     waiting: list[GangKey] = [key for key, gang in scheduler.cluster.gangs.items() if gang.waits]
     for key in waiting:
         said = explainer.explain(key)
-        if said is None or said.reason is Reason.NONE or not said.sentence:
+        if said is None or said.reason is Reason.NONE or not said.message:
             what = Invariant.WAITS_WITH_REASON
             yield Violation(what, str(key), "it waits, and nothing says why")

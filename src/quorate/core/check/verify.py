@@ -25,7 +25,7 @@ from quorate.core.model.plan import Bind, GangBinds
 
 
 def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
-    """Return for each gang, in their order, a sentence for each bind that must not be sent.
+    """Return for each gang, in their order, a message for each bind that must not be sent.
 
     The binds are assumed in ``cluster`` already, so each node's pods include them.
     """
@@ -54,7 +54,7 @@ def _look_at_others(entries: Iterable[PodEntry]) -> bool:
 
 
 def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
-    """Return a sentence for each bind of one gang that must not be sent; nothing when all is well.
+    """Return a message for each bind of one gang that must not be sent; nothing when all is well.
 
     ``later`` are the gangs that the same plan places after this one.
     """

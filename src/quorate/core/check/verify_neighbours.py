@@ -34,7 +34,7 @@ class NeighbourCheck:
         self._world = _World(ledger, counts, defaults)
 
     def problems(self, placed: list[PodEntry]) -> list[str]:
-        """Return a sentence for each pod that no rule lets in, whatever was placed before it.
+        """Return a message for each pod that no rule lets in, whatever was placed before it.
 
         ``placed`` are the pods of one gang. Costs some look-ups for each pod and term: all pods are
         looked at once, and then again up to ``policy.ORDER_LOOKS_MAX`` times in all.

@@ -13,7 +13,7 @@ from quorate.core.model.profile import Profile
 
 
 def node_problems(shape: PodShape, node: Node, profile: Profile) -> list[str]:
-    """Return a sentence for each rule of the profile that keeps such a pod from the node."""
+    """Return a message for each rule of the profile that keeps such a pod from the node."""
     return [
         problem
         for rule, check in NODE_CHECKS.items()

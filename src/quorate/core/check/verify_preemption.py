@@ -11,7 +11,7 @@ from quorate.core.model.plan import Preemption
 
 
 def verify_preemption(preemption: Preemption, cluster: Cluster) -> list[str]:
-    """Return a sentence for each pod that must not be deleted; nothing when all is well."""
+    """Return a message for each pod that must not be deleted; nothing when all is well."""
     entry = cluster.pods.get(preemption.uid)
     if entry is None or entry.where is not Where.WAITING:
         return [f"pod {preemption.name} waits for no room"] if preemption.victims else []

@@ -58,7 +58,7 @@ class _Look:
 
 
 def volume_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
-    """Return a sentence for each claim that must not be bound so."""
+    """Return a message for each claim that must not be bound so."""
     prepared = [one for bind in gang.binds for one in bind.prepare]
     wrong = [problem for one in prepared if (problem := _prepare_problem(one, cluster))]
     named = Counter(one.volume for one in prepared if one.volume)

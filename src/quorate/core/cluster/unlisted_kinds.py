@@ -33,16 +33,16 @@ _NAMESPACES = ("Namespace",)
 
 def kind_served(cluster: ClusterState, change: changes.KindServed) -> None:
     """Note whether a kind is to be had."""
-    note(cluster, change.kind, change.problem, change.remedy)
+    note(cluster, change.kind, change.problem, change.hint)
 
 
-def note(cluster: ClusterState, kind: str, problem: str, remedy: str) -> None:
+def note(cluster: ClusterState, kind: str, problem: str, hint: str) -> None:
     """Note what is wrong with a kind (or a dialect), "": nothing; look again at whom it concerns.
 
     When a kind is to be had again these are all that wait: who was held by it may have needed it
     through others that are gone.
     """
-    told = Lack(problem, remedy) if problem else None
+    told = Lack(problem, hint) if problem else None
     if cluster.unserved.get(kind) == told:
         return
     if told is None:

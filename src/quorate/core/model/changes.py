@@ -82,25 +82,25 @@ class DialectServed(Change, frozen=True):
     dialect: str
     served: bool
     problem: str = ""
-    remedy: str = ""
+    hint: str = ""
 
 
 class Lack(NamedTuple):
     """Why a kind is not to be had, and what a person can do about it."""
 
     problem: str
-    remedy: str
+    hint: str
 
 
 class KindServed(Change, frozen=True):
     """Whether a kind of objects is to be had; ``kind`` is as in ``ObjectGone``.
 
-    ``problem`` says why it is not, "" that it is; ``remedy`` what a person can do.
+    ``problem`` says why it is not, "" that it is; ``hint`` what a person can do.
     """
 
     kind: str
     problem: str = ""
-    remedy: str = ""
+    hint: str = ""
 
 
 class OwnerChanged(Change, frozen=True):

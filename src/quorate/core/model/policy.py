@@ -132,7 +132,7 @@ EXPLAIN_STEPS_MAX = 2_000
 """So many steps go into the question whether a gang would fit when it is explained."""
 EXPLAINED_CLASSES_MAX = 64
 """Of a gang with more classes of pods so many are looked at when it is explained: at 5,000 nodes
-each takes half a millisecond. The sentence says how many pods these are."""
+each takes half a millisecond. The message says how many pods these are."""
 SEARCH_STEPS_MIN = 600
 """A joint search that is gone on with in a turn has so many steps at least, so that it ends."""
 

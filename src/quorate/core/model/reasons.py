@@ -1,7 +1,7 @@
 """Why a gang is not (wholly) started: one enum, and the facts that stand behind each value.
 
 The values are what users meet: the reason of the pod's condition, the label of the metric,
-and ``reason`` in ``quorate why -o json``. They are stable names; sentences are made in ``explain``.
+and ``reason`` in ``quorate why -o json``. They are stable names; messages are made in ``explain``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quorate.core.model import GangKey, Owner
 
 
 class Reason(StrEnum):
-    """One value for each cause that a person would mend in a different way."""
+    """One value for each cause that a person would fix in a different way."""
 
     NONE = "None"
     """Nothing is in the way: every member has its node."""
@@ -133,7 +133,7 @@ class RuledOut(msgspec.Struct, frozen=True):
 
 
 def available(nodes: int, ruled_out: tuple[RuledOut, ...]) -> str:
-    """Return kube-scheduler's sentence (its FitError) from the counts of its reasons."""
+    """Return kube-scheduler's message (its FitError) from the counts of its reasons."""
     reasons = sorted(
         f"{one.nodes} {one.message}" if one.nodes else one.message for one in ruled_out
     )
@@ -151,8 +151,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     ruled_out: tuple[RuledOut, ...] = ()
     nearest_miss: str = ""
     """The node that comes closest, and what it lacks."""
-    to_mend: str = ""
-    """The object and the field that have to be made or mended first."""
+    hint: str = ""
+    """The object and the field that have to be made or fixed first."""
     own_rule: str = ""
     """The rule among the gang's own members that keeps some out of nodes with room, and counts."""
 
@@ -160,7 +160,7 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of why a gang stands where it stands.
 
-    ``sentence`` is the one that condition, Event and command line share; ``remedy`` says what a
+    ``message`` is the one that condition, Event and command line share; ``hint`` says what a
     person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
     says what room is reserved for replacements of lost members, and until when.
     """
@@ -168,9 +168,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     key: GangKey
     state: GangState
     reason: Reason
-    sentence: str
+    message: str
     members: Members
-    remedy: str = ""
+    hint: str = ""
     nodes: int = 0
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -189,7 +189,7 @@ class GangView(msgspec.Struct, frozen=True, kw_only=True):
     members: Members
     admitted: bool
     reason: Reason
-    sentence: str
+    message: str
     created_s: float
     owner: Owner | None = None
     priority: int = 0

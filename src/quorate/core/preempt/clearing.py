@@ -82,7 +82,7 @@ class Clearings:
         entry, promises = _only_member(gang), self.promises
         budgets = promises.cluster.unserved.get(BUDGETS)
         if budgets is not None:
-            return Cleared(said=f"preemption waits: {budgets.problem}; {budgets.remedy}")
+            return Cleared(said=f"preemption waits: {budgets.problem}; {budgets.hint}")
         nominated = promises.nominated.node_of(entry.pod.uid)
         known = (pod_class, entry.pod.priority)
         said, until = self._failed.get(known, ("", -1))

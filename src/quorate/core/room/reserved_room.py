@@ -112,9 +112,9 @@ def withheld_words(withheld: Sequence[Reservation]) -> str:
     return f"{who} room for gang {gangs[0]}{more} until {_time(withheld)}"
 
 
-def speaks_of_reservations(sentence: str) -> bool:
-    """Tell whether a gang's sentence is made of ``withheld_words``."""
-    return _WITHHELD.search(sentence) is not None
+def speaks_of_reservations(message: str) -> bool:
+    """Tell whether a gang's message is made of ``withheld_words``."""
+    return _WITHHELD.search(message) is not None
 
 
 def reserved_for(

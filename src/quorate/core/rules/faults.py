@@ -1,7 +1,7 @@
 """What in a node selector term, or in requirements, no node and no label can ever satisfy.
 
 In: terms and requirements. Out: the field, and what is wrong with it. Used by rules, for
-``Rule.fault``, and by ``words.fixes``. kube-scheduler has one sentence for such pods ("didn't match
+``Rule.fault``, and by ``words.fixes``. kube-scheduler has one message for such pods ("didn't match
 Pod's node affinity/selector"), and this says which field it is. More nodes would not help it.
 """
 

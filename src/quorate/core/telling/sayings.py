@@ -16,7 +16,7 @@ class SayCondition(msgspec.Struct, frozen=True):
     key: GangKey
     pod: Pod
     reason: Reason
-    sentence: str
+    message: str
 
     @property
     def about(self) -> tuple[Hashable, ...]:
@@ -35,7 +35,7 @@ class SayEvent(msgspec.Struct, frozen=True, kw_only=True):
     key: GangKey
     pod: Pod
     reason: Reason
-    sentence: str
+    message: str
     of_gang: bool
     count: int
     began_s: float

@@ -1,10 +1,10 @@
 """What is said of a gang, and when. In: explanations and times. Out: sayings, at a bounded pace.
 
 Pure: called by ``shell.report.reporter``, which sends, and by simulation. A pod's condition has the
-newest sentence, and the gang's Event says how often it was said; why an Event for each pod besides:
+newest message, and the gang's Event says how often it was said; why an Event for each pod besides:
 ``docs/adr/0019``. Words of another reason are said at once, a few times; other words of the same
 reason, which differ in counts, ``AGAIN_S`` after the last. What is left unsaid then is looked at
-again, so the last sentence is always said.
+again, so the last message is always said.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Said(msgspec.Struct):
 
     namespace: str
     reason: Reason
-    sentence: str
+    message: str
     at_s: float
     events: set[Reason]
     is_lost: bool = False
@@ -58,7 +58,7 @@ class _Series(msgspec.Struct):
 
     began_s: float
     at_s: float
-    sentence: str
+    message: str
     count: int = 1
 
 
@@ -73,7 +73,7 @@ class _Gang(msgspec.Struct):
     event_reason: Reason | None = None
     """The reason that its last Event gave."""
     status: tuple[Reason, str, float] | None = None
-    """The reason and sentence that the object's status has, and since when."""
+    """The reason and message that the object's status has, and since when."""
 
 
 class Telling:
@@ -161,10 +161,10 @@ class Telling:
         one.state, one.reason = explanation.state, explanation.reason
         told = self._waiting(gang, explanation)
         for entry in told:
-            self._tell_pod(gang, one, entry, explainer.pod_sentence(entry, explanation), now)
+            self._tell_pod(gang, one, entry, explainer.pod_message(entry, explanation), now)
         if told:
             first = next((entry for entry in told if entry.where is Where.WAITING), told[0])
-            words = explainer.pod_sentence(first, explanation)
+            words = explainer.pod_message(first, explanation)
             self._tell_readers(gang.key, one, first.pod, words, now)
             if not gang.key.is_single:
                 bare = None if _has_object(gang) else first
@@ -187,18 +187,18 @@ class Telling:
         self, gang: GangEntry, one: _Gang, entry: PodEntry, words: tuple[Reason, str], now: Now
     ) -> None:
         """Queue a pod's condition, if it is due."""
-        pod, (reason, sentence) = entry.pod, words
+        pod, (reason, message) = entry.pod, words
         said = self._pods.get(pod.uid)
         if said is None:
-            said = _Said(pod.namespace, reason, sentence, now.s, set())
+            said = _Said(pod.namespace, reason, message, now.s, set())
             self._pods[pod.uid] = said
             again = False
         elif not self._is_due(gang.key, one, said, words, now):
             return
         else:
             again = said.reason is reason
-            said.reason, said.sentence, said.at_s, said.is_lost = reason, sentence, now.s, False
-        self._outbox.put(SayCondition(gang.key, pod, reason, sentence), again=again)
+            said.reason, said.message, said.at_s, said.is_lost = reason, message, now.s, False
+        self._outbox.put(SayCondition(gang.key, pod, reason, message), again=again)
 
     def _tell_of_pods(self, key: GangKey, told: list[PodEntry], now: Now) -> None:
         """Queue an Event for each member and each reason that it has not heard yet."""
@@ -210,7 +210,7 @@ class Telling:
                     key=key,
                     pod=entry.pod,
                     reason=said.reason,
-                    sentence=said.sentence,
+                    message=said.message,
                     of_gang=False,
                     count=1,
                     began_s=self.stamp(now.wall_s),
@@ -223,7 +223,7 @@ class Telling:
         """Whether other words than those that were said are to be said now, if not later."""
         if said.is_lost:
             due_s = said.at_s + AFTER_LOSS_S
-        elif (said.reason, said.sentence) == words:
+        elif (said.reason, said.message) == words:
             return False
         elif said.reason is not words[0] and len(one.changed_s) <= CHANGES_AT_ONCE_MAX:
             return True
@@ -238,23 +238,23 @@ class Telling:
         self, key: GangKey, one: _Gang, pod: Pod, words: tuple[Reason, str], now: Now
     ) -> None:
         """Queue the gang's Event: one for each reason, which goes on as a series."""
-        reason, sentence = words
+        reason, message = words
         series = one.series.get(reason)
         if series is None or now.s - series.at_s >= SERIES_S_MAX:
-            series = one.series[reason] = _Series(self.stamp(now.wall_s), now.s, sentence)
-        elif series.sentence == sentence and reason is one.event_reason:
+            series = one.series[reason] = _Series(self.stamp(now.wall_s), now.s, message)
+        elif series.message == message and reason is one.event_reason:
             return
         elif now.s - series.at_s < AGAIN_S:
             self.rest.look_at(key, series.at_s + AGAIN_S)
             return
         else:
-            series.at_s, series.sentence, series.count = now.s, sentence, series.count + 1
+            series.at_s, series.message, series.count = now.s, message, series.count + 1
         one.event_reason = reason
         event = SayEvent(
             key=key,
             pod=pod,
             reason=reason,
-            sentence=sentence,
+            message=message,
             of_gang=True,
             count=series.count,
             began_s=series.began_s,
@@ -266,13 +266,13 @@ class Telling:
         if view is None or view.key.is_single:
             return
         before = one.status
-        if before is not None and before[0] is view.reason and before[1] != view.sentence:
+        if before is not None and before[0] is view.reason and before[1] != view.message:
             due_s = before[2] + AGAIN_S
             if now.s < due_s:
                 self.rest.look_at(view.key, due_s)
-                view = msgspec.structs.replace(view, sentence=before[1])
-        if before is None or before[:2] != (view.reason, view.sentence):
-            one.status = view.reason, view.sentence, now.s
+                view = msgspec.structs.replace(view, message=before[1])
+        if before is None or before[:2] != (view.reason, view.message):
+            one.status = view.reason, view.message, now.s
         self._outbox.put(SayStatus(view.key, view), again=False)
 
     def stamp(self, wall_s: float) -> float:

@@ -1,7 +1,7 @@
 """Plans are checked again before anything is sent; what fails is not sent, and not assumed.
 
 In: a plan, and the order in which its gangs were placed. Out: the sound rest, what the core has to
-be told of the others, and sentences. Called by ``scheduler``. The checks share no code with
+be told of the others, and messages. Called by ``scheduler``. The checks share no code with
 planning (``check.verify``); a defect that is met in them costs the gang that met it.
 """
 

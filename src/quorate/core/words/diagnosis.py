@@ -37,7 +37,7 @@ from quorate.core.rules.masks import mask_of
 from quorate.core.rules.nodes import node_affinity, taint_toleration
 from quorate.core.rules.pods import inter_pod_affinity
 from quorate.core.rules.resources.node_resources_fit import free_of
-from quorate.core.words.fixes import doubtful, impossible_field, to_mend
+from quorate.core.words.fixes import doubtful, hint, impossible_field
 from quorate.core.words.member_rules import own_rule
 
 _NODES_OF_A_STEP = 1_500
@@ -68,10 +68,10 @@ class Diagnosis:
     """A class that has to be near pods of which none is placed, nor in its gang."""
 
     @property
-    def to_mend(self) -> str:
-        """The object and the field that somebody has to make or to mend; "" if none is known."""
+    def hint(self) -> str:
+        """The object and the field that somebody has to make or to fix; "" if none is known."""
         about = self.claim_problem or self.impossible or next(iter(self.blockers), None)
-        return about.to_mend if about is not None else ""
+        return about.hint if about is not None else ""
 
     def of_pod(self, name: str) -> Diagnosis:
         """Return the same of another pod, which is like the one that was looked at."""
@@ -117,10 +117,10 @@ class Diagnoses:
             found = seen, single_sentence(gang, self._cluster, whole)
             if not is_alone:
                 self._shared[alike] = found
-        diagnosis, sentence = found
+        diagnosis, message = found
         memory = gang.memory
-        said = f" {memory.preemption_said}" if sentence and memory.preemption_said else ""
-        return diagnosis.of_pod(entry.pod.name), sentence + said
+        said = f" {memory.preemption_said}" if message and memory.preemption_said else ""
+        return diagnosis.of_pod(entry.pod.name), message + said
 
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
@@ -141,14 +141,14 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         named = min((entry.pod for entry in members[pod_class]), key=lambda pod: pod.name)
         needed = max(count - max(demand.pods - demand.need, 0), 1)
         blocker = _blocker(pod_class, named, (count, class_fit), after, cluster)
-        mend, never = to_mend(named, cluster), impossible_field(pod_class.shape)
+        fix, never = hint(named, cluster), impossible_field(pod_class.shape)
         blocker = msgspec.structs.replace(
             blocker,
-            to_mend=mend or never or blocker.to_mend,
+            hint=fix or never or blocker.hint,
             own_rule=own_rule(pod_class, needed, room),
         )
         blockers.append(blocker)
-        if mend or is_broken(one.message for one in blocker.ruled_out):
+        if fix or is_broken(one.message for one in blocker.ruled_out):
             claim_problem = claim_problem or blocker
             continue
         if never:
@@ -231,14 +231,14 @@ def _blocker(
         fit=fit,
         ruled_out=found,
         nearest_miss=_nearest_miss(pod_class, room),
-        to_mend=doubtful(pod, cluster, [one.message for one in found]),
+        hint=doubtful(pod, cluster, [one.message for one in found]),
     )
 
 
 def nodes_ruled_out(
     pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised | None = None
 ) -> str:
-    """Return kube-scheduler's sentence for a pod that no node takes."""
+    """Return kube-scheduler's message for a pod that no node takes."""
     seen = look(pod_class, room, cluster, promised or {})
     return available(room.snapshot.nodes_alive, ruled_out(seen, room))
 

@@ -1,8 +1,8 @@
-"""Why a gang stands where it stands, in one sentence and in facts.
+"""Why a gang stands where it stands, in one message and in facts.
 
 In: the cluster, the room, a gang. Out: an ``Explanation`` (for conditions, Events, the command
 line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` and ``cli`` through
-``scheduler.explainer``. The sentence is made here and nowhere else.
+``scheduler.explainer``. The message is made here and nowhere else.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class ApiWords(NamedTuple):
     min_key: str = ""
 
 
-_MEND_CLAIM = "create or mend that object, or wait for it to be made"
-_START_PODS = "start pods that match spec.affinity.podAffinity, or mend it"
-_MEND_SELECTOR = "mend the selector or the tolerations, or the nodes' labels"
+_FIX_CLAIM = "create or fix that object, or wait for it to be made"
+_START_PODS = "start pods that match spec.affinity.podAffinity, or fix it"
+_FIX_SELECTOR = "fix the selector or the tolerations, or the nodes' labels"
 
 
 class Explainer:
@@ -106,34 +106,34 @@ class Explainer:
     def _explain(self, gang: GangEntry) -> Explanation:
         key = gang.key
         reason = held_by(gang, self._cluster, self._now_s)
-        sentence, remedy = "", ""
+        message, hint = "", ""
         diagnosis: Diagnosis | None = None
         if reason is Reason.NONE and gang.waits:
             short = {} if gang.started else self._shortage(gang)
             if short:
                 reason = Reason.MIN_RESOURCES_SHORT
-                sentence, remedy = self._short_words(short)
+                message, hint = self._short_words(short)
             else:
                 room, withheld = self._room_for(gang)
                 diagnosis, plain = self._diagnoses.of(gang, room, self._room)
-                reason, sentence, remedy = self._room_words(gang, diagnosis)
+                reason, message, hint = self._room_words(gang, diagnosis)
                 if plain and not diagnosis.fits:
-                    sentence = _with_detail(plain, diagnosis.to_mend)
+                    message = _with_detail(plain, diagnosis.hint)
                 if withheld and not diagnosis.fits and self._would_fit(gang):
-                    reason, remedy = Reason.ROOM_HELD, "free or add room, or wait"
-                    sentence = self._held_room_words(gang, diagnosis, withheld)
+                    reason, hint = Reason.ROOM_HELD, "free or add room, or wait"
+                    message = self._held_room_words(gang, diagnosis, withheld)
         elif reason is Reason.NONE:
-            reason, sentence = self._settled_words(gang)
+            reason, message = self._settled_words(gang)
         else:
-            sentence, remedy = self._held_words(gang, reason)
+            message, hint = self._held_words(gang, reason)
             if reason is Reason.BACKING_OFF:
-                reason, sentence, diagnosis = self._behind_back_off(gang, sentence)
+                reason, message, diagnosis = self._behind_back_off(gang, message)
         return Explanation(
             key=key,
             state=state_of(gang),
             reason=reason,
-            sentence=sentence,
-            remedy=remedy,
+            message=message,
+            hint=hint,
             members=members_in(gang),
             nodes=self._room.snapshot.nodes_alive,
             blockers=diagnosis.blockers if diagnosis else (),
@@ -156,18 +156,18 @@ class Explainer:
             members=explanation.members,
             admitted=gang.started or not self._shortage(gang),
             reason=explanation.reason,
-            sentence=explanation.sentence,
+            message=explanation.message,
             created_s=gang.created_s,
             owner=first.pod.owner if first else None,
             priority=gang.priority,
         )
 
-    def pod_sentence(self, entry: PodEntry, explanation: Explanation) -> tuple[Reason, str]:
-        """Return the reason and sentence of one pod: its own defect, or its gang's."""
+    def pod_message(self, entry: PodEntry, explanation: Explanation) -> tuple[Reason, str]:
+        """Return the reason and message of one pod: its own defect, or its gang's."""
         pod = entry.pod
         if entry.where is Where.INVALID:
             return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
-        return explanation.reason, explanation.sentence
+        return explanation.reason, explanation.message
 
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
         """Return who makes the gang's members, where the number that they make would tell more."""
@@ -179,19 +179,19 @@ class Explainer:
         return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
 
     def _behind_back_off(
-        self, gang: GangEntry, sentence: str
+        self, gang: GangEntry, message: str
     ) -> tuple[Reason, str, Diagnosis | None]:
         """Return what a pod of a kube-scheduler profile lacks besides: room, if it has none.
 
         A preemption that failed is no reason for autoscalers to add no node.
         """
         if not (gang.key.is_single and gang.waits):
-            return Reason.BACKING_OFF, sentence, None
+            return Reason.BACKING_OFF, message, None
         room, _ = self._room_for(gang)
         found, plain = self._diagnoses.of(gang, room, self._room)
         if not plain or found.fits:
-            return Reason.BACKING_OFF, sentence, None
-        failure = gang.memory.last_failure or sentence
+            return Reason.BACKING_OFF, message, None
+        failure = gang.memory.last_failure or message
         return self._room_words(gang, found)[0], _with_detail(plain, failure), found
 
     def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
@@ -231,7 +231,7 @@ class Explainer:
         )
 
     def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
-        """Return sentence and remedy of a gang that is held back before any node is looked at."""
+        """Return message and hint of a gang that is held back before any node is looked at."""
         match reason:
             case Reason.NOT_ENOUGH_MEMBERS | Reason.OWNER_MAKES_TOO_FEW | Reason.MEMBERS_GATED:
                 return self._member_words(gang, reason)
@@ -260,13 +260,13 @@ class Explainer:
         if pod is None:
             return "no member can be placed", ""
         words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
-        return words, "mend that pod's template"
+        return words, "fix that pod's template"
 
     def _member_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         counts, need = gang.counts, gang.min_count
         if gang.key.is_single:
             return single_words(next(iter(gang.members.values()))), ""
-        of_tasks, remedy = task_words(gang)
+        of_tasks, hint = task_words(gang)
         parts = [f"{gang.exist} of {need} members exist", *of_tasks]
         if counts[Where.GATED]:
             verb = "is" if counts[Where.GATED] == 1 else "are"
@@ -275,8 +275,8 @@ class Explainer:
             parts.append(f"{count} more {'is' if count == 1 else 'are'} terminating")
         if reason is Reason.MEMBERS_GATED:
             return "; ".join(parts), "the gates' owner has to remove them"
-        if remedy and gang.exist >= need:
-            return "; ".join(parts), remedy
+        if hint and gang.exist >= need:
+            return "; ".join(parts), hint
         owner = self._owner(gang)
         makes = owners_make(gang, self._cluster)
         if owner is None:
@@ -311,7 +311,7 @@ class Explainer:
                 "install its CRD: quorate manifests --only crds | kubectl apply -f -",
             )
         defect = gang.spec.defect if gang.spec else ""
-        return f"{api.kind} {name} cannot be used: {defect}", "mend that field"
+        return f"{api.kind} {name} cannot be used: {defect}", "fix that field"
 
     def _other_api_words(self, key: GangKey) -> tuple[str, str]:
         other = namesake(key, self._cluster) or key
@@ -336,15 +336,15 @@ class Explainer:
                 return Reason.BACKING_OFF, words, ""
             return Reason.STARTING, "there is room; the next cycle places it", ""
         nowhere = (
-            (found.claim_problem, Reason.CLAIM_NOT_USABLE, _MEND_CLAIM),
-            (found.impossible, Reason.POD_INVALID, "mend that pod's template"),
+            (found.claim_problem, Reason.CLAIM_NOT_USABLE, _FIX_CLAIM),
+            (found.impossible, Reason.POD_INVALID, "fix that pod's template"),
             (found.awaits_pods, Reason.AWAITS_PODS, _START_PODS),
-            (found.no_node_matches, Reason.NO_NODE_MATCHES, _MEND_SELECTOR),
+            (found.no_node_matches, Reason.NO_NODE_MATCHES, _FIX_SELECTOR),
         )
-        for one, reason, remedy in nowhere:
+        for one, reason, hint in nowhere:
             if one is not None:
                 words = self._words_of(gang, found, one, f"no node takes pod {one.pod}")
-                return reason, words, remedy
+                return reason, words, hint
         if found.too_large is not None:
             blocker, lack = found.too_large
             words = self._words_of(gang, found, blocker, f"pod {blocker.pod} asks for {lack}")
@@ -356,15 +356,15 @@ class Explainer:
         rule = next((one.own_rule for one in found.blockers if one.own_rule), "")
         words = self._words_of(gang, found, found.blockers[0], rule) + ending
         if rule:
-            return Reason.NOT_ENOUGH_ROOM, words, _rule_remedy(rule)
+            return Reason.NOT_ENOUGH_ROOM, words, _rule_hint(rule)
         miss = found.blockers[0].nearest_miss
         return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
 
     def _words_of(self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = "") -> str:
-        """Return kube-scheduler's sentence of a blocker, and after it what is the gang's."""
+        """Return kube-scheduler's message of a blocker, and after it what is the gang's."""
         plain = available(self._room.snapshot.nodes_alive, blocker.ruled_out)
         ours = _joined(self._fit_words(gang, found), more)
-        return _with_detail(f"{plain} {ours}" if ours else plain, blocker.to_mend)
+        return _with_detail(f"{plain} {ours}" if ours else plain, blocker.hint)
 
     def _held_room_words(
         self, gang: GangEntry, found: Diagnosis, withheld: list[Reservation]
@@ -386,14 +386,14 @@ class Explainer:
         return f"{gang.need} members must start together and {found.fit} fit"
 
 
-def _rule_remedy(rule: str) -> str:
+def _rule_hint(rule: str) -> str:
     if rule.startswith("Spread"):
         return pod_topology_spread.REMEDY
     return "free or add room for that rule, or loosen it"
 
 
-def _with_detail(sentence: str, detail: str) -> str:
-    return f"{sentence} ({detail})" if detail else sentence
+def _with_detail(message: str, detail: str) -> str:
+    return f"{message} ({detail})" if detail else message
 
 
 def _joined(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""Which object somebody has to make or mend before a pod can be placed, and which field of it.
+"""Which object somebody has to make or fix before a pod can be placed, and which field of it.
 
 In: a pod that waits, and the cluster. Out: words, that follow kube-scheduler's own. Called by
 ``diagnosis``, when somebody looks.
@@ -16,8 +16,8 @@ from quorate.core.rules.faults import impossible_terms
 from quorate.core.rules.table import FILTERS
 
 
-def to_mend(pod: Pod, cluster: Cluster) -> str:
-    """Return what to mend of the pod's claims, of volumes and of devices; "" if nothing."""
+def hint(pod: Pod, cluster: Cluster) -> str:
+    """Return what to fix of the pod's claims, of volumes and of devices; "" if nothing."""
     if pod.claims:
         if problems := problems_of(pod, cluster.storage):
             return _unreadable(pod, cluster) or problems[0].detail

@@ -1,4 +1,4 @@
-"""How far a gang is, in numbers and warnings: the facts beside its sentence.
+"""How far a gang is, in numbers and warnings: the facts beside its message.
 
 Called by ``explain``.
 """
@@ -60,19 +60,19 @@ def warnings_of(gang: GangEntry) -> tuple[str, ...]:
 
 def unexplained(key: GangKey, incident: str) -> Explanation:
     """Return what is told of a gang that a defect of ours keeps from being explained."""
-    sentence, remedy = internal_error(incident)
+    message, hint = internal_error(incident)
     return Explanation(
         key=key,
         state=GangState.WAITING,
         reason=Reason.INTERNAL_ERROR,
-        sentence=sentence,
-        remedy=remedy,
+        message=message,
+        hint=hint,
         members=Members(needed=0),
     )
 
 
 def internal_error(incident: str) -> tuple[str, str]:
-    """Return sentence and remedy for a gang with which a defect of ours was met."""
+    """Return message and hint for a gang with which a defect of ours was met."""
     return (
         f"InternalError {incident}: a defect of quorate's own was met with this gang; it is set "
         "aside and tried again, and other gangs go on",

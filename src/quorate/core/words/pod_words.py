@@ -9,7 +9,7 @@ from quorate.core.cluster.gangs.tasks import lacking
 from quorate.core.model import Pod
 
 _GATES_MAX = 5
-"""How many names a sentence lists; a pod may have as many gates as fit into an object."""
+"""How many names a message lists; a pod may have as many gates as fit into an object."""
 _TASKS_MAX = 5
 _NAME_CHARS_MAX = 60
 
@@ -29,7 +29,7 @@ def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
     """Name two members and the field in which they differ; ``min_key`` is where pods say min."""
     have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)
     undecided = [e.pod for e in gang.members.values() if e.where in have_a_say]
-    undecided.sort(key=lambda pod: pod.name)  # the same gang, the same sentence
+    undecided.sort(key=lambda pod: pod.name)  # the same gang, the same message
     fields: tuple[tuple[str, Callable[[Pod], object]], ...] = (
         ("spec.priority", lambda pod: pod.priority),
         (min_key or "min", lambda pod: pod.membership.min_count if pod.membership else None),
@@ -48,7 +48,7 @@ def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
 
 
 def task_words(gang: GangEntry) -> tuple[list[str], str]:
-    """Say which tasks have too few members, and the remedy; nothing when all have enough."""
+    """Say which tasks have too few members, and the hint; nothing when all have enough."""
     missing = lacking(gang.spec, gang.members.values(), EXISTING)
     least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
     parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]

@@ -1,4 +1,4 @@
-"""Reads fields of objects that anybody may have written: every error names its field and remedy.
+"""Reads fields of objects that anybody may have written: every error names its field and hint.
 
 In: the JSON of one object. Out: typed values, or ``FieldError``, or ``Malformed`` for an object
 whose identity cannot be read. Called by the dialects' ``decode`` and by ``shell.watch``.

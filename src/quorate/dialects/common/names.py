@@ -26,8 +26,8 @@ def wrong_with(dialect: Dialect, name: str) -> str:
     if dialect.resource is None:
         if _LABEL_VALUE.fullmatch(name):
             return ""
-        remedy = "write at most 63 letters, digits, '-', '_' and '.'"
-        return f'{dialect.member_key} is "{shown(name)}", which is no value of a label; {remedy}'
+        hint = "write at most 63 letters, digits, '-', '_' and '.'"
+        return f'{dialect.member_key} is "{shown(name)}", which is no value of a label; {hint}'
     if is_subdomain(name):
         return ""
     return (

@@ -93,12 +93,12 @@ def fits(manifests: Manifests) -> Iterator[Finding]:
 def _too_large(source: PodSource, found: Explanation, shape: str) -> Finding:
     blocker = next(iter(found.blockers), None)
     miss = blocker.nearest_miss if blocker else ""
-    why = found.sentence.replace("1 member must start now and 0 fit: ", "")
+    why = found.message.replace("1 member must start now and 0 fit: ", "")
     return source.object.error(
         "no-node-fits",
         (*source.path, "spec"),
         f"no node of shape {shape} holds one of these pods: {why}",
-        f"nearest: {miss}" if miss else found.remedy,
+        f"nearest: {miss}" if miss else found.hint,
     )
 
 
@@ -125,14 +125,14 @@ def _joint(
         yield one.error(
             "min-resources-above-shape",
             ("spec", "minResources"),
-            f"shape {shape}, empty, has too little: {found.sentence}",
+            f"shape {shape}, empty, has too little: {found.message}",
             "lower spec.minResources, or use a larger shape",
         )
         return
     yield one.error(
         "gang-above-shape",
         path,
-        f"{words}: {found.sentence}",
+        f"{words}: {found.message}",
         "ask for less, lower min, or use a larger shape",
     )
 

@@ -249,7 +249,7 @@ class Reporter:
 
     def _send_condition(self, saying: SayCondition) -> None:
         pod = saying.pod
-        patch = bodies.not_scheduled(saying.reason, saying.sentence, self._clock.wall_s())
+        patch = bodies.not_scheduled(saying.reason, saying.message, self._clock.wall_s())
         path = pod_path(pod.namespace, pod.name, "status")
         send = partial(self._client.patch, path, patch, "strategic")
         lost = partial(self._condition_lost, saying)
@@ -266,7 +266,7 @@ class Reporter:
             kind="Warning",
             reason="FailedScheduling",
             action="Scheduling",
-            note=saying.sentence,
+            note=saying.message,
             instance=self._instance,
             now_s=saying.began_s,
         )

@@ -130,7 +130,7 @@ def check_explanations(world, chance):
     said = {key: world.calls(explainer, "explain", key) for key in waiting}
     world.ask_twin(lambda twin: [twin.explainer(world.now_s).explain(key) for key in waiting])
     for key, one in said.items():
-        is_said = one is not None and one.reason is not Reason.NONE and one.sentence
+        is_said = one is not None and one.reason is not Reason.NONE and one.message
         expect(is_said, "a gang waits, and nothing says why", str(key))
     if world.setting.expects_defects:
         return  # one of the two answers may be that there was a defect

@@ -56,7 +56,7 @@ def test_a_gang_that_asks_for_what_no_node_has_is_told_so():
     assert w.cycle() == {}
     said = w.why(gang)
     assert said.reason is Reason.REQUEST_TOO_LARGE
-    assert said.sentence == (
+    assert said.message == (
         "0/2 nodes are available: 1 Insufficient cpu, 2 Insufficient example.com/x. "
         "2 members must start together and 0 fit: pod job-0 asks for 1 example.com/x; "
         "the largest matching node has none"
@@ -73,7 +73,7 @@ def test_a_single_pod_is_told_so_in_kube_scheduler_s_words_and_preempts_nobody()
     assert plan.preemptions == ()
     assert plan.gangs == ()
     (gang,) = [one for one in w.cluster.gangs.values() if high.uid in one.members]
-    assert w.why(gang.key).sentence == (
+    assert w.why(gang.key).message == (
         "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient example.com/x. "
         "no new claims to deallocate, preemption: 0/1 nodes are available: "
         "1 Preemption is not helpful for scheduling."
@@ -99,7 +99,7 @@ def test_nominated_pods_in_the_way_do_not_hide_what_no_node_has():
     w.pod("second", cpu=2, priority=9, **asks(1))
     assert w.decide().preemptions == ()
     (gang,) = [one for one in w.cluster.gangs.values() if "uid-second" in one.members]
-    assert w.why(gang.key).sentence.startswith(
+    assert w.why(gang.key).message.startswith(
         "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient example.com/x. "
     )
 

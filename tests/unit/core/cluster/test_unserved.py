@@ -63,7 +63,7 @@ def test_a_pod_that_needs_the_kind_waits_with_its_problem_and_the_others_go_on(k
     w.pod("needs", **NEEDS[kind])
     assert sorted(w.cycle()) == ["job-0", "job-1", "plain"]
     why = w.why(w.cluster.pods["uid-needs"].gang.key)
-    assert (why.reason, why.sentence, why.remedy) == (Reason.API_NOT_AVAILABLE, PROBLEM, REMEDY)
+    assert (why.reason, why.message, why.hint) == (Reason.API_NOT_AVAILABLE, PROBLEM, REMEDY)
 
 
 @pytest.mark.parametrize("kind", ["Namespace", *SELECTS])
@@ -125,7 +125,7 @@ def test_nobody_is_preempted_while_budgets_are_not_known_and_then_somebody_is():
     lose(w, "PodDisruptionBudget")
     high(w)
     assert cleared(w) == []
-    assert PROBLEM in w.why(w.cluster.pods["uid-high"].gang.key).sentence
+    assert PROBLEM in w.why(w.cluster.pods["uid-high"].gang.key).message
     restore(w, "PodDisruptionBudget")
     assert cleared(w) == [("high", "n0", ["b"])]
 

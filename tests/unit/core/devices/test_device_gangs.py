@@ -88,7 +88,7 @@ def test_with_too_few_devices_nothing_is_given_and_a_new_slice_wakes_the_gang():
     w = gpu_world(2, 1)
     key = gang(w, "g", 4)
     assert w.cycle() == {}
-    assert "2 cannot allocate all claims" in w.why(key).sentence
+    assert "2 cannot allocate all claims" in w.why(key).message
     w.node("n2")
     assert w.cycle() == {}
     w.observe(ObjectChanged(on("n2", device("d0"))))
@@ -198,7 +198,7 @@ def test_problems_of_claims_are_said_in_kube_schedulers_words():
     assert w.cycle() == {}
     said = {}
     for which in w.cluster.gangs:
-        said[str(which)] = w.why(which).sentence
+        said[str(which)] = w.why(which).message
     assert 'pod "team/a": ResourceClaim not created yet' in said["team/a"]
     assert 'could not find ResourceClaim "team/nowhere"' in said["team/b"]
     assert "request r: device class absent does not exist" in said["team/c"]

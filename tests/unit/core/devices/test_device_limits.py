@@ -150,7 +150,7 @@ def test_a_pod_above_a_limit_is_not_placed_and_the_reason_names_the_field():
     assert w.cycle() == {}
     [which] = w.cluster.gangs
     said = "spec.resourceClaims has 33 entries, and at most 32 are looked at"
-    assert said in w.why(which).sentence
+    assert said in w.why(which).message
     assert w.why(which).reason is Reason.CLAIM_NOT_USABLE
     w.pod("q", device_claims=entries[:32])
     assert w.cycle() == {"q": "n0"}

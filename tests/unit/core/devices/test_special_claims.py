@@ -66,7 +66,7 @@ def test_a_gang_for_which_there_are_too_few_devices_waits_until_there_are():
     w = gpu_world(2, 1)
     key = w.gang("job", 2, **asks(2))
     assert w.cycle() == {}
-    assert "none" not in w.why(key).sentence
+    assert "none" not in w.why(key).message
     w.observe(ObjectChanged(on("n1", device("d0"), device("d1"), generation=2)))
     assert len(w.cycle()) == 2
 
@@ -93,7 +93,7 @@ def test_a_class_that_comes_later_wakes_the_pods_that_it_concerns():
     w.observe(ObjectChanged(on("n0", device("d0"))))
     key = w.gang("job", 1, **asks(1))
     assert w.cycle() == {}
-    assert "example.com/gpu" in w.why(key).sentence
+    assert "example.com/gpu" in w.why(key).message
     w.observe(backed())
     assert w.cycle() == {"job-0": "n0"}
 

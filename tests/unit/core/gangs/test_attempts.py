@@ -329,7 +329,7 @@ def test_the_last_failure_is_said_while_backing_off():
     w.cycle(REFUSED)
     w.cycle(REFUSED)
     w.decide()
-    assert w.why(gang).sentence == (
+    assert w.why(gang).message == (
         "the last attempt failed (denied by a webhook); another follows shortly"
     )
 

@@ -21,7 +21,7 @@ def test_who_comes_when_no_member_is_alive_is_a_new_gang_with_a_new_quorum(ends)
         w.edit(name, **ends)
     w.pod("again-0", gang)
     assert w.cycle() == {}
-    assert w.why(gang).sentence.startswith("1 of 2 members exist")
+    assert w.why(gang).message.startswith("1 of 2 members exist")
     w.pod("again-1", gang)
     assert set(w.cycle()) == {"again-0", "again-1"}
 
@@ -41,7 +41,7 @@ def test_a_member_that_is_evicted_and_ends_keeps_no_life_going():
         w.edit(name, node=w.where(name), phase="Failed")
     w.pod("again", gang)
     assert w.cycle() == {}
-    assert w.why(gang).sentence.startswith("1 of 2 members exist")
+    assert w.why(gang).message.startswith("1 of 2 members exist")
 
 
 def test_two_jobs_that_restart_as_a_whole_on_room_for_one_do_not_halve_it():

@@ -21,7 +21,7 @@ def test_nothing_starts_while_fewer_members_exist_than_min():
     assert w.cycle() == {}
     said = w.why(gang)
     assert said.reason is Reason.NOT_ENOUGH_MEMBERS
-    assert said.sentence == "2 of 4 members exist"
+    assert said.message == "2 of 4 members exist"
 
 
 def test_the_reason_says_which_owner_would_have_to_make_more():
@@ -32,7 +32,7 @@ def test_the_reason_says_which_owner_would_have_to_make_more():
     w.cycle()
     said = w.why(gang)
     assert said.reason is Reason.OWNER_MAKES_TOO_FEW
-    assert said.sentence == "2 of 4 members exist; Deployment web makes 2"
+    assert said.message == "2 of 4 members exist; Deployment web makes 2"
 
 
 def test_too_little_room_holds_nothing_and_others_may_use_it():
@@ -249,7 +249,7 @@ def test_a_gang_whose_members_disagree_waits_and_names_both(first, second, field
     assert w.cycle() == {}
     said = w.why(gang)
     assert said.reason is Reason.MEMBERS_DISAGREE
-    assert said.sentence == f"pods a and b disagree in {field}"
+    assert said.message == f"pods a and b disagree in {field}"
     w.delete("b")
     assert len(w.cycle()) == 2
 

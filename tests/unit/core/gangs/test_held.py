@@ -27,7 +27,7 @@ def test_a_running_pod_repels_others_until_it_goes(leave):
     w.gang("other", 2)
     assert set(w.cycle()) == {"other-0", "other-1"}
     assert w.why(gang).reason is Reason.NOT_ENOUGH_ROOM
-    assert "didn't satisfy existing pods anti-affinity rules" in w.why(gang).sentence
+    assert "didn't satisfy existing pods anti-affinity rules" in w.why(gang).message
     leave(w)
     assert len(w.cycle()) == 2
 

@@ -324,18 +324,18 @@ def test_the_gang_that_does_not_fit_because_of_a_hold_says_so():
     w.cycle()
     why = w.why(key("b"))
     assert why.reason is Reason.ROOM_HELD
-    assert why.sentence == (
+    assert why.message == (
         "0/4 nodes are available: 4 Insufficient cpu. "
         f"1 member must start now and 0 fit: node {node} holds room for gang team/a "
         "until 00:21:40 UTC"
     )
-    assert speaks_of_reservations(why.sentence)
+    assert speaks_of_reservations(why.message)
     assert w.why(key("a")).held == (
         f"room for 1 replacement is held until 00:21:40 UTC on node {node}"
     )
     w.gang("c", 2)
     w.cycle()
-    assert not speaks_of_reservations(w.why(key("c")).sentence)
+    assert not speaks_of_reservations(w.why(key("c")).message)
 
 
 def test_so_does_a_pod_of_no_gang():
@@ -345,7 +345,7 @@ def test_so_does_a_pod_of_no_gang():
     w.cycle()
     why = w.why(w.cluster.pods["uid-alone"].gang.key)
     assert why.reason is Reason.ROOM_HELD
-    assert speaks_of_reservations(why.sentence)
+    assert speaks_of_reservations(why.message)
 
 
 def test_min_resources_do_not_count_held_room():

@@ -53,7 +53,7 @@ def test_the_gate_is_closed_for_a_gang_that_fits_by_itself():
     w = world(4)
     gang = w.gang("driver", 1, spec=asks(cpu=5))
     assert w.cycle() == {}
-    assert w.why(gang).sentence == "minResources ask for 5 cpu (4 free)"
+    assert w.why(gang).message == "minResources ask for 5 cpu (4 free)"
 
 
 def test_a_gang_that_started_passes_without_a_gate():

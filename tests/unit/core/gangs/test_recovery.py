@@ -297,7 +297,7 @@ def test_a_refusing_node_is_tried_again_after_a_while():
     plan = w.decide()
     assert binds_of(plan) == []
     assert w.why(gang).reason is Reason.BACKING_OFF
-    assert "there is room with node n0, which refused a member" in w.why(gang).sentence
+    assert "there is room with node n0, which refused a member" in w.why(gang).message
     w.delete("job-1")
     assert binds_of(w.decide(after_s=10)) == []
     assert names(binds_of(w.decide(after_s=11))) == ["again"]

@@ -160,7 +160,7 @@ def test_a_bound_ends_the_search_and_the_reason_says_so():
     w, gang = world(cpu(10, 10, 10), pods, search_steps_max=3)
     placed = w.cycle()
     if not placed:
-        assert "the search for a joint placement was cut short" in w.why(gang).sentence
+        assert "the search for a joint placement was cut short" in w.why(gang).message
     assert len(placed) in (0, len(pods))
 
 

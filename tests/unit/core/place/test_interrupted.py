@@ -101,7 +101,7 @@ def test_a_gang_that_needs_more_than_the_longest_turn_is_left_alone(needed, is_p
     if not is_placed:
         why = w.why(large)
         assert why.reason is Reason.BACKING_OFF
-        assert why.sentence == (
+        assert why.message == (
             "the last attempt failed (to look at its claims takes longer than a turn may last); "
             "another follows within 10 minutes"
         )

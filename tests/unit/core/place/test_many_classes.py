@@ -130,7 +130,7 @@ def test_a_search_of_which_the_tables_alone_take_all_steps_is_not_made(monkeypat
             break
     assert len(made) == searches
     assert gang not in w.scheduler.queue.searching
-    assert "was cut short" in w.why(gang).sentence
+    assert "was cut short" in w.why(gang).message
 
 
 # Explanations
@@ -160,10 +160,10 @@ def test_so_many_classes_are_looked_at_one_by_one_to_explain_a_gang(monkeypatch,
     assert looked_at == min(classes, 10)
     assert len(found.blockers) == looked_at - 6
     if classes <= 10:
-        assert f"{classes} members must start together and 6 fit" in found.sentence
+        assert f"{classes} members must start together and 6 fit" in found.message
     else:
-        assert "11 members wait, and of 10 looked at 6 fit" in found.sentence
-        assert "was cut short" in found.sentence
+        assert "11 members wait, and of 10 looked at 6 fit" in found.message
+        assert "was cut short" in found.message
 
 
 def test_of_too_many_classes_those_without_room_of_their_own_are_looked_at_first(monkeypatch):
@@ -174,14 +174,14 @@ def test_of_too_many_classes_those_without_room_of_their_own_are_looked_at_first
     assert found.reason is Reason.NO_NODE_MATCHES
     assert [blocker.pod for blocker in found.blockers] == ["p19"]
     assert looked_at == 5
-    assert "20 members wait, and of 5 looked at 4 fit" in found.sentence
+    assert "20 members wait, and of 5 looked at 4 fit" in found.message
 
 
 def test_where_all_that_were_looked_at_fit_no_more_is_claimed(monkeypatch):
     """Thirty of which 24 fit, and all of the five largest."""
     found, _ = explained(monkeypatch, 30, 5, [1 - number / 1000 for number in range(30)])
     assert found.blockers == ()
-    assert found.sentence == (
+    assert found.message == (
         "30 members wait, and of 5 looked at 5 fit: no joint placement of all its pod classes was "
         "found (the search for a joint placement was cut short)"
     )

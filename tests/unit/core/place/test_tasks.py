@@ -64,7 +64,7 @@ def test_a_member_being_deleted_counts_for_no_task_of_a_gang_that_has_not_starte
     w.edit("old", terminating=True)
     member(w, "worker-2", WORKER)
     assert w.cycle(after_s=2.0) == {}
-    assert "task master" in w.why(JOB).sentence
+    assert "task master" in w.why(JOB).message
     member(w, "new", MASTER)
     assert set(w.cycle(after_s=2.0)) >= {"new", "worker-1"}
 
@@ -75,8 +75,8 @@ def test_enough_members_of_the_wrong_task_are_too_few_and_the_reason_names_the_t
     assert w.cycle() == {}
     why = w.why(JOB)
     assert why.reason is Reason.NOT_ENOUGH_MEMBERS
-    assert why.sentence == "6 of 5 members exist; task master has 0 of 1"
-    assert why.remedy == "create 1 of task master, or lower spec.minTaskMember"
+    assert why.message == "6 of 5 members exist; task master has 0 of 1"
+    assert why.hint == "create 1 of task master, or lower spec.minTaskMember"
     members(w, MASTER, 1)
     assert "master-0" in w.cycle()
 
@@ -85,7 +85,7 @@ def test_members_without_a_task_count_for_no_task():
     w = world(8, master=1, worker=4)
     members(w, "", 6)
     assert w.cycle() == {}
-    assert "task master has 0 of 1; task worker has 0 of 4" in w.why(JOB).sentence
+    assert "task master has 0 of 1; task worker has 0 of 4" in w.why(JOB).message
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_master_that_fits_nowhere_keeps_the_workers_from_starting():
     members(w, WORKER, 6, cpu=1)
     members(w, MASTER, 1, cpu=5)
     assert w.cycle() == {}
-    assert "5 members must start together and 4 fit" in w.why(JOB).sentence
+    assert "5 members must start together and 4 fit" in w.why(JOB).message
     w.node("large", cpu=6)
     assert w.cycle()["master-0"] == "large"
 
@@ -194,7 +194,7 @@ def test_a_master_whose_bind_fails_holds_the_others_back_until_it_is_made_again(
     w.settle(plan, **(held | {"master_0": fail(BindFailure.GONE)}))
     w.delete("master-0")
     assert w.cycle(after_s=1) == {}
-    assert w.why(JOB).sentence == "4 of 3 members exist; task master has 0 of 1"
+    assert w.why(JOB).message == "4 of 3 members exist; task master has 0 of 1"
     member(w, "master-1", MASTER)
     assert "master-1" in w.cycle(after_s=1)
     assert w.cluster.gangs[JOB].started

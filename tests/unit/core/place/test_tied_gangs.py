@@ -37,8 +37,8 @@ def test_more_members_that_keep_apart_than_nodes_is_no_fit_and_says_so():
     assert w.cycle() == {}
     said = w.why(gang)
     assert said.reason is Reason.NOT_ENOUGH_ROOM
-    assert "3 fit" in said.sentence
-    assert "3 node(s) didn't match pod anti-affinity rules" in said.sentence
+    assert "3 fit" in said.message
+    assert "3 node(s) didn't match pod anti-affinity rules" in said.message
 
 
 def test_a_gang_that_belongs_together_goes_where_all_of_it_fits():
@@ -59,7 +59,7 @@ def test_what_cannot_be_level_does_not_start():
     w = world("aaaab", cpu=2)
     gang = w.gang("job", 6, labels=WEB, shape=spread(pods(**WEB)))
     assert w.cycle() == {}
-    assert "didn't match pod topology spread constraints" in w.why(gang).sentence
+    assert "didn't match pod topology spread constraints" in w.why(gang).message
 
 
 def test_two_classes_that_greedy_order_misses_are_placed():

@@ -75,8 +75,8 @@ def test_promised_room_is_kept_from_pods_and_gangs_of_no_more_priority():
     w.pod("low", scheduler="kube")
     w.gang("job", 1)
     assert w.cycle() == {}
-    assert "Insufficient cpu" in w.why(w.cluster.pods["uid-equal"].gang.key).sentence
-    assert "Insufficient cpu" in w.why(w.cluster.pods["uid-job-0"].gang.key).sentence
+    assert "Insufficient cpu" in w.why(w.cluster.pods["uid-equal"].gang.key).message
+    assert "Insufficient cpu" in w.why(w.cluster.pods["uid-job-0"].gang.key).message
 
 
 def test_a_pod_of_more_priority_takes_promised_room_and_its_owner_looks_again():
@@ -184,7 +184,7 @@ def test_a_pod_that_may_not_preempt_says_so():
     full(w, "a")
     pod = high(w, never_preempts=True)
     assert cleared(w) == []
-    assert w.why(w.cluster.pods[pod.uid].gang.key).sentence == (
+    assert w.why(w.cluster.pods[pod.uid].gang.key).message == (
         "0/1 nodes are available: 1 Insufficient cpu. "
         "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
     )
@@ -205,7 +205,7 @@ def test_when_none_can_go_the_sentence_says_why_and_an_old_promise_is_taken_back
     full(w, "a", priority=100)
     pod = high(w, nominated="n0")
     assert cleared(w) == [("high", "", [])]
-    assert w.why(w.cluster.pods[pod.uid].gang.key).sentence == (
+    assert w.why(w.cluster.pods[pod.uid].gang.key).message == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
         "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
@@ -222,7 +222,7 @@ def test_a_preemption_that_is_refused_is_no_reason_for_autoscalers_to_add_no_nod
         w.decide(0.0)
     said = w.why(w.cluster.pods[pod.uid].gang.key)
     assert said.reason.nodes_would_help
-    assert said.sentence == (
+    assert said.message == (
         "0/1 nodes are available: 1 Insufficient cpu. (quorate may not delete pods)"
     )
 

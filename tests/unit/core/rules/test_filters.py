@@ -187,7 +187,7 @@ def test_members_with_a_host_port_take_a_node_each():
         w.node(name)
     gang = w.gang("job", 3, shape={"host_ports": (port(80),)})
     assert w.cycle() == {}
-    assert w.why(gang).sentence == (
+    assert w.why(gang).message == (
         "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports. "
         "3 members must start together and 2 fit"
     )
@@ -250,7 +250,7 @@ def test_zero_request_pods_are_bounded_by_the_number_of_pods():
     w.running("other", "n0", cpu=0)
     gang = w.gang("job", 2, pods=4, cpu=0)
     assert len(w.cycle()) == 2
-    assert w.why(gang).sentence == (
+    assert w.why(gang).message == (
         "0/1 nodes are available: 1 Too many pods. 0 of 2 more members fit"
     )
 

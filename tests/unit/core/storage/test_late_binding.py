@@ -100,7 +100,7 @@ def test_a_node_that_changed_while_a_claim_was_bound_gets_no_member(world, chang
     plan = world.scheduler.decide(world.now_s)
     assert plan.gangs == ()
     assert world.scheduler.verified(plan) == (plan, [])
-    assert said in world.why(which).sentence
+    assert said in world.why(which).message
     world.labelled_node("n0", cpu=6)
     assert [bind.node for bind in binds_of(world.decide(100))] == ["n0"]
 
@@ -210,7 +210,7 @@ def test_a_refused_write_fails_the_attempt_and_names_the_claim(world):
     world.undone(plan)
     world.refused(world.decide(1), "claim team/data-db-0 cannot be written: forbidden")
     world.undone(world.decide(1))
-    assert "data-db-0 cannot be written" in world.why(which).sentence
+    assert "data-db-0 cannot be written" in world.why(which).message
 
 
 def test_claims_that_are_not_bound_in_time_are_let_go(world):
@@ -256,9 +256,9 @@ def test_a_gang_of_which_one_claim_is_impossible_prepares_nothing(world):
     why = world.why(which)
     assert why.reason is Reason.CLAIM_NOT_USABLE
     assert "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims." in (
-        why.sentence
+        why.message
     )
-    assert "spec.storageClassName absent does not exist" in why.sentence
+    assert "spec.storageClassName absent does not exist" in why.message
 
 
 def test_a_volume_is_given_to_one_claim_only(world):
@@ -282,7 +282,7 @@ def test_a_gang_that_lacks_one_volume_prepares_nothing(world):
     which = world.claiming("db", 3, storage_class="local")
     assert world.decide().preparing == ()
     assert "1 node(s) didn't find available persistent volumes to bind" in (
-        world.why(which).sentence
+        world.why(which).message
     )
     world.volume("pv-3")
     assert len(prepared(world.decide(1))) == 3
@@ -312,7 +312,7 @@ def test_a_volume_limit_holds_for_the_gang_as_a_whole(world):
     world.limit("n2", 2)
     which = world.claiming("db", 5)
     assert world.decide().preparing == ()
-    assert "2 node(s) exceed max volume count" in world.why(which).sentence
+    assert "2 node(s) exceed max volume count" in world.why(which).message
     world.limit("n2", 3)
     assert sorted(planned(world.decide(1)).values()) == ["n1", "n1", "n2", "n2", "n2"]
 
@@ -381,4 +381,4 @@ def test_space_that_a_driver_publishes_is_heard(world):
     world.put(CSIDriver(DRIVER, storage_capacity=True))
     which = world.claiming("db", 1)
     assert world.decide().preparing == ()
-    assert "1 node(s) did not have enough free storage" in world.why(which).sentence
+    assert "1 node(s) did not have enough free storage" in world.why(which).message

@@ -36,7 +36,7 @@ def test_a_pod_with_too_many_volumes_is_not_placed_and_says_so(
         why = w.why(which)
         assert why.reason is Reason.CLAIM_NOT_USABLE
         text = f"spec.volumes of pod g-0 has {claims} claims and disks, and may have 3"
-        assert text in why.sentence
+        assert text in why.message
         assert len(w.cluster.storage.users_of) == 3
     w.settle(plan)
 

@@ -59,7 +59,7 @@ def test_a_gang_that_planning_fails_on_costs_no_other_gang_its_turn(monkeypatch)
     said = w.why(key("bad"))
     (incident,) = w.scheduler.incidents()
     assert said.reason is Reason.INTERNAL_ERROR
-    assert incident.id in said.sentence
+    assert incident.id in said.message
     assert (incident.stage, incident.about) == ("decide", "team/bad")
     assert "planted" in incident.error
 
@@ -306,9 +306,9 @@ def test_a_gang_that_cannot_be_explained_keeps_one_sentence_until_it_is_tried_ag
     w.decide()
     with monkeypatch.context() as patch:
         fails_for(patch, explain, "held_by", is_gang("bad"))
-        said = {w.why(key("bad")).sentence for _ in range(20)}
+        said = {w.why(key("bad")).message for _ in range(20)}
         (incident,) = w.scheduler.incidents()
-        assert said == {w.why(key("bad")).sentence}
+        assert said == {w.why(key("bad")).message}
         assert incident.id in said.pop()
     plan = w.decide()
     assert plan.wake_at_s - w.now_s == 1.0

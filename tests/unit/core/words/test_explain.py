@@ -19,8 +19,8 @@ class Case(NamedTuple):
 
     make: object
     reason: Reason
-    sentence: str
-    remedy: str = ""
+    message: str
+    hint: str = ""
     gang: GangKey = key("job")
 
 
@@ -169,7 +169,7 @@ OBJECTS = {
         lambda w: w.gang("job", 2, spec={"defect": "spec.minMember: 'two' is no number"}),
         Reason.GANG_OBJECT_INVALID,
         "PodGroup job cannot be used: spec.minMember: 'two' is no number",
-        "mend that field",
+        "fix that field",
     ),
 }
 
@@ -178,7 +178,7 @@ PODS = {
         lambda w: w.gang("job", 1, defect="spec.containers: missing"),
         Reason.POD_INVALID,
         "pod job-0: spec.containers: missing",
-        "mend that pod's template",
+        "fix that pod's template",
     ),
     "a label that is nobody's": Case(
         lambda w: w.gang(
@@ -186,7 +186,7 @@ PODS = {
         ),
         Reason.UNKNOWN_GANG_LABEL,
         "pod job-0: label gang/x is nobody's",
-        "mend that pod's template",
+        "fix that pod's template",
     ),
     "a name that no gang can have": Case(
         lambda w: w.gang(
@@ -194,7 +194,7 @@ PODS = {
         ),
         Reason.GANG_NAME_INVALID,
         "pod job-0: label gang/x is bad",
-        "mend that pod's template",
+        "fix that pod's template",
     ),
 }
 
@@ -215,21 +215,21 @@ ROOM = {
         '0/1 nodes are available: persistentvolumeclaim "data" not found. '
         "2 members must start together and 0 fit: no node takes pod job-0 "
         "(spec.volumes of pod job-0 names the claim team/data, which does not exist)",
-        "create or mend that object, or wait for it to be made",
+        "create or fix that object, or wait for it to be made",
     ),
     "no node matches": Case(
         lambda w: w.gang("job", 2, **NOWHERE),
         Reason.NO_NODE_MATCHES,
         "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
         "2 members must start together and 0 fit: no node takes pod job-0",
-        "mend the selector or the tolerations, or the nodes' labels",
+        "fix the selector or the tolerations, or the nodes' labels",
     ),
     "affinity to pods that are not there": Case(
         lambda w: w.gang("job", 2, shape=near(pods(app="hub"))),
         Reason.AWAITS_PODS,
         "0/1 nodes are available: 1 node(s) didn't match pod affinity rules. "
         "2 members must start together and 0 fit: no node takes pod job-0",
-        "start pods that match spec.affinity.podAffinity, or mend it",
+        "start pods that match spec.affinity.podAffinity, or fix it",
     ),
     "too large": Case(
         lambda w: w.gang("job", 2, cpu=9),
@@ -289,7 +289,7 @@ ROOM = {
         "1 member must start now and 0 fit: no node takes pod job-0 "
         "(spec.resourceClaims[0].resourceClaimTemplateName of pod job-0: no claim was made of it "
         "yet)",
-        "create or mend that object, or wait for it to be made",
+        "create or fix that object, or wait for it to be made",
     ),
     "minResources": Case(
         lambda w: w.gang("job", 1, spec={"min_resources": (("cpu", 12000), (GPU, 2))}),
@@ -332,7 +332,7 @@ def test_the_sentence_of_each_reason(case):
     if not getattr(w, "skip", False):
         w.decide()
     said = w.why(case.gang)
-    assert (said.reason, said.sentence, said.remedy) == (case.reason, case.sentence, case.remedy)
+    assert (said.reason, said.message, said.hint) == (case.reason, case.message, case.hint)
 
 
 def test_every_reason_is_produced_by_a_world():
@@ -358,13 +358,13 @@ def test_every_reason_is_produced_by_a_world():
         ),
     ],
 )
-def test_the_sentence_of_an_ordinary_pod(more, reason, sentence):
+def test_the_sentence_of_an_ordinary_pod(more, reason, message):
     w = World()
     w.node("n0", cpu=8)
     w.pod("p", **more)
     w.cycle()
     said = w.why(key("p@uid-p", "pod"))
-    assert (said.reason, said.sentence) == (reason, sentence)
+    assert (said.reason, said.message) == (reason, message)
 
 
 def test_of_pods_to_be_near_those_of_its_own_gang_and_those_that_are_there_count():

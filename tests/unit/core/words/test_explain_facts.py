@@ -15,7 +15,7 @@ def test_a_node_counts_for_the_first_rule_that_it_fails_and_the_counts_add_up():
     w.node("smaller", cpu=1, labels={"zone": "a"})
     w.gang("job", 1, cpu=2, memory=2, shape={"node_selector": pairs({"zone": "a"})})
     w.decide()
-    assert w.why(key("job")).sentence == (
+    assert w.why(key("job")).message == (
         "0/5 nodes are available: 1 Insufficient memory, "
         "1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint(s), "
         "1 node(s) were unschedulable, 2 Insufficient cpu. 1 member must start now and 0 fit: "
@@ -89,11 +89,11 @@ def test_a_pod_with_a_defect_of_its_own_hears_of_that_one():
     w.decide()
     said = w.why(gang)
     sentences = {
-        name: w.scheduler.explainer(w.now_s).pod_sentence(w.cluster.pods[f"uid-{name}"], said)
+        name: w.scheduler.explainer(w.now_s).pod_message(w.cluster.pods[f"uid-{name}"], said)
         for name in ("job-0", "bad")
     }
     assert sentences["bad"] == (Reason.POD_INVALID, "no containers")
-    assert sentences["job-0"] == (said.reason, said.sentence)
+    assert sentences["job-0"] == (said.reason, said.message)
 
 
 def test_nobody_explains_a_gang_that_is_not_there():
@@ -110,4 +110,4 @@ def test_a_cluster_without_open_nodes_lacks_room_and_is_no_misconfiguration(node
     w.gang("job", 2)
     w.decide()
     assert w.why(key("job")).reason is Reason.NOT_ENOUGH_ROOM
-    assert f"0/{nodes} nodes are available" in w.why(key("job")).sentence
+    assert f"0/{nodes} nodes are available" in w.why(key("job")).message

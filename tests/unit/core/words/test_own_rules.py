@@ -59,14 +59,14 @@ def test_the_sentence_names_the_rule_and_the_counts(case):
     assert w.cycle() == {}
     said = w.why(gang)
     assert said.reason is Reason.NOT_ENOUGH_ROOM
-    assert f"0/{len(zones)} nodes are available: " in said.sentence
-    assert said.sentence.endswith(words)
+    assert f"0/{len(zones)} nodes are available: " in said.message
+    assert said.message.endswith(words)
 
 
 def test_where_nodes_lack_room_anyway_no_rule_is_blamed():
     w = world("aab")
     gang = w.gang("job", 8, labels=WEB, shape=apart(ME), cpu=1)
-    assert "Anti-affinity among" not in w.why(gang).sentence
+    assert "Anti-affinity among" not in w.why(gang).message
 
 
 def test_affinity_to_pods_that_run_counts_the_room_beside_them():
@@ -74,7 +74,7 @@ def test_affinity_to_pods_that_run_counts_the_room_beside_them():
     w.running("first", "n0", labels=WEB, cpu=1)
     gang = w.gang("job", 4, labels=WEB, shape=near(ME), cpu=1)
     assert w.cycle() == {}
-    assert w.why(gang).sentence.endswith(
+    assert w.why(gang).message.endswith(
         "by zone: the domains where such pods run have room for 3 of 4"
     )
 
@@ -87,6 +87,6 @@ def test_a_gang_too_large_to_be_searched_for_is_told_so_beside_what_is_in_the_wa
         w.pod(f"web-{number}", gang, labels=WEB, shape=apart(ME), cpu=0)
     w.pod("db", gang, cpu=1)
     assert w.cycle() == {}
-    sentence = w.why(gang).sentence
-    assert f"needs {size} nodes, and 6 have room" in sentence
-    assert sentence.endswith("(the search for a joint placement was cut short)")
+    message = w.why(gang).message
+    assert f"needs {size} nodes, and 6 have room" in message
+    assert message.endswith("(the search for a joint placement was cut short)")

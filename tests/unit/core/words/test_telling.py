@@ -90,7 +90,7 @@ def test_each_pod_has_its_condition_and_the_gang_its_event(told):
     conditions = of(SayCondition, said)
     assert sorted(one.pod.name for one in conditions) == ["g-0", "g-1", "g-2", "g-3"]
     (of_gang,) = [one for one in of(SayEvent, said) if one.of_gang]
-    assert of_gang.sentence == conditions[0].sentence
+    assert of_gang.message == conditions[0].message
     assert of_gang.count == 1
 
 
@@ -143,7 +143,7 @@ def test_counts_that_change_are_said_again_after_30_s_and_the_last_is_said(told)
     assert sent == []
     last = of(SayCondition, told.run(AGAIN_S))
     assert len(last) == 4
-    assert {one.sentence.split()[0] for one in last} == {"0/21"}
+    assert {one.message.split()[0] for one in last} == {"0/21"}
     assert told.run(3 * AGAIN_S) == []
 
 
@@ -221,9 +221,9 @@ def test_requests_depend_on_time_and_not_on_pods_times_nodes(told):
     told.run(2 * AGAIN_S)
     seconds = told.now_s
     assert len(told.said) <= 2 * 300 * (seconds / AGAIN_S + 1)
-    last = {one.pod.uid: one.sentence for _, one in told.said if isinstance(one, SayCondition)}
+    last = {one.pod.uid: one.message for _, one in told.said if isinstance(one, SayCondition)}
     assert len(last) == 300
-    assert {sentence.split()[0] for sentence in last.values()} == {"0/201"}
+    assert {message.split()[0] for message in last.values()} == {"0/201"}
 
 
 def test_all_gangs_together_say_so_much_a_second(told):
@@ -264,7 +264,7 @@ def test_what_is_new_goes_before_what_is_said_again():
     outbox.put(said[1], again=False)
     outbox.put(SayCondition(key("g"), pods[1], Reason.POD_INVALID, "b"), again=True)
     outbox.put(said[2], again=False)
-    assert [(one.pod.uid, one.sentence) for one in outbox.take(0.0)] == [
+    assert [(one.pod.uid, one.message) for one in outbox.take(0.0)] == [
         ("u1", "b"),
         ("u2", "a"),
         ("u0", "a"),

@@ -74,9 +74,9 @@ def said_of(*changes):
     scheduler.decide(0.0)
     explainer = scheduler.explainer(0.0)
     [key] = scheduler.cluster.gangs
-    sentence = explainer.explain(key).sentence
+    sentence = explainer.explain(key).message
     for entry in scheduler.cluster.pods.values():
-        reason, message = explainer.pod_sentence(entry, explainer.explain(key))
+        reason, message = explainer.pod_message(entry, explainer.explain(key))
         condition = bodies.not_scheduled(reason, message, 0.0)["status"]["conditions"][0]
         assert len(condition["message"].encode()) <= 1024
     return sentence

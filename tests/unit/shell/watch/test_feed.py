@@ -176,7 +176,7 @@ def test_a_kind_that_cannot_be_listed_does_not_keep_the_others_after_a_fair_try(
     [change] = told
     assert change.kind == "Claim"
     assert "persistentvolumeclaims" in change.problem
-    assert change.remedy
+    assert change.hint
     assert "\x1b" not in change.problem
 
 
@@ -186,7 +186,7 @@ def test_a_missing_right_is_named_with_the_remedy_and_said_once():
         tell(CLAIMS, Failing(FORBIDDEN, tries, 10.0 * tries))
     [change] = told
     assert "not permitted to list and watch persistentvolumeclaims" in change.problem
-    assert "quorate manifests --only rbac" in change.remedy
+    assert "quorate manifests --only rbac" in change.hint
 
 
 @pytest.mark.parametrize("path", [PATH, "/api/v1/nodes"])

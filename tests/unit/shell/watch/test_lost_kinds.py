@@ -100,7 +100,7 @@ async def test_who_needs_what_is_refused_waits_and_goes_on_when_it_is_not(status
         ):
             said = why(name)
             assert said.reason is Reason.API_NOT_AVAILABLE
-            assert kind in said.sentence
+            assert kind in said.message
         server.refused.clear()
         await synced(lost=0)
         assert bound() == {"ganged"}
@@ -154,4 +154,4 @@ async def test_a_cluster_with_older_device_apis_is_told_which(versions, said):
     assert said in lack.problem
     assert lack.problem.isprintable()
     assert len(lack.problem) < 400
-    assert "resource.k8s.io/v1" in lack.remedy
+    assert "resource.k8s.io/v1" in lack.hint

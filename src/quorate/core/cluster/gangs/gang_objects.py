@@ -43,7 +43,7 @@ def _touch_namesakes(cluster: ClusterState, key: GangKey) -> None:
 
 def dialect_served(cluster: ClusterState, change: changes.DialectServed) -> None:
     """Note whether the API server serves the objects of a dialect, and lets us list them."""
-    unserved.note(cluster, change.dialect, change.problem, change.remedy)
+    unserved.note(cluster, change.dialect, change.problem, change.hint)
     if cluster.served.get(change.dialect) == change.served:
         return
     cluster.served[change.dialect] = change.served

@@ -14,7 +14,7 @@ from quorate.core.model.storage import ClaimKey
 class Problem(NamedTuple):
     """Why no node can take the pod, said by one rule, in kube-scheduler's words.
 
-    ``kind`` is alike for alike pods; ``detail`` names the object and the field to mend.
+    ``kind`` is alike for alike pods; ``detail`` names the object and the field to fix.
     """
 
     rule: str
