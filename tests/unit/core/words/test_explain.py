@@ -340,7 +340,7 @@ def test_every_reason_is_produced_by_a_world():
 
 
 @pytest.mark.parametrize(
-    ("more", "reason", "sentence"),
+    ("more", "reason", "message"),
     [
         ({}, Reason.NONE, "the pod has its node"),
         (
