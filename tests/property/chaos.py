@@ -26,7 +26,7 @@ DOOR = frozenset(
     {
         *("Scheduler.observe", "Scheduler.decide", "Scheduler.verified"),
         *("Scheduler.plan", "Scheduler.apply", "Scheduler.whatif", "Scheduler.configure"),
-        *("Scheduler.may_seal", "Scheduler.journal", "Scheduler.incidents"),
+        *("Scheduler.may_complete", "Scheduler.journal", "Scheduler.incidents"),
         *("Scheduler.explainer", "Explainer.__init__", "Explainer.explain"),
     }
 )

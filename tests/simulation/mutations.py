@@ -269,7 +269,7 @@ def journal_leaves_out_what_is_open(patch):
 
 
 def sealing_binds_are_sent_whatever_happened_since(patch):
-    patch.setattr(Scheduler, "may_seal", lambda self, gang, uid: True)
+    patch.setattr(Scheduler, "may_complete", lambda self, gang, uid: True)
 
 
 def rules_between_pods_are_not_read(patch):

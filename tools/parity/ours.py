@@ -61,7 +61,7 @@ class Answer(msgspec.Struct):
     filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]]
     feasible: list[str]
     scores: dict[str, dict[str, int]]
-    sentence: str
+    message: str
     chosen: str = ""
     """The node that the pod would get."""
     preemption: Preempting | None = None

@@ -6,7 +6,7 @@ waits, calls out, or reads a clock: the same calls give the same plans.
 
 ``decide`` is three steps: what news and time do to attempts (``advance``), what to do now
 (``plan``, which changes nothing), and making that true (``apply``). A defect of ours costs the gang
-or object that met it: what failed is set aside (``quarantine``), and where the state may be
+or object that met it: what failed is set aside (``set_aside``), and where the state may be
 damaged, it is built again from the objects in memory (``rebuilding``).
 """
 
@@ -32,9 +32,9 @@ from quorate.core.model.policy import Policy
 from quorate.core.queue.queue import Queue
 from quorate.core.room.reserved_room import end_taken
 from quorate.core.turn.applying import Applier
+from quorate.core.turn.defects import Defects, Incident, culprit
 from quorate.core.turn.forking import fork
 from quorate.core.turn.planning import Planner
-from quorate.core.turn.quarantine import Incident, Quarantine, culprit
 from quorate.core.turn.rebuilding import rebuilt
 from quorate.core.turn.verifying import (
     Checks,
@@ -55,13 +55,13 @@ class Scheduler:
         self.policy = policy
         self.cluster = Cluster(policy.scheduler_names, dict(policy.profiles))
         self._objects = Objects()
-        self._quarantine = Quarantine(identity)
+        self._defects = Defects(identity)
         self._attempts = Attempts(policy, identity)
         self._preparations = Preparations()
         self._apis = apis or {}
         self.advance = Advance(self._attempts, self._preparations)
         self.planner = self._new_planner()
-        self._defects = 0
+        self._defects_in_a_row = 0
         """Decisions in a row that failed as a whole."""
         self._is_rebuilt = False
         """Whether the state was built again since news was last taken in: all of it is news."""
@@ -95,17 +95,17 @@ class Scheduler:
 
     def _observe(self, change: Change) -> None:
         what = self._objects.note(change)
-        told: Change | None = change
-        if self._quarantine.has(what):
-            told = self._quarantine.replace(what, change)
+        taken: Change | None = change
+        if self._defects.has(what):
+            taken = self._defects.replace(what, change)
         try:
-            if told is not None:
-                self.cluster.apply(told)
+            if taken is not None:
+                self.cluster.apply(taken)
         except Exception as error:
-            if told is change:
-                self._quarantine.set_aside(what, change, error)
+            if taken is change:
+                self._defects.set_aside(what, change, error)
             else:
-                self._quarantine.weaken(what, error)
+                self._defects.weaken(what, error)
             is_afresh = self._mend()
             if is_afresh and what[0] == OUTCOME:  # nothing stands in for it, and gangs count by it
                 self._retry(what, change)
@@ -113,9 +113,9 @@ class Scheduler:
     def _retry(self, what: ObjectId, change: Change) -> None:
         try:
             self.cluster.apply(change)
-            self._quarantine.release(what)
+            self._defects.remove(what)
         except Exception as error:
-            self._quarantine.set_aside(what, change, error)
+            self._defects.set_aside(what, change, error)
             self._mend()
 
     def _mend(self) -> bool:
@@ -136,7 +136,7 @@ class Scheduler:
         What keeps that from being done does not escape either: the next decision begins with it.
         """
         try:
-            incident = self._quarantine.note(stage, about, error)
+            incident = self._defects.note(stage, about, error)
             self._rebuild()
         except Exception:
             self._is_damaged = True
@@ -146,7 +146,7 @@ class Scheduler:
     def _rebuild(self) -> None:
         """Build the state again from the objects in memory: what it was may be damaged."""
         plans = self._preparations.plans()
-        self.cluster = rebuilt(self.cluster, self._objects, self._quarantine, self.policy, plans)
+        self.cluster = rebuilt(self.cluster, self._objects, self._defects, self.policy, plans)
         self.planner = self._new_planner()
         self._is_rebuilt, self._is_damaged = True, False
 
@@ -170,8 +170,8 @@ class Scheduler:
         except Exception as error:
             if self._is_contained("decide", error, now_s):
                 return self._due_alone(now_s)
-        self._defects += 1
-        return self._due_alone(now_s + bounds.back_off_s(self._defects))
+        self._defects_in_a_row += 1
+        return self._due_alone(now_s + bounds.back_off_s(self._defects_in_a_row))
 
     def _due_alone(self, wake_at_s: float) -> Plan:
         """Return what is due already, when nothing else is decided: later it may be out of date."""
@@ -180,7 +180,7 @@ class Scheduler:
             self._places = places_of(self._due.gangs)
             self._due.sent()
         except Exception as error:
-            self._quarantine.note("decide", "what is due", error)
+            self._defects.note("decide", "what is due", error)
             return Plan(wake_at_s=wake_at_s)
         return plan
 
@@ -189,7 +189,7 @@ class Scheduler:
         if self._is_damaged:
             self._rebuild()
         self._has_mended = False
-        for what, change in self._quarantine.due(now_s):
+        for what, change in self._defects.due(now_s):
             self._retry(what, change)
         if self._is_damaged:
             self._rebuild()
@@ -250,11 +250,11 @@ class Scheduler:
             placed = (one.binds for one in decision.tried if one.binds)
             self._places = places_of((*due.gangs, *placed))
             touched, wake_at_s = self._settle(decision, touched)
-            self._defects = 0
+            self._defects_in_a_row = 0
         except Exception as error:  # what is decided is sent all the same
             if not self._is_contained("apply", error, decision.now_s):
-                self._defects += 1
-                wake_at_s = decision.now_s + bounds.back_off_s(self._defects)
+                self._defects_in_a_row += 1
+                wake_at_s = decision.now_s + bounds.back_off_s(self._defects_in_a_row)
         return msgspec.structs.replace(plan, touched=tuple(sorted(touched)), wake_at_s=wake_at_s)
 
     def _make_true(self, decision: Decision) -> set[GangKey]:
@@ -303,12 +303,12 @@ class Scheduler:
         cluster.grown |= freed
         if queue.ready or cluster.reservations.ended_on or freed or decision.is_more:
             return touched, now_s
-        due_s = self.advance.next_s(cluster, queue, now_s), self._quarantine.due_s()
+        due_s = self.advance.next_s(cluster, queue, now_s), self._defects.due_s()
         return touched, min((one for one in due_s if one is not None), default=None)
 
     def _set_aside(self, failed: Failed, stage: str, now_s: float) -> None:
         """Leave a gang alone for a while: a defect of ours was met with it."""
-        incident = self._quarantine.note(stage, str(failed.key), failed.error)
+        incident = self._defects.note(stage, str(failed.key), failed.error)
         gang = self.cluster.gangs.get(failed.key)
         if gang is not None:
             gang.memory.aside.begin(incident.id, now_s)
@@ -316,7 +316,7 @@ class Scheduler:
     def incidents(self) -> list[Incident]:
         """Return and forget the defects of ours that were met and contained since last asked."""
         try:
-            return self._quarantine.take_incidents()
+            return self._defects.take_incidents()
         except Exception:  # they are told of the next time
             return []
 
@@ -358,16 +358,16 @@ class Scheduler:
         self.observe(failed)
         return sound, problems
 
-    def may_seal(self, gang: GangBinds, uid: str) -> bool:
+    def may_complete(self, gang: GangBinds, uid: str) -> bool:
         """Tell whether a bind that makes a gang quorate would still do so, before each try of it.
 
         Meanwhile a member may have gone, a kubelet may have refused one, min may have been raised.
         """
         try:
             entry = self.cluster.gangs.get(gang.key)
-            return entry is not None and entry.may_be_sealed(gang.attempt, uid)
+            return entry is not None and entry.may_complete(gang.attempt, uid)
         except Exception as error:
-            self._quarantine.note("verify", str(gang.key), error)
+            self._defects.note("verify", str(gang.key), error)
             return False
 
     def journal(self) -> Journal:
@@ -375,7 +375,7 @@ class Scheduler:
         try:
             return self._attempts.journal(self.cluster.gangs)
         except Exception as error:
-            self._quarantine.note("decide", "the journal", error)
+            self._defects.note("decide", "the journal", error)
             return Journal(self._attempts.identity, self._attempts.made, None)
 
     def explainer(self, now_s: float) -> Explainer:
@@ -385,14 +385,14 @@ class Scheduler:
 
     def note_defect(self, stage: str, about: str, error: Exception) -> None:
         """Note a defect that was met while the state was only looked at."""
-        self._quarantine.note(stage, about, error)
+        self._defects.note(stage, about, error)
 
     def note_unexplained(self, key: GangKey, error: Exception, now_s: float) -> str:
         """Note a defect that was met while somebody was to be told of a gang; return its id.
 
         The gang is explained again when some time has passed.
         """
-        incident = self._quarantine.note("explain", str(key), error)
+        incident = self._defects.note("explain", str(key), error)
         gang = self.cluster.gangs.get(key)
         if gang is not None:
             gang.memory.unexplained.begin(incident.id, now_s)

@@ -111,7 +111,7 @@ class App:
             concurrency=config.bind_concurrency,
             on_change=self._loop.put,
             may_bind=self._may_write,
-            may_seal=self._may_seal,
+            may_complete=self._may_complete,
             clock=steady,
         )
         self._device_claims = DeviceClaims(
@@ -287,10 +287,10 @@ class App:
     def _may_write(self) -> bool:
         return self._leadership.may_write()
 
-    async def _may_seal(self, gang: GangBinds, uid: str) -> bool:
+    async def _may_complete(self, gang: GangBinds, uid: str) -> bool:
         """Ask the core, once it knows of each bind that failed before this one is sent."""
         await self._loop.failures_observed()
-        return self.scheduler.may_seal(gang, uid)
+        return self.scheduler.may_complete(gang, uid)
 
     def _unready_reason(self) -> str | None:
         reasons = (self._feed.unready_reason(), self._leadership.unready_reason())

@@ -110,8 +110,8 @@ async def _with_leaders_reason(
     for condition in (status.conditions or ()) if status else ():
         is_it = condition.type == "PodScheduled" and condition.status == "False"
         if is_it and speaks_of_reservations(condition.message):
-            remedy = "free or add room, or wait"
+            hint = "free or add room, or wait"
             return msgspec.structs.replace(
-                one, reason=Reason.ROOM_HELD, message=condition.message, remedy=remedy
+                one, reason=Reason.ROOM_HELD, message=condition.message, hint=hint
             )
     return one

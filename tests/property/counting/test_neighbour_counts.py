@@ -27,7 +27,7 @@ NAMESPACES = ("red", "blue", "grey")
 KEYS = ("app", "rev", "tier")
 VALUES = ("a", "b", "c")
 SORTS = ("In", "In", "In", "NotIn", "Exists", "DoesNotExist")
-NOT_KEPT_BY_USE = ("log", "_stirred", "namespaces")
+NOT_KEPT_BY_USE = ("log", "_changed", "namespaces")
 seeds = st.integers(0, 2**32)
 
 

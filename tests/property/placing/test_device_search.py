@@ -93,13 +93,13 @@ def random_search(chance):
     pod_class, room = world.ask(*specs)
     taking = room.taking
     if chance.random() < 0.3:  # part of it is in use
-        some = pod_class.ask.open[0]
-        taking.take(pod_class.id, pod_class.ask, [0], ["n0"])
-        assert some is pod_class.ask.open[0]
-    asked = taking.asked(pod_class.ask)
+        some = pod_class.device_needs.open[0]
+        taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+        assert some is pod_class.device_needs.open[0]
+    asked = taking.asked(pod_class.device_needs)
     [code] = taking.codes(np.array([0])).tolist()
     kind = asked.seen(code)
-    return pod_class.ask.open, kind, asked._looks.choices
+    return pod_class.device_needs.open, kind, asked._looks.choices
 
 
 def worlds(count):
@@ -134,9 +134,9 @@ def test_of_two_alike_the_second_may_meet_an_error_that_the_first_does_not():
     world = Nodes2(pool, gpu_class())
     one = request(f'device.attributes["{DRIVER}"].rack == 1', name="r0", count=1)
     pod_class, room = world.ask(spec(one, request(name="r1", count=None, admin=True), match=[RACK]))
-    asked = room.taking.asked(pod_class.ask)
+    asked = room.taking.asked(pod_class.device_needs)
     [code] = room.taking.codes(np.array([0])).tolist()
-    search = pod_class.ask.open, asked.seen(code), asked._looks.choices
+    search = pod_class.device_needs.open, asked.seen(code), asked._looks.choices
     found = Search(*search).run()
     assert isinstance(found, Broken)
     assert found == Plain(*search).run()

@@ -239,7 +239,7 @@ def test_as_many_are_placed_as_one_by_one_where_volumes_are_alike(seed, packing)
     chance = random.Random(seed)
     while True:
         _made, room, pod_class, entries, reaches = choosing(chance)
-        wants = set(pod_class.wants.unbound)
+        wants = set(pod_class.volume_needs.unbound)
         if len(reaches) == 1 and len(wants) == 1 and all(want.claim is None for want in wants):
             break
     alone = room.copy()
@@ -261,7 +261,7 @@ def volume_slots(pod_class, room):
 def test_what_one_node_is_given_is_what_the_rule_says_of_it(seed):
     _made, room, pod_class, entries, _ = choosing(random.Random(seed))
     for _entry in entries:
-        codes = room.volumes.judge_unbound(pod_class.wants)
+        codes = room.volumes.judge_unbound(pod_class.volume_needs)
         slots = volume_slots(pod_class, room)
         for row in range(len(codes)):
             one = np.zeros(len(codes), np.int64)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from quorate.core.model.changes import NodeChanged, PodGone
 from quorate.core.model.plan import Eviction, Plan
 from quorate.core.scheduler import Scheduler
-from quorate.core.turn.quarantine import Incident
+from quorate.core.turn.defects import Incident
 from tests.property.seeds import SEED
 from tests.property.worlds.findings import kind_of
 from tests.property.worlds.scripts import draw, seed_of

@@ -19,7 +19,7 @@ from quorate.cli.show import gang_table, output, why_text
 from quorate.cli.show.survey_result import Seen, as_data, explanations
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
-from quorate.core.turn.quarantine import Incident
+from quorate.core.turn.defects import Incident
 from quorate.dialects import Malformed, by_name
 from quorate.lint.check import Text, check
 from quorate.lint.manifests import Options

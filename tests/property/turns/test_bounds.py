@@ -14,7 +14,7 @@ import pytest
 from quorate.core.model import policy
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.turn.quarantine import Quarantine
+from quorate.core.turn.defects import Defects
 from tests.paths import ROOT
 from tests.property.chaos import small_world
 from tests.property.seeds import SEED, number
@@ -241,12 +241,12 @@ def test_what_is_set_aside_waits_ever_longer_up_to_a_bound():
 @pytest.mark.parametrize("met", [2, 3, 4])
 def test_so_many_incidents_are_kept_to_be_told_of(met, monkeypatch):
     monkeypatch.setattr(policy, "INCIDENTS_KEPT_MAX", 3)
-    quarantine = Quarantine("q")
-    made = [quarantine.note("decide", "x", ValueError("no")).id for _ in range(met)]
-    told = quarantine.take_incidents()
+    defects = Defects("q")
+    made = [defects.note("decide", "x", ValueError("no")).id for _ in range(met)]
+    told = defects.take_incidents()
     assert [one.id for one in told[:3]] == made[:3]
     assert (len(told), sum(one.times for one in told)) == (met, met)  # of more, the number
-    assert quarantine.take_incidents() == []
+    assert defects.take_incidents() == []
 
 
 @pytest.mark.parametrize(("asked_s", "given_s"), [(899.0, 899.0), (900.0, 900.0), (901.0, 900.0)])

@@ -27,7 +27,7 @@ CONTAINERS = frozenset(
     {
         *("Scheduler._set_aside", "Scheduler._observe", "Scheduler._take_back"),
         *("Scheduler.note_unexplained", "Scheduler._retry"),
-        *("Quarantine.note", "Quarantine.hold", "Quarantine.replace", "stand_in", "id_of"),
+        *("Defects.note", "Defects.set_aside", "Defects.replace", "stand_in", "id_of"),
         *("rebuilt", "Objects.note", "_is_aside"),
     }
 )

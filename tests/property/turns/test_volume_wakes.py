@@ -1,7 +1,7 @@
 """Whoever may go somewhere where it could not before is woken; what is remembered is as new.
 
 A node on which something ended is looked at anyway (``Cluster.grown``); all else is up to
-``Storage.take_stirred``.
+``Storage.take_affected_pods``.
 """
 
 import random
@@ -10,7 +10,7 @@ from hypothesis import given
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import Where
-from quorate.core.cluster.storage.volume_needs import _wants, problems_of, wants_of
+from quorate.core.cluster.storage.volume_needs import _volume_needs, problems_of, volume_needs_of
 from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
 from quorate.core.model.changes import (
     NodeChanged,
@@ -214,8 +214,8 @@ def test_who_may_go_to_another_node_is_woken_and_what_is_remembered_is_as_new(se
             fresh_ones -= {name for name in fresh_ones if cluster.nodes.rows[name] in grown}
             assert not fresh_ones or entry.gang.key in touched
             user = cluster.storage.users[uid]
-            remembered = wants_of(entry.pod, cluster.storage)
+            remembered = volume_needs_of(entry.pod, cluster.storage)
             if problems := problems_of(entry.pod, cluster.storage):
                 assert remembered.problems == problems
             else:
-                assert remembered == _wants(entry.pod, user, cluster.storage)
+                assert remembered == _volume_needs(entry.pod, user, cluster.storage)

@@ -14,7 +14,7 @@ class OneByOne(Singles):
 
     def best(self, entry, pod_class, room, promises):
         found = super().best(entry, pod_class, room, promises)
-        if pod_class.wants is None and pod_class.ask is None:
+        if pod_class.volume_needs is None and pod_class.device_needs is None:
             afresh = room.copy()
             afresh.answers = Answers()
             total = Singles().best(entry, pod_class, afresh, promises)

@@ -14,7 +14,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from quorate.core.cluster.devices.devices import Devices
-from quorate.core.cluster.devices.requests import Asks
+from quorate.core.cluster.devices.requests import DeviceNeedsTable
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.gangs.bound_pods import stay
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
@@ -54,7 +54,7 @@ class ClusterState:
         self.spread_defaults = SpreadDefaults(self.neighbours)
         self.devices = Devices()
         self.device_views = DeviceViews()
-        self.asks = Asks(self.devices)
+        self.device_needs = DeviceNeedsTable(self.devices)
         self.unreadable: dict[tuple[str, str, str], str] = {}
         """Objects that are there and cannot be read, by kind, namespace and name: what is wrong."""
         self.pods: dict[str, PodEntry] = {}
@@ -86,8 +86,8 @@ class ClusterState:
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
         """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
-        stirred = {*self.storage.take_stirred(), *self.devices.take_stirred_users()}
-        entries = (self.pods.get(uid) for uid in stirred)
+        affected = {*self.storage.take_affected_pods(), *self.devices.take_affected_pods()}
+        entries = (self.pods.get(uid) for uid in affected)
         self.touched.update(e.gang.key for e in entries if e is not None and e.gang is not None)
         news = self.touched, self.grown | self.precedence.take_freed(), self.nodes_differ
         self.touched, self.grown, self.nodes_differ = set(), set(), False

@@ -42,14 +42,14 @@ def note(cluster: ClusterState, kind: str, problem: str, hint: str) -> None:
     When a kind is to be had again these are all that wait: who was held by it may have needed it
     through others that are gone.
     """
-    told = Lack(problem, hint) if problem else None
-    if cluster.unserved.get(kind) == told:
+    lack = Lack(problem, hint) if problem else None
+    if cluster.unserved.get(kind) == lack:
         return
-    if told is None:
+    if lack is None:
         del cluster.unserved[kind]
         cluster.touched.update(key for key, gang in cluster.gangs.items() if gang.waits)
         return
-    cluster.unserved[kind] = told
+    cluster.unserved[kind] = lack
     for key, gang in cluster.gangs.items():
         if gang.waits and _matters(kind, gang, cluster):
             cluster.touched.add(key)

@@ -47,7 +47,7 @@ def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
         return
     if entry.where in UNDER_WAY and change.failure is BindFailure.ELSEWHERE:
         if entry.gang.attempt is not None:
-            entry.gang.attempt.seals.discard(change.uid)  # another's bind seals nothing
+            entry.gang.attempt.completing.discard(change.uid)  # another's bind completes nothing
         entry.elsewhere = True
         cluster.move(entry, Where.BOUND, change.node)
     elif entry.where in UNDER_WAY and entry.node == change.node:

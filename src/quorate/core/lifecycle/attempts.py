@@ -54,7 +54,7 @@ class Attempts:
             attempt = self._open(gang, now_s + self._timeout_s(gang), number)
         assert attempt.id == plan.attempt, "a plan adds to the attempt that is open"
         attempt.open.update(bind.uid for bind in plan.binds)
-        attempt.seals = {bind.uid for bind in plan.binds[plan.first :]}
+        attempt.completing = {bind.uid for bind in plan.binds[plan.first :]}
         if gang.quorum_is_known:
             _take_minima(attempt, gang)
 
@@ -68,7 +68,7 @@ class Attempts:
         bound for another gang are left alone.
         """
         life = gang.lifecycle
-        saw_mark, life.saw_mark = life.saw_mark, False
+        saw_started, life.saw_started = life.saw_started, False
         if life.attempt is not None or life.once_quorate or not gang.stays:
             return
         if not gang.ours:
@@ -80,7 +80,7 @@ class Attempts:
         if life.reopened:
             life.reopened = False
             self._open(gang, now_s + self._timeout_s(gang))
-        elif saw_mark or any(entry.pod.started for entry in own):
+        elif saw_started or any(entry.pod.started for entry in own):
             life.once_quorate = True
         elif not attempts:
             return  # another scheduler bound them

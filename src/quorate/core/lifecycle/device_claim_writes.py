@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.devices.requests import Ask
+from quorate.core.cluster.devices.requests import DeviceNeeds
 from quorate.core.cluster.devices.special_claims import claim_name, requests_of
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.nodes.encoding import PodClass
@@ -27,7 +27,7 @@ def hand_out(
     cluster: Cluster,
 ) -> list[tuple[Give, ...]]:
     """Hand out the devices that the room gave to these pods; return what each of them needs."""
-    if pod_class.ask is None:
+    if pod_class.device_needs is None:
         return [()] * len(entries)
     devices = cluster.devices
     gives = []
@@ -48,12 +48,12 @@ def hand_out(
                 awaited = claim.allocation.devices if claim.binding_pending else ()
                 mine.append(Give(*of, awaited=awaited))
         if len(needed) in given:
-            mine.append(_special(pod, pod_class.ask, row, given[len(needed)], room))
+            mine.append(_special(pod, pod_class.device_needs, row, given[len(needed)], room))
         gives.append(tuple(mine))
     return gives
 
 
-def _special(pod: Pod, ask: Ask, row: int, allocation: Allocation, room: Room) -> Give:
+def _special(pod: Pod, ask: DeviceNeeds, row: int, allocation: Allocation, room: Room) -> Give:
     """Return the claim to make for the extended resources that the node does not have itself."""
     assert ask.extended is not None, "only they are given a claim that does not exist"
     lacked = frozenset(n for n in ask.extended.backed if not room.snapshot.sizes(n)[row])

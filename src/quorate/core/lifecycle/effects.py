@@ -45,7 +45,7 @@ class Tried:
     is_planned: bool = False
     """Whether nodes were looked at: nothing held it back before that."""
     binds: GangBinds | None = None
-    shun_ends: bool = False
+    ends_avoidance: bool = False
     waits_for: dict[PodClass, int] = field(default_factory=dict)
     """Of a blocked gang: how many members of each class wait."""
     need: int = 0

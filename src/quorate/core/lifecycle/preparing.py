@@ -83,7 +83,7 @@ class Preparations:
             failed = waiting
         if not failed:
             return [], []
-        gang.memory.shun = frozenset(node for node in failed if node)
+        gang.memory.avoid_if_possible = frozenset(node for node in failed if node)
         message = next(iter(failed.values()))
         for bind in binds:
             cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.UNPREPARED, message))

@@ -83,7 +83,7 @@ class GangBinds(msgspec.Struct, frozen=True, kw_only=True):
 
     ``attempt`` and ``size`` go into the Bindings' annotations; ``deadline_s`` is when retries end.
     The ``first`` binds are sent at once. The rest make the gang quorate, so they wait until all
-    earlier ones have succeeded, and mark their pods: who finds a mark knows that the gang started.
+    earlier ones have succeeded, and mark their pods as started: so another leader can tell.
     Of a gang that has ``started`` every bind is sent at once, and marks its pod.
     """
 

@@ -185,16 +185,16 @@ DEVICE_LOOKS_PER_STEP = 8
 DEVICE_PODS_PER_NODE_MAX = 256
 """Pods that are tried on one kind of node: more than any node takes."""
 DEVICE_SEARCHES_MAX = 8
-"""Searches of one ask that wait for the next turn."""
+"""Searches for one class's device needs that wait for the next turn."""
 DEVICE_ASKS_MAX = 16_384
-"""Different asks of pods that are kept. Each request, selector and configuration in it counts as
-one more, as it may have 10 KiB. The ask that was used longest ago goes."""
+"""Most device needs that are kept. Each request, selector and configuration counts as one more, as
+it may have 10 KiB. The ones used longest ago go."""
 DEVICE_SPECS_SPARE_MAX = 1_000
 """Specs that no claim has any more but are kept, counted in the same way."""
 DEVICE_OUTCOMES_ASKS_MAX = 4_096
-"""Asks whose outcomes are kept, counted in the same way."""
+"""Device needs whose outcomes are kept, counted in the same way."""
 DEVICE_OUTCOMES_MAX = 500_000
-"""Outcomes that are kept, of all asks together, by kind of node: about 50 MB."""
+"""Outcomes that are kept, of all device needs together, by kind of node: about 50 MB."""
 DEVICE_KINDS_SPARE_MIN = 1_000
 """Kinds of nodes without a node that are kept at least; at most as many as there are with one."""
 DEVICE_STALE_NODES_MAX = 10_000
@@ -297,7 +297,7 @@ DEVICES_TAKEN_PER_STEP = 32
 DEVICES_COUPLED_PER_STEP = 16
 """Devices of views that change because others were given away."""
 DEVICES_SORTED_PER_STEP = 16
-"""Devices of a kind of node that are sorted by what an ask may have of them."""
+"""Devices of a kind of node that are sorted by what device needs may have of them."""
 
 # How many are looked at one by one, and how many between two looks at the steps that are left.
 

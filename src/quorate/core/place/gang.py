@@ -159,7 +159,7 @@ def _is_coupled(demand: Demand, room: Room) -> bool:
         pod_class.matched
         or uses_selectors(pod_class.shape)
         or room.volumes.couples(pod_class)
-        or pod_class.ask is not None
+        or pod_class.device_needs is not None
         for pod_class, _ in demand.classes
     ) and (len(demand.classes) > 1 or pack.constrain_one_another(demand.classes[0][0], room))
 
@@ -167,7 +167,8 @@ def _is_coupled(demand: Demand, room: Room) -> bool:
 def _is_searched(demand: Demand) -> bool:
     """Whether the joint search may be asked: it knows nothing of volumes and devices."""
     return demand.need <= policy.SEARCHED_PODS_MAX and all(
-        pod_class.wants is None and pod_class.ask is None for pod_class, _ in demand.classes
+        pod_class.volume_needs is None and pod_class.device_needs is None
+        for pod_class, _ in demand.classes
     )
 
 

@@ -8,8 +8,8 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
 from quorate.core.cluster.gangs.tasks import task_of
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.cluster.storage.needs import Wants
-from quorate.core.cluster.storage.volume_needs import wants_of
+from quorate.core.cluster.storage.needs import VolumeNeeds
+from quorate.core.cluster.storage.volume_needs import volume_needs_of
 from quorate.core.place.greedy import Demand
 from quorate.core.place.tasks import Least, numbers_of
 
@@ -24,7 +24,7 @@ def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = froze
     """
     neighbours, storage = cluster.neighbours, cluster.storage
     members: Members = {}
-    with_problems: list[tuple[PodEntry, Wants]] = []
+    with_problems: list[tuple[PodEntry, VolumeNeeds]] = []
     tasks = numbers_of(gang)
     for class_id, alike in gang.waiting.items():
         entries = [entry for uid, entry in alike.items() if uid not in placed]
@@ -37,15 +37,17 @@ def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = froze
             members[base] = entries
             continue
         for entry in entries:
-            wants = wants_of(entry.pod, storage)
-            if wants is not None and wants.problems:
-                with_problems.append((entry, wants))
+            volume_needs = volume_needs_of(entry.pod, storage)
+            if volume_needs is not None and volume_needs.problems:
+                with_problems.append((entry, volume_needs))
                 continue
             matched = neighbours.matched(entry.label_set)
             defaults = cluster.spread_defaults.of(entry)
-            ask = cluster.asks.of(entry.pod)
+            device_needs = cluster.device_needs.of(entry.pod)
             task = tasks.get(task_of(entry.pod), 0)
-            pod_class = cluster.classes.matching(base, matched, defaults, wants, ask, task)
+            pod_class = cluster.classes.matching(
+                base, matched, defaults, volume_needs, device_needs, task
+            )
             members.setdefault(pod_class, []).append(entry)
     _add_with_problems(members, with_problems, cluster)
     return members if len(members) == 1 else _by_name(members)
@@ -59,17 +61,24 @@ def _by_name(members: Members) -> Members:
 
 
 def _add_with_problems(
-    members: Members, found: list[tuple[PodEntry, Wants]], cluster: Cluster
+    members: Members, found: list[tuple[PodEntry, VolumeNeeds]], cluster: Cluster
 ) -> None:
     """Put pods that no node can take for a like problem into one class, named after the first."""
-    first: dict[tuple[object, ...], Wants] = {}
-    for entry, wants in sorted(found, key=lambda one: one[0].pod.name):
+    first: dict[tuple[object, ...], VolumeNeeds] = {}
+    for entry, volume_needs in sorted(found, key=lambda one: one[0].pod.name):
         base = entry.pod_class
         matched = cluster.neighbours.matched(entry.label_set)
-        ask = cluster.asks.of(entry.pod)
-        kind = base.id, matched, ask, *((one.rule, one.kind) for one in wants.problems)
-        named = first.setdefault(kind, wants)
-        pod_class = cluster.classes.matching(base, matched, wants=named, ask=ask)
+        device_needs = cluster.device_needs.of(entry.pod)
+        kind = (
+            base.id,
+            matched,
+            device_needs,
+            *((one.rule, one.kind) for one in volume_needs.problems),
+        )
+        named = first.setdefault(kind, volume_needs)
+        pod_class = cluster.classes.matching(
+            base, matched, volume_needs=named, device_needs=device_needs
+        )
         members.setdefault(pod_class, []).append(entry)
 
 

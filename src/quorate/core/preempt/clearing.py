@@ -120,7 +120,7 @@ class Clearings:
     @staticmethod
     def _position(room: Room) -> int:
         """Return what grows whenever the counts of pods differ, in the cluster or in the room."""
-        return room.snapshot.neighbours.log.position + len(room.stirred)
+        return room.snapshot.neighbours.log.position + len(room.changed_selectors)
 
     def _happened(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
         """Return what grows whenever the class may come to fit where it did not."""
@@ -135,15 +135,17 @@ class Clearings:
         pod_class, _, nominated = who
         neighbours = room.snapshot.neighbours
         learnt, since = self._known.get(who, (None, 0))
-        stirred = {key.selector for key in room.stirred[since:]}
-        if stirred and not neighbours.concerns(pod_class).isdisjoint(stirred):
+        changed_selectors = {key.selector for key in room.changed_selectors[since:]}
+        if changed_selectors and not neighbours.deciding_selectors(pod_class).isdisjoint(
+            changed_selectors
+        ):
             learnt = None
         if learnt is None:
             learnt = self.victim_searches.take(who)
         if learnt is None or not learnt.is_good(pod_class, room):
             learnt = Known(since=self._happened(pod_class, room), start=self.start)
         if not nominated:
-            self._known[who] = learnt, len(room.stirred)
+            self._known[who] = learnt, len(room.changed_selectors)
         return learnt
 
     def _clear(

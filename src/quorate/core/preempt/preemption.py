@@ -101,12 +101,12 @@ class Known:
         if self.good_at is None:
             return True
         rows = room.snapshot.table.log.since(self.good_at.rows)
-        stirred = room.snapshot.neighbours.log.since(self.good_at.selectors)
-        if rows is None or stirred is None or self.good_at.version != room.version:
+        changed_selectors = room.snapshot.neighbours.log.since(self.good_at.selectors)
+        if rows is None or changed_selectors is None or self.good_at.version != room.version:
             return False
         for row in rows:
             self.forget(row)
-        return room.snapshot.neighbours.concerns(pod_class).isdisjoint(stirred)
+        return room.snapshot.neighbours.deciding_selectors(pod_class).isdisjoint(changed_selectors)
 
     def forget(self, row: int) -> None:
         """Forget what is known of a row."""
@@ -168,7 +168,7 @@ def preempt(
     has_claims_rule = _DEVICES not in pod_class.profile.disabled
     if has_claims_rule and seen.hopeless_by not in ("", _DEVICES):
         return Outcome(said="not found")  # DynamicResources' PostFilter fails on its own state
-    extended = pod_class.ask.extended if pod_class.ask is not None else None
+    extended = pod_class.device_needs.extended if pod_class.device_needs is not None else None
     prefix = (
         f"{_of_claims(entry, seen, room, cluster, extended)}, preemption: "
         if has_claims_rule

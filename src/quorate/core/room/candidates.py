@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
-from quorate.core.cluster.storage.needs import UnboundWant
+from quorate.core.cluster.storage.needs import UnboundNeed
 from quorate.core.cluster.storage.volume_needs import fits_claim
 from quorate.core.model import SelectorTerm, policy
 from quorate.core.model.storage import Volume
@@ -147,14 +147,14 @@ def _are_free(numbers: Ints, taken: Collection[int]) -> Mask:
     return ~np.isin(numbers, list(taken))
 
 
-def candidates_of(want: UnboundWant, reach: Reach, numbers: dict[str, int]) -> Candidates:
+def candidates_of(need: UnboundNeed, reach: Reach, numbers: dict[str, int]) -> Candidates:
     """Return the volumes that do for the claim; new ones get a number in ``numbers``."""
     storage = reach.snapshot.storage
-    if want.kept:
-        fitting = [storage.volumes[want.kept]] if want.kept in storage.volumes else []
+    if need.kept:
+        fitting = [storage.volumes[need.kept]] if need.kept in storage.volumes else []
     else:
-        in_class = storage.index.volumes_in.get(want.storage_class, ())
-        fitting = [volume for name in in_class if _does(volume := storage.volumes[name], want)]
+        in_class = storage.index.volumes_in.get(need.storage_class, ())
+        fitting = [volume for name in in_class if _does(volume := storage.volumes[name], need)]
         fitting = [volume for volume in fitting if volume.name not in storage.reserved]
     fitting.sort(key=lambda volume: (volume.capacity, volume.name))
     order: dict[int, int] = {}
@@ -171,11 +171,11 @@ def candidates_of(want: UnboundWant, reach: Reach, numbers: dict[str, int]) -> C
     return Candidates(found, order)
 
 
-def _does(volume: Volume, want: UnboundWant) -> bool:
+def _does(volume: Volume, need: UnboundNeed) -> bool:
     return (
         volume.claim is None
         and volume.phase == "Available"
-        and set(want.access_modes) <= set(volume.access_modes)
-        and (want.selector is None or want.selector.matches(dict(volume.labels)))
-        and fits_claim(volume, want)
+        and set(need.access_modes) <= set(volume.access_modes)
+        and (need.selector is None or need.selector.matches(dict(volume.labels)))
+        and fits_claim(volume, need)
     )

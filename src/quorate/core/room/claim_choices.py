@@ -16,7 +16,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.cluster.storage.needs import UnboundWant, Wants
+from quorate.core.cluster.storage.needs import UnboundNeed, VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import UNLIMITED
 from quorate.core.model import policy
 from quorate.core.model.steps import Steps
@@ -32,7 +32,7 @@ class _Lasting:
         self.numbers: dict[str, int] = {}
         """Numbers of the volumes that are candidates for some claim."""
         self.names: list[str] = []
-        self.candidates: dict[UnboundWant, Candidates] = {}
+        self.candidates: dict[UnboundNeed, Candidates] = {}
 
 
 class _Part(NamedTuple):
@@ -42,7 +42,7 @@ class _Part(NamedTuple):
     is, ``must`` that it gets one of the candidates or none.
     """
 
-    want: UnboundWant
+    need: UnboundNeed
     row: int | None = None
     candidates: Candidates | None = None
     is_open: bool = False
@@ -74,7 +74,7 @@ class ClaimChoices:
 
     # Questions
 
-    def judge(self, wants: Wants) -> Codes:
+    def judge(self, volume_needs: VolumeNeeds) -> Codes:
         """Return int8[n]: whether all unbound claims of a pod can be bound on the node.
 
         Raises OutOfStepsError when the turn is over.
@@ -83,75 +83,75 @@ class ClaimChoices:
         codes = np.zeros(n, np.int8)
         elsewhere = np.zeros(n, np.bool_)
         choices: list[Ints] = []
-        there: list[tuple[UnboundWant, Mask]] = []  # as in kube-scheduler these come first
-        made: list[tuple[UnboundWant, Mask]] = []
-        if self.steps is not None and wants.unbound:
+        there: list[tuple[UnboundNeed, Mask]] = []  # as in kube-scheduler these come first
+        made: list[tuple[UnboundNeed, Mask]] = []
+        if self.steps is not None and volume_needs.unbound:
             self.steps.expect()
-        for part in map(self._part, wants.unbound):
+        for part in map(self._part, volume_needs.unbound):
             choice = np.full(n, -1, np.int64)
             if part.row is not None:
                 elsewhere |= np.arange(n) != part.row
-                there.append((part.want, np.ones(n, np.bool_)))
+                there.append((part.need, np.ones(n, np.bool_)))
             elif part.candidates is not None:
                 taken = self._taken if part.is_open else ()
                 choice = part.candidates.pick(n, taken, choices)
                 if part.must:
                     elsewhere |= choice < 0
-                made.append((part.want, choice < 0))
+                made.append((part.need, choice < 0))
             choices.append(choice)
             self._count(1 + n // policy.CLAIM_NODES_PER_STEP + _steps_of(part))
-        for want, lacks in (*there, *made):
+        for need, lacks in (*there, *made):
             lacking = lacks & (codes == OK)
             if lacking.any():
-                codes[lacking] = self._made(want)[lacking]
+                codes[lacking] = self._made(need)[lacking]
         codes[elsewhere] = NO_VOLUME
         return codes
 
-    def constrain(self, wants: Wants) -> bool:
+    def constrain(self, volume_needs: VolumeNeeds) -> bool:
         """Whether what one pod gets decides where the next pod with alike claims may go.
 
         It does not where each volume is for one node: ``slots`` counts them.
         """
-        if any(part.is_open and part.want.claim for part in map(self._part, wants.unbound)):
+        if any(part.is_open and part.need.claim for part in map(self._part, volume_needs.unbound)):
             return True
-        contested = list(self._contested(wants))
+        contested = list(self._contested(volume_needs))
         if not all(one.is_local for one in contested):
             return True
         kinds = [one.numbers for one in contested]
         return any(not one.isdisjoint(two) for one, two in combinations(kinds, 2))
 
-    def gather(self, wants: Wants) -> bool:
+    def gather(self, volume_needs: VolumeNeeds) -> bool:
         """Whether the first pod with such claims decides on a node for all others."""
-        open_ones = [part.want for part in map(self._part, wants.unbound) if part.is_open]
-        return any(want.claim is not None and not want.shareable for want in open_ones)
+        open_ones = [part.need for part in map(self._part, volume_needs.unbound) if part.is_open]
+        return any(need.claim is not None and not need.shareable for need in open_ones)
 
-    def slots(self, wants: Wants) -> Ints | None:
+    def slots(self, volume_needs: VolumeNeeds) -> Ints | None:
         """Return int64[n]: for how many pods there are volumes; None: for any number.
 
         Where pods constrain one another that is how many there are at most.
         """
         n, slots = len(self._reach.snapshot), None
-        for candidates, (want, each) in self._contested(wants).items():
+        for candidates, (need, each) in self._contested(volume_needs).items():
             free = candidates.free_at(n, self._taken) // each
-            makes = self._made(want) == OK
+            makes = self._made(need) == OK
             more = np.where(makes, UNLIMITED, free)
             slots = more if slots is None else np.minimum(slots, more)
             self._count(1 + candidates.steps)
         return slots
 
-    def most(self, wants: Wants) -> int:
+    def most(self, volume_needs: VolumeNeeds) -> int:
         """Return for how many pods there are volumes at most, over all nodes."""
         most = UNLIMITED
-        for candidates, (want, each) in self._contested(wants).items():
-            if (self._made(want) != OK).all():
+        for candidates, (need, each) in self._contested(volume_needs).items():
+            if (self._made(need) != OK).all():
                 most = min(most, len(candidates.numbers - self._taken) // each)
         return most
 
-    def served(self, wants: Wants, rows: Ints, pods: Ints) -> Ints:
+    def served(self, volume_needs: VolumeNeeds, rows: Ints, pods: Ints) -> Ints:
         """Return int64[len(rows)]: how many of so many pods on each row get all their volumes."""
         found = np.zeros(len(rows), np.int64)
         places = np.repeat(np.arange(len(rows)), pods).tolist()
-        got = self.copy()._give(wants, rows[places].tolist())
+        got = self.copy()._give(volume_needs, rows[places].tolist())
         for place, numbers in zip(places, got, strict=True):
             found[place] += numbers is not None
         return found
@@ -163,12 +163,12 @@ class ClaimChoices:
 
         A pod for which none is left has them made: whoever placed it there answers for that.
         """
-        wants = pod_class.wants
-        if wants is None or not any(self._has_names(want) for want in wants.unbound):
+        volume_needs = pod_class.volume_needs
+        if volume_needs is None or not any(self._has_names(need) for need in volume_needs.unbound):
             return
-        none = (-1,) * len(wants.unbound)
+        none = (-1,) * len(volume_needs.unbound)
         each = np.repeat(rows, pods).tolist()
-        for row, numbers in zip(each, self._give(wants, each), strict=True):
+        for row, numbers in zip(each, self._give(volume_needs, each), strict=True):
             names = tuple(self._lasting.names[n] if n >= 0 else "" for n in numbers or none)
             before = self._chosen.get((pod_class.id, row), ())
             self._chosen[pod_class.id, row] = (*before, names)
@@ -183,17 +183,17 @@ class ClaimChoices:
             self._settled, self._decided = self._settled | self._decided, {}
         chosen = self._chosen.get((pod_class.id, row), ())
         if not chosen:
-            return ("",) * (len(pod_class.wants.unbound) if pod_class.wants else 0)
+            return ("",) * (len(pod_class.volume_needs.unbound) if pod_class.volume_needs else 0)
         self._chosen[pod_class.id, row] = chosen[1:]
         return chosen[0]
 
     # Inside
 
-    def _give(self, wants: Wants, rows: Iterable[int]) -> list[list[int] | None]:
+    def _give(self, volume_needs: VolumeNeeds, rows: Iterable[int]) -> list[list[int] | None]:
         """Give volumes to pods, one on each of these rows; None where one got not all of them."""
         taken, starts = set(self._taken), Starts()
-        parts = [self._part(want) for want in wants.unbound]
-        is_shared = any(want.claim for want in wants.unbound)
+        parts = [self._part(need) for need in volume_needs.unbound]
+        is_shared = any(need.claim for need in volume_needs.unbound)
         found: list[list[int] | None] = []
         for row in rows:
             numbers = self._numbers_at(row, parts, taken, starts)
@@ -202,7 +202,7 @@ class ClaimChoices:
                 continue
             taken.update(number for number in numbers if number >= 0)
             if is_shared and self._decide(row, parts, numbers):
-                parts = [self._part(want) for want in wants.unbound]
+                parts = [self._part(need) for need in volume_needs.unbound]
         self._taken = frozenset(taken)
         looked = {part.candidates for part in parts if part.candidates is not None}
         self._count(1 + len(found) * len(parts) // policy.CLAIM_PODS_PER_STEP)
@@ -229,11 +229,11 @@ class ClaimChoices:
         """Whether a volume can be made on the row, or that is settled."""
         if part.row is None and part.candidates is None:
             return True
-        return bool(self._made(part.want)[row] == OK)
+        return bool(self._made(part.need)[row] == OK)
 
-    def _made(self, want: UnboundWant) -> Codes:
+    def _made(self, need: UnboundNeed) -> Codes:
         """Return int8[n]: whether a volume can be made for the claim, by node."""
-        found = self._reach.provision(want.storage_class, want.size)
+        found = self._reach.provision(need.storage_class, need.size)
         self._count(self._reach.take_steps())
         return found
 
@@ -241,55 +241,55 @@ class ClaimChoices:
         """Note what a pod decided for claims that others share; return whether it did."""
         before = len(self._decided)
         for part, number in zip(parts, numbers, strict=True):
-            claim = part.want.claim
+            claim = part.need.claim
             if claim is not None and claim not in self._settled:
                 name = self._lasting.names[number] if number >= 0 else ""
                 self._decided.setdefault(claim, (row, name))
         return len(self._decided) > before
 
-    def _part(self, want: UnboundWant) -> _Part:
+    def _part(self, need: UnboundNeed) -> _Part:
         """Return how a claim is met, by what was decided so far."""
-        if want.selected_node is not None:
-            rows = self._reach.snapshot.rows_named((want.selected_node,))
-            return _Part(want, row=rows[0] if rows else -1)
+        if need.selected_node is not None:
+            rows = self._reach.snapshot.rows_named((need.selected_node,))
+            return _Part(need, row=rows[0] if rows else -1)
         found, is_settled = None, False
-        if want.claim is not None:
-            is_settled = want.claim in self._settled
-            found = (self._settled if is_settled else self._decided).get(want.claim)
+        if need.claim is not None:
+            is_settled = need.claim in self._settled
+            found = (self._settled if is_settled else self._decided).get(need.claim)
         if found is None:
-            candidates = self._candidates(want)
-            return _Part(want, candidates=candidates, is_open=not want.kept)
+            candidates = self._candidates(need)
+            return _Part(need, candidates=candidates, is_open=not need.kept)
         row, name = found
         if name:
-            return _Part(want, candidates=self._candidates(want._replace(kept=name)), must=True)
-        if want.shareable and not is_settled:
-            return _Part(want)  # any node does, as long as its volume is not there
-        return _Part(want, row=row)
+            return _Part(need, candidates=self._candidates(need._replace(kept=name)), must=True)
+        if need.shareable and not is_settled:
+            return _Part(need)  # any node does, as long as its volume is not there
+        return _Part(need, row=row)
 
-    def _contested(self, wants: Wants) -> dict[Candidates, tuple[UnboundWant, int]]:
+    def _contested(self, volume_needs: VolumeNeeds) -> dict[Candidates, tuple[UnboundNeed, int]]:
         """Return the volumes that may be given away, and of how many alike claims of a pod."""
-        parts = [part for part in map(self._part, wants.unbound) if part.is_open]
+        parts = [part for part in map(self._part, volume_needs.unbound) if part.is_open]
         each = Counter(part.candidates for part in parts if part.candidates is not None)
-        found: dict[Candidates, tuple[UnboundWant, int]] = {}
+        found: dict[Candidates, tuple[UnboundNeed, int]] = {}
         for part in parts:
             if part.candidates is not None and part.candidates.numbers:
-                found[part.candidates] = part.want, each[part.candidates]
+                found[part.candidates] = part.need, each[part.candidates]
         return found
 
-    def _has_names(self, want: UnboundWant) -> bool:
-        if want.selected_node is not None:
+    def _has_names(self, need: UnboundNeed) -> bool:
+        if need.selected_node is not None:
             return False
-        return want.claim is not None or bool(self._candidates(want).numbers)
+        return need.claim is not None or bool(self._candidates(need).numbers)
 
-    def _candidates(self, want: UnboundWant) -> Candidates:
+    def _candidates(self, need: UnboundNeed) -> Candidates:
         """Return the volumes that could be bound to such a claim."""
-        found = self._lasting.candidates.get(want)
+        found = self._lasting.candidates.get(need)
         if found is None:
-            found = candidates_of(want, self._reach, self._lasting.numbers)
-            self._lasting.candidates[want] = found
+            found = candidates_of(need, self._reach, self._lasting.numbers)
+            self._lasting.candidates[need] = found
             self._lasting.names = list(self._lasting.numbers)
-            in_class = self._reach.snapshot.storage.index.volumes_in.get(want.storage_class, ())
-            looked = 0 if want.kept else len(in_class) // 10
+            in_class = self._reach.snapshot.storage.index.volumes_in.get(need.storage_class, ())
+            looked = 0 if need.kept else len(in_class) // 10
             self._count(1 + looked + found.steps_to_make + self._reach.take_steps())
         return found
 

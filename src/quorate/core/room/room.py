@@ -53,7 +53,7 @@ class Room:
         self.ports = PortRoom(steps)
         self.rows_taken: list[int] = []
         """Rows of which room was taken here, in order."""
-        self.stirred: list[Key] = []
+        self.changed_selectors: list[Key] = []
         """Columns of which counts were shifted here, in order."""
         self._counts: dict[Key, Ints] = {}
         """Columns that were looked at, with all that was placed since the snapshot counted in."""
@@ -67,7 +67,10 @@ class Room:
     def copy(self) -> Room:
         """Return a room of its own to try something in. Arrays are copied when they are written."""
         other = self.what_if()
-        other.rows_taken, other.stirred = list(self.rows_taken), list(self.stirred)
+        other.rows_taken, other.changed_selectors = (
+            list(self.rows_taken),
+            list(self.changed_selectors),
+        )
         self._is_shared = True
         return other
 
@@ -77,7 +80,7 @@ class Room:
         other.snapshot, other.answers, other.steps = self.snapshot, self.answers, self.steps
         other.free, other.scored = self.free, self.scored
         other._is_shared = True
-        other.rows_taken, other.stirred = [], []
+        other.rows_taken, other.changed_selectors = [], []
         other.volumes = self.volumes.copy()
         other.ports = self.ports.copy()
         other._counts, other._placed = dict(self._counts), dict(self._placed)
@@ -136,11 +139,11 @@ class Room:
     def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
         self._take_amounts(pod_class, rows, pods)
-        if pod_class.ask is not None:
-            for ask, on in by_nodes(pod_class.ask, self.snapshot, np.repeat(rows, pods)):
+        if pod_class.device_needs is not None:
+            for ask, on in by_nodes(pod_class.device_needs, self.snapshot, np.repeat(rows, pods)):
                 names = [self.snapshot.node(row).name for row in on.tolist()]
                 self.taking.take(pod_class.id, ask, on.tolist(), names)
-        if pod_class.wants is not None:
+        if pod_class.volume_needs is not None:
             self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)
 
@@ -152,7 +155,7 @@ class Room:
         """
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
-            self.stirred += effects
+            self.changed_selectors += effects
             for key, amount in effects.items():
                 self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
             for key in effects.keys() & self._counts.keys():

@@ -14,7 +14,7 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.cluster.storage.needs import Wants
+from quorate.core.cluster.storage.needs import VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import UNLIMITED, VolumeId
 from quorate.core.cluster.storage.volume_needs import BINDING, RESTRICTIONS
 from quorate.core.model import Disk
@@ -113,17 +113,17 @@ class VolumeRoom:
             (rows.add if self.moved.holds(volume_id) else rows.discard)(self.moved.row)
         return sorted(rows.union(self._holders.get(volume_id, _NOBODY)))
 
-    def judge_unbound(self, wants: Wants) -> Codes:
+    def judge_unbound(self, volume_needs: VolumeNeeds) -> Codes:
         """Return int8[n]: whether all unbound claims of a pod can be bound on the node."""
-        return self._choices.judge(wants)
+        return self._choices.judge(volume_needs)
 
-    def new_shared(self, wants: Wants) -> dict[str, Ints]:
+    def new_shared(self, volume_needs: VolumeNeeds) -> dict[str, Ints]:
         """Return int64[n] by driver: shared volumes that no pod uses on the node.
 
         Of drivers with limits alone.
         """
         found: dict[str, Ints] = {}
-        for volume_id in wants.shared:
+        for volume_id in volume_needs.shared:
             driver = volume_id[0]
             if self.limits(driver) is None:
                 continue
@@ -139,37 +139,37 @@ class VolumeRoom:
 
         Limits do not: what one node takes is counted by slots, also of volumes that all share.
         """
-        wants = pod_class.wants
-        if wants is None or wants.problems:
+        volume_needs = pod_class.volume_needs
+        if volume_needs is None or volume_needs.problems:
             return False
         if self._is_for_one(pod_class):
             return True
-        return BINDING not in pod_class.profile.disabled and self._choices.constrain(wants)
+        return BINDING not in pod_class.profile.disabled and self._choices.constrain(volume_needs)
 
     def gathers(self, pod_class: PodClass) -> bool:
         """Whether the first pod of the class decides on a node for all others of it."""
-        return pod_class.wants is not None and self._choices.gather(pod_class.wants)
+        return pod_class.volume_needs is not None and self._choices.gather(pod_class.volume_needs)
 
     def _is_for_one(self, pod_class: PodClass) -> bool:
         """Whether its pods have a claim in common that one pod at a time may use."""
-        exclusive = pod_class.wants is not None and bool(pod_class.wants.exclusive)
+        exclusive = pod_class.volume_needs is not None and bool(pod_class.volume_needs.exclusive)
         return exclusive and RESTRICTIONS not in pod_class.profile.disabled
 
     def couples(self, pod_class: PodClass) -> bool:
         """Whether what its pods get may decide where pods of other classes go."""
-        wants = pod_class.wants
-        if wants is None:
+        volume_needs = pod_class.volume_needs
+        if volume_needs is None:
             return False
-        has_limits = any(self.limits(driver) is not None for driver, _ in wants.shared)
-        return bool(wants.unbound) or has_limits
+        has_limits = any(self.limits(driver) is not None for driver, _ in volume_needs.shared)
+        return bool(volume_needs.unbound) or has_limits
 
     def most(self, pod_class: PodClass) -> int:
         """Return how many more pods of the class volumes let in at most, over all nodes."""
-        if pod_class.wants is None or pod_class.wants.problems:
+        if pod_class.volume_needs is None or pod_class.volume_needs.problems:
             return UNLIMITED
         if self._is_for_one(pod_class):
             return 1
-        return self._choices.most(pod_class.wants)
+        return self._choices.most(pod_class.volume_needs)
 
     def served(self, pod_class: PodClass, pods: Ints) -> Ints:
         """Return int64[n]: how many of ``pods`` (int64[n]) get volumes for all their claims.
@@ -177,11 +177,11 @@ class VolumeRoom:
         ``pods`` are within the slots that volumes leave. As many rows as possible are served, in
         their order.
         """
-        if pod_class.wants is None:
+        if pod_class.volume_needs is None:
             return pods
         rows = np.flatnonzero(pods)
         found = np.zeros(len(pods), np.int64)
-        found[rows] = self._choices.served(pod_class.wants, rows, pods[rows])
+        found[rows] = self._choices.served(pod_class.volume_needs, rows, pods[rows])
         return found
 
     def cap_by_disks(self, disks: Collection[Disk], slots: Ints) -> None:
@@ -189,19 +189,19 @@ class VolumeRoom:
         if any(disk.conflicts(disk) for disk in disks):
             np.minimum(slots, 1, out=slots)
 
-    def cap_by_claims(self, wants: Wants, slots: Ints) -> None:
+    def cap_by_claims(self, volume_needs: VolumeNeeds, slots: Ints) -> None:
         """Lower ``slots`` (int64[n]) to the pods for whose claims there are volumes.
 
         Where pods constrain one another that is how many there are at most.
         """
-        chosen = self._choices.slots(wants)
+        chosen = self._choices.slots(volume_needs)
         if chosen is not None:
             np.minimum(slots, chosen, out=slots)
 
-    def cap_by_limits(self, wants: Wants, slots: Ints) -> None:
+    def cap_by_limits(self, volume_needs: VolumeNeeds, slots: Ints) -> None:
         """Lower ``slots`` (int64[n]): the first pod brings the shared volumes, each its own."""
-        shared = self.new_shared(wants)
-        own = {driver: each for driver, each in wants.new if self.limits(driver) is not None}
+        shared = self.new_shared(volume_needs)
+        own = {driver: each for driver, each in volume_needs.new if self.limits(driver) is not None}
         for driver in shared.keys() | own.keys():
             limits, each = self.limits(driver), own.get(driver, 0)
             assert limits is not None, "drivers without limits were left out"
@@ -213,14 +213,14 @@ class VolumeRoom:
             is_let_in = (first <= 0) | (first <= left)
             more = UNLIMITED
             if each:
-                left = left - first + self._merely_attached(wants, driver)
+                left = left - first + self._merely_attached(volume_needs, driver)
                 more = np.maximum(left // each, 0)
             np.minimum(slots, np.where(is_let_in, 1 + more, 0), out=slots)
 
-    def _merely_attached(self, wants: Wants, driver: str) -> Ints:
+    def _merely_attached(self, volume_needs: VolumeNeeds, driver: str) -> Ints:
         """Return int64[n]: shared volumes that are on the node already, but of which no pod is."""
         found = np.zeros(len(self._snapshot), np.int64)
-        for volume_id in wants.shared:
+        for volume_id in volume_needs.shared:
             if volume_id[0] == driver:
                 found[self._rows_merely_attached(volume_id)] += 1
         return found
@@ -231,18 +231,18 @@ class VolumeRoom:
 
     def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
-        wants = pod_class.wants
+        volume_needs = pod_class.volume_needs
         for disk in pod_class.shape.disks if rows.size else ():
             alike = self._disks.get((disk.plugin, disk.id), ())
             placed = (disk, frozenset(rows.tolist()))
             self._disks[disk.plugin, disk.id] = (*alike, placed)
-        if wants is None or wants.problems:
+        if volume_needs is None or volume_needs.problems:
             return
-        for driver, each in wants.new:
+        for driver, each in volume_needs.new:
             if self.limits(driver) is not None:
                 self._attached[driver] = column = self.attached(driver).copy()
                 column[rows] += each * pods
-        for volume_id in wants.shared:
+        for volume_id in volume_needs.shared:
             if self.limits(volume_id[0]) is not None:
                 there = [*self.holders(volume_id), *self._rows_merely_attached(volume_id)]
                 fresh = np.setdiff1d(rows, there)
@@ -250,8 +250,8 @@ class VolumeRoom:
                 column[fresh] += 1
                 known = self._holders.get(volume_id, _NOBODY)
                 self._holders[volume_id] = known.union(rows.tolist())
-        if rows.size and wants.exclusive:
-            self._in_use = self._in_use.union(wants.exclusive)
+        if rows.size and volume_needs.exclusive:
+            self._in_use = self._in_use.union(volume_needs.exclusive)
         self._choices.take(pod_class, rows, pods)
 
     def take_chosen(self, pod_class: PodClass, row: int) -> tuple[str, ...]:

@@ -159,29 +159,33 @@ class Telling:
             one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < AGAIN_S]
             one.changed_s.append(now.s)
         one.state, one.reason = explanation.state, explanation.reason
-        told = self._waiting(gang, explanation)
-        for entry in told:
+        recipients = self._waiting(gang, explanation)
+        for entry in recipients:
             self._tell_pod(gang, one, entry, explainer.pod_message(entry, explanation), now)
-        if told:
-            first = next((entry for entry in told if entry.where is Where.WAITING), told[0])
+        if recipients:
+            first = next(
+                (entry for entry in recipients if entry.where is Where.WAITING), recipients[0]
+            )
             words = explainer.pod_message(first, explanation)
             self._tell_readers(gang.key, one, first.pod, words, now)
             if not gang.key.is_single:
                 bare = None if _has_object(gang) else first
-                self._tell_of_pods(gang.key, [entry for entry in told if entry is not bare], now)
+                self._tell_of_pods(
+                    gang.key, [entry for entry in recipients if entry is not bare], now
+                )
         self._tell_status(one, explainer.view(gang.key, explanation), now)
 
     def _waiting(self, gang: GangEntry, explanation: Explanation) -> list[PodEntry]:
         """Return the members that are to be told why they wait; forget what others were told."""
-        told = []
+        recipients = []
         for entry in gang.members.values():
             if entry.where in UNDER_WAY and entry.ours:
                 continue  # its bind may fail, and then its condition is what it was
             if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
                 self._forget_pod(entry.pod.uid)
             elif entry.where is Where.INVALID or explanation.reason not in _UNSAID:
-                told.append(entry)
-        return told
+                recipients.append(entry)
+        return recipients
 
     def _tell_pod(
         self, gang: GangEntry, one: _Gang, entry: PodEntry, words: tuple[Reason, str], now: Now
@@ -200,9 +204,9 @@ class Telling:
             said.reason, said.message, said.at_s, said.is_lost = reason, message, now.s, False
         self._outbox.put(SayCondition(gang.key, pod, reason, message), again=again)
 
-    def _tell_of_pods(self, key: GangKey, told: list[PodEntry], now: Now) -> None:
+    def _tell_of_pods(self, key: GangKey, recipients: list[PodEntry], now: Now) -> None:
         """Queue an Event for each member and each reason that it has not heard yet."""
-        for entry in told:
+        for entry in recipients:
             said = self._pods[entry.pod.uid]
             if said.reason not in said.events:
                 said.events.add(said.reason)

@@ -45,8 +45,8 @@ class Applier:
         memory = gang.memory
         if tried.is_planned:
             memory.aside.end()
-        if tried.shun_ends:
-            memory.shun = frozenset()
+        if tried.ends_avoidance:
+            memory.avoid_if_possible = frozenset()
         if tried.said is not None:
             memory.preemption_said = tried.said
         if tried.given_up is not None:

@@ -54,7 +54,7 @@ class _Try:
 
     gang: GangEntry
     avoid: frozenset[str]
-    shun: frozenset[str]
+    avoid_if_possible: frozenset[str]
     searches: bool
     binds: list[Bind] = field(default_factory=list)
     placed: set[str] = field(default_factory=set)
@@ -119,10 +119,10 @@ class Cycle:
         ``preempts_more`` is false when enough pods were promised room in this turn; ``searches``
         says whether a joint search may begin or go on.
         """
-        one = _Try(gang, gang.memory.avoided(self.now_s), gang.memory.shun, searches)
+        one = _Try(gang, gang.memory.avoided(self.now_s), gang.memory.avoid_if_possible, searches)
         self._place_whole(one)
         tried = Tried(gang.key, is_planned=True)
-        tried.shun_ends = one.shun != gang.memory.shun
+        tried.ends_avoidance = one.avoid_if_possible != gang.memory.avoid_if_possible
         if one.binds:
             tried.binds = self.attempts.plan(gang, tuple(one.binds), self.now_s)
             self.promises.placed.add(gang.key)
@@ -234,7 +234,7 @@ class Cycle:
         is_common = not has_own and not (nominated and nominated.has(gang))
         if is_common and (demand, len(withheld), priority) in self.hopeless:
             return
-        elsewhere = one.avoid or one.shun
+        elsewhere = one.avoid or one.avoid_if_possible
         if self._is_placed_singly(gang, demand) and not withheld and not elsewhere:
             self._place_single(one, members, demand, priority, is_common=is_common)
             return
@@ -246,13 +246,13 @@ class Cycle:
         if isinstance(found, Unfinished):
             return
         if isinstance(found, DoesNotFit):
-            if one.shun and not one.avoid:  # rather there than nowhere
-                one.shun = frozenset()
+            if one.avoid_if_possible and not one.avoid:  # rather there than nowhere
+                one.avoid_if_possible = frozenset()
                 self._place(one, withheld)
             elif is_common and not one.avoid and not self.searches.are_outdated(gang.key):
                 self._give_up(demand, withheld, priority)  # it speaks of the room as it is now
             return
-        one.shun = frozenset()
+        one.avoid_if_possible = frozenset()
         before = len(one.binds)
         self._take(one, members, found.pods, found.room, is_whole=room is self.room)
         new = tuple(one.binds[before:])
@@ -271,7 +271,7 @@ class Cycle:
     ) -> Placement | DoesNotFit | Unfinished:
         """Look for places for all that is needed, as far as the steps go."""
         key, searches = one.gang.key, self.searches
-        part = withheld, bool(one.avoid or one.shun)
+        part = withheld, bool(one.avoid or one.avoid_if_possible)
         found = place_gang_in_turn(
             demand,
             room,
@@ -316,7 +316,7 @@ class Cycle:
             if is_common:
                 self._give_up(demand, (), priority)
             return
-        if pod_class.ask is not None:  # the turn may end while its devices are chosen
+        if pod_class.device_needs is not None:  # the turn may end while its devices are chosen
             self.room = self.room.copy()
         self.room.take_at(pod_class, np.array([row]), np.ones(1, np.int64))
         self._note_placed(one, pod_class, [entry], [row])
@@ -386,7 +386,7 @@ class Cycle:
         nodes, uids = [names[row] for row in rows], [entry.pod.uid for entry in entries]
         gives = hand_out(pod_class, entries, rows, room, self.cluster)
         writes: Sequence[tuple[Prepare, ...]] = [()] * len(entries)
-        if pod_class.wants is not None and pod_class.wants.unbound:
+        if pod_class.volume_needs is not None and pod_class.volume_needs.unbound:
             writes = [
                 prepares(entry, pod_class, row, room, one.prepared, storage)
                 for entry, row in zip(entries, rows, strict=True)

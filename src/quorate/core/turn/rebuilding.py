@@ -17,7 +17,7 @@ from quorate.core.cluster.objects import Objects
 from quorate.core.model import changes
 from quorate.core.model.plan import GangBinds
 from quorate.core.model.policy import Policy
-from quorate.core.turn.quarantine import Quarantine
+from quorate.core.turn.defects import Defects
 
 _PASSES_MAX = 3
 """An object that meets a defect may leave damage behind: it is set aside, and all begins anew."""
@@ -26,7 +26,7 @@ _PASSES_MAX = 3
 def rebuilt(
     old: Cluster,
     objects: Objects,
-    quarantine: Quarantine,
+    defects: Defects,
     policy: Policy,
     preparing: Iterable[GangBinds],
 ) -> Cluster:
@@ -35,8 +35,8 @@ def rebuilt(
     ``preparing`` are the plans whose claims are being bound.
     """
     for _ in range(_PASSES_MAX):
-        new, is_sound = _told_anew(old, objects, quarantine, policy)
-        if _are_carried(old, new, quarantine) and is_sound:
+        new, is_sound = _told_anew(old, objects, defects, policy)
+        if _are_carried(old, new, defects) and is_sound:
             break
     new.found = old.found
     steps: list[Callable[[], None]] = []
@@ -49,46 +49,46 @@ def rebuilt(
         try:
             step()
         except Exception as error:  # the API knows it, or will: it is news again then
-            quarantine.note("rebuild", "what only we know", error)
+            defects.note("rebuild", "what only we know", error)
     new.touched.update(new.gangs)
     new.nodes_differ = True
     return new
 
 
 def _told_anew(
-    old: Cluster, objects: Objects, quarantine: Quarantine, policy: Policy
+    old: Cluster, objects: Objects, defects: Defects, policy: Policy
 ) -> tuple[Cluster, bool]:
     """Return a cluster that was told of all objects, and whether none of them met a defect."""
     new = Cluster(policy.scheduler_names, dict(policy.profiles))
-    stand_ins, is_sound = quarantine.stand_ins(), True
-    told = {what: change for what, change in objects.all(old) if what not in stand_ins}
-    for what, change in told.items():
+    stand_ins, is_sound = defects.stand_ins(), True
+    newest = {what: change for what, change in objects.all(old) if what not in stand_ins}
+    for what, change in newest.items():
         try:
             new.apply(change)
         except Exception as error:
-            quarantine.set_aside(what, change, error)
+            defects.set_aside(what, change, error)
             is_sound = False
     for what, simple in stand_ins.items():
         try:
             if simple is not None:
                 new.apply(simple)
         except Exception as error:
-            quarantine.weaken(what, error)
+            defects.weaken(what, error)
             is_sound = False
     return new, is_sound
 
 
-def _are_carried(old: Cluster, new: Cluster, quarantine: Quarantine) -> bool:
+def _are_carried(old: Cluster, new: Cluster, defects: Defects) -> bool:
     """Keep what only we know of pods; return whether none met a defect: such a one is set aside."""
     is_sound = True
     for uid, before in old.pods.items():
         entry, what = new.pods.get(uid), ("pod", uid)
-        if entry is None or quarantine.has(what):
+        if entry is None or defects.has(what):
             continue
         try:
             _carry_pod(before, entry, new)
         except Exception as error:
-            quarantine.set_aside(what, changes.PodChanged(entry.pod), error, node=before.node)
+            defects.set_aside(what, changes.PodChanged(entry.pod), error, node=before.node)
             is_sound = False
     return is_sound
 

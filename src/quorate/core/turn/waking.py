@@ -187,9 +187,11 @@ class Waking:
             self._forget_columns()
             happened.append(RESOURCES)
         self._queue.blocked.slots.note(rows, grown)
-        stirred = cluster.neighbours.take_stirred()
-        devices, classes = cluster.devices.take_stirred()
-        happened += news_of(nodes.labels, stirred, taints=nodes.taints, devices=devices or classes)
+        changed_selectors = cluster.neighbours.take_changed_selectors()
+        devices, classes = cluster.devices.take_news()
+        happened += news_of(
+            nodes.labels, changed_selectors, taints=nodes.taints, devices=devices or classes
+        )
         return happened
 
     def _forget_columns(self) -> None:

@@ -50,7 +50,7 @@ def may_fit(
     counts = [count for _, count in classes]
     slots = []
     for pod_class, count in classes:
-        if pod_class.wants is not None or pod_class.ask is not None:
+        if pod_class.volume_needs is not None or pod_class.device_needs is not None:
             slots.append(count if fixed_slots(pod_class, room, movers).any() else 0)
         else:
             slots.append(int(fixed_slots(pod_class, room, movers).sum()))
@@ -63,11 +63,11 @@ def may_fit(
 
 
 def news_of(
-    labels: Iterable[str], stirred: Collection[int], *, taints: bool, devices: bool
+    labels: Iterable[str], changed_selectors: Collection[int], *, taints: bool, devices: bool
 ) -> list[Interest]:
     """Return the names of what happened."""
-    found = [*map(label, sorted(labels)), *map(selector, sorted(stirred))]
+    found = [*map(label, sorted(labels)), *map(selector, sorted(changed_selectors))]
     found += [TAINTS] if taints else []
     found += [DEVICES] if devices else []
-    found += [UNKNOWN] if stirred else []
+    found += [UNKNOWN] if changed_selectors else []
     return found

@@ -283,7 +283,11 @@ def _matching(pod_class: PodClass, room: Room) -> Mask:
 
 def _larger_than_any(pod_class: PodClass, matching: Mask, room: Room) -> str:
     """Say which request is larger than the largest of the ``matching`` nodes, were it empty."""
-    backed = pod_class.ask.extended.backed if pod_class.ask and pod_class.ask.extended else ()
+    backed = (
+        pod_class.device_needs.extended.backed
+        if pod_class.device_needs and pod_class.device_needs.extended
+        else ()
+    )
     asked = [(name, amount) for name, amount in pod_class.asked if name not in backed]
     sizes = [room.snapshot.sizes(name)[matching] for name, _ in asked]
     enough = [size >= amount for size, (_, amount) in zip(sizes, asked, strict=True)]

@@ -26,8 +26,8 @@ def hint(pod: Pod, cluster: Cluster) -> str:
     for index, entry in enumerate(pod.device_claims):
         if entry.claim != "" and (words := _of_entry(pod, index, entry, cluster)):
             return words
-    ask = cluster.asks.of(pod) if pod.device_claims or pod.shape.extended else None
-    return ask.problem if ask is not None else ""  # more than is looked at
+    device_needs = cluster.device_needs.of(pod) if pod.device_claims or pod.shape.extended else None
+    return device_needs.problem if device_needs is not None else ""  # more than is looked at
 
 
 def doubtful(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:

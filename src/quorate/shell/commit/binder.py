@@ -4,7 +4,7 @@ Called by ``committer`` with plans that passed verification. The binds of a gang
 over a bounded number of connections, each with its pod's uid; nothing else is written before them.
 The binds that make the gang quorate wait until the others have succeeded, and mark their pods as
 started. So the next leader can tell a gang that was bound in part from one that has lost members
-since. Before each try of such a bind ``may_seal`` is asked, because another member may be gone.
+since. Before each try of such a bind ``may_complete`` is asked, because another member may be gone.
 A bind is not idempotent and has no transaction: if an answer is lost, the pod is read back. Only
 the holder of the lease sends.
 """
@@ -47,7 +47,7 @@ _YOUNG_S = 10.0
 class _Job(NamedTuple):
     bind: Bind
     gang: GangBinds
-    seals: bool  # makes the gang quorate, and marks the pod as started
+    completing: bool  # makes the gang quorate, and marks the pod as started
 
 
 @dataclass(slots=True)
@@ -82,14 +82,14 @@ class Binder:
         concurrency: int,
         on_change: Callable[[PodBound | BindFailed], None],
         may_bind: Callable[[], bool],
-        may_seal: Callable[[GangBinds, str], Awaitable[bool]],
+        may_complete: Callable[[GangBinds, str], Awaitable[bool]],
         clock: Clock,
     ) -> None:
         self._client = client
         self._concurrency = concurrency
         self._on_change = on_change
         self._may_bind = may_bind
-        self._may_seal = may_seal
+        self._may_complete = may_complete
         self._clock = clock
         self._jobs: deque[_Job] = deque()
         self._attempts: dict[str, _Attempt] = {}
@@ -110,16 +110,16 @@ class Binder:
         if gang.started:
             # Replacements wait for nothing. But if all that runs is lost, the gang starts anew.
             attempt.under_way += len(gang.binds)
-            self._start(_Job(bind, gang, seals=True) for bind in gang.binds)
+            self._start(_Job(bind, gang, completing=True) for bind in gang.binds)
             return
         attempt.under_way += gang.first
         attempt.failed = False  # this plan already replaces what failed
         # The waiting binds of an earlier plan do not seal any more: the last of this plan does.
         earlier, attempt.waiting = attempt.waiting, []
         attempt.under_way += len(earlier)
-        self._start(job._replace(seals=False) for job in earlier)
-        attempt.waiting += [_Job(bind, gang, seals=True) for bind in gang.binds[gang.first :]]
-        self._start(_Job(bind, gang, seals=False) for bind in gang.binds[: gang.first])
+        self._start(job._replace(completing=False) for job in earlier)
+        attempt.waiting += [_Job(bind, gang, completing=True) for bind in gang.binds[gang.first :]]
+        self._start(_Job(bind, gang, completing=False) for bind in gang.binds[: gang.first])
         self._release(gang.attempt, attempt)
 
     def _start(self, jobs: Iterable[_Job]) -> None:
@@ -194,7 +194,7 @@ class Binder:
         backoff = Backoff()
         in_doubt = False  # an answer was lost: the pod may be bound
         while self._may_bind():
-            if job.seals and not await self._may_seal(job.gang, bind.uid):
+            if job.completing and not await self._may_complete(job.gang, bind.uid):
                 return await self._not_bound(bind, "", BindFailure.NOT_SENT, in_doubt)
             try:
                 await self._client.post(path, body, may_send=self._may_bind)
@@ -261,13 +261,13 @@ class Binder:
 
 
 def _binding(job: _Job) -> dict[str, object]:
-    bind, gang, seals = job
+    bind, gang, completing = job
     annotations = {
         ATTEMPT: gang.attempt,
         ATTEMPT_SIZE: str(gang.size),
         GANG: entry_of(gang.key),
     }
-    if seals:
+    if completing:
         annotations[STARTED] = "true"
     return {
         "apiVersion": "v1",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from quorate.core.turn.quarantine import Incident
+from quorate.core.turn.defects import Incident
 from quorate.shell.process.clock import Clock
 from quorate.shell.report.metrics import Metrics
 

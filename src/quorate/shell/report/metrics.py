@@ -16,7 +16,7 @@ from prometheus_client import (
 from quorate.core.check.guard import Answer
 from quorate.core.check.invariants import Invariant
 from quorate.core.model.reasons import GangState, Reason
-from quorate.core.turn.quarantine import STAGES
+from quorate.core.turn.defects import STAGES
 from quorate.shell.kube.errors import STATUSES
 from quorate.shell.lease.status import LeaseError
 

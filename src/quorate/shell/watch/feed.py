@@ -273,7 +273,7 @@ class Feed:
         try:
             change = kind.changed(raw)
         except Malformed as error:
-            self._quarantine(kind, error)
+            self._defects(kind, error)
             return
         if isinstance(change, PodGone):
             self._ended(kind, raw, change)
@@ -301,7 +301,7 @@ class Feed:
         try:
             who = identity(raw)
         except Malformed as error:
-            self._quarantine(kind, error)
+            self._defects(kind, error)
             return
         self._is_gone(kind, who if kind.resource is PODS else Identity(who.name, who.namespace))
 
@@ -319,7 +319,7 @@ class Feed:
         self.quarantined.pop((kind.resource.kind, name), None)
         self._unreadable[kind.path].discard(name)
 
-    def _quarantine(self, kind: WatchedKind, error: Malformed) -> None:
+    def _defects(self, kind: WatchedKind, error: Malformed) -> None:
         name = f"{error.namespace}/{error.name}"
         if self.quarantined.get((kind.resource.kind, name)) != error.message:
             log.warning(

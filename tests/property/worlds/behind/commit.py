@@ -18,7 +18,7 @@ from tests.property.worlds.behind import claims, preparing
 class Job(NamedTuple):
     bind: Bind
     gang: GangBinds
-    seals: bool
+    completing: bool
 
 
 class Attempt:
@@ -73,7 +73,7 @@ class Commit:
         earlier, attempt.held = attempt.held, []
         attempt.under_way += gang.first + len(earlier)
         attempt.failed = False
-        self.jobs += [job._replace(seals=False) for job in earlier]
+        self.jobs += [job._replace(completing=False) for job in earlier]
         self.jobs += [Job(bind, gang, False) for bind in gang.binds[: gang.first]]
         attempt.held += [Job(bind, gang, True) for bind in gang.binds[gang.first :]]
         self._release(gang.attempt, attempt)
@@ -109,7 +109,7 @@ class Commit:
         pod = world.server.pods.get(uid)
         if pod is None:
             return self.tell(job, BindFailure.GONE)
-        if job.seals and not world.ask("may_seal", job.gang, uid):
+        if job.completing and not world.ask("may_complete", job.gang, uid):
             return self.tell(job, BindFailure.NOT_SENT)
         if pod.node:
             return self.tell(job, BindFailure.ELSEWHERE, pod.node)
@@ -166,7 +166,7 @@ def marks(job):
         "attempt": job.gang.attempt,
         "attempt_size": job.gang.size,
         "bound_for": entry_of(job.gang.key),
-        "started": job.seals,
+        "started": job.completing,
     }
 
 

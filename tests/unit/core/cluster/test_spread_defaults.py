@@ -193,6 +193,6 @@ def test_what_a_class_looks_at_is_asked_also_when_nobody_counts_it(monkeypatch):
     w.pod("p", cpu=64, labels={"app": "web"}, scheduler=KUBE)
     gang = w.cluster.pods["uid-p"].gang
     [pod_class] = members_of(gang, w.cluster)
-    assert len(w.cluster.neighbours.concerns(pod_class)) == 1
+    assert len(w.cluster.neighbours.deciding_selectors(pod_class)) == 1
     w.delete("p")
-    assert w.cluster.neighbours.concerns(pod_class) == pod_class.matched
+    assert w.cluster.neighbours.deciding_selectors(pod_class) == pod_class.matched

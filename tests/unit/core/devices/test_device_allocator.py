@@ -55,8 +55,8 @@ class Nodes2:
         pod = Pod("uid", TEAM, "p", "quorate", PodShape(), device_claims=tuple(pod_claims))
         self.tell(PodChanged(pod))
         base = self.cluster.classes.of(PodShape())
-        ask = self.cluster.asks.of(pod)
-        return self.cluster.classes.matching(base, frozenset(), ask=ask), self.room()
+        ask = self.cluster.device_needs.of(pod)
+        return self.cluster.classes.matching(base, frozenset(), device_needs=ask), self.room()
 
     def room(self):
         return Room(self.cluster.snapshot(), Answers())
@@ -65,10 +65,10 @@ class Nodes2:
         """Return the devices of each claim on the node, None, or what is broken."""
         pod_class, room = self.ask(*specs)
         row = self.cluster.nodes.rows[node]
-        _, [found] = room.taking.found(pod_class.ask, np.array([row]))
+        _, [found] = room.taking.found(pod_class.device_needs, np.array([row]))
         if found is None or isinstance(found, Broken):
             return found
-        assert room.taking.take(pod_class.id, pod_class.ask, [row], [node])
+        assert room.taking.take(pod_class.id, pod_class.device_needs, [row], [node])
         given = room.taking.hand_out(pod_class.id, row)
         return [[one.device.name for one in allocation.devices] for _, allocation in given]
 
@@ -223,7 +223,7 @@ def test_a_device_in_use_is_not_given_again_but_to_admins():
     world = Nodes2(two())
     first, room = world.ask(spec())
     row = world.cluster.nodes.rows["n0"]
-    assert room.taking.take(first.id, first.ask, [row], ["n0"])
+    assert room.taking.take(first.id, first.device_needs, [row], ["n0"])
     [(_, allocation)] = room.taking.hand_out(first.id, row)
     world.tell(ObjectChanged(claim("theirs", allocation=allocation)))
     assert world.given(spec()) == [["d1"]]
@@ -238,8 +238,8 @@ def test_two_shares_of_one_device_in_one_claim_count_both():
     assert world.slots(spec(replace(part, name="a"), replace(part, name="b"))) == [1, 0]
     pod_class, room = world.ask(spec(replace(part, name="a"), replace(part, name="b")))
     row = world.cluster.nodes.rows["n0"]
-    assert room.taking.take(pod_class.id, pod_class.ask, [row], ["n0"])
-    assert not room.taking.take(pod_class.id, pod_class.ask, [row], ["n0"])
+    assert room.taking.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
+    assert not room.taking.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
 
 
 def test_an_expression_that_is_broken_for_a_device_says_so_and_for_which_owner():
@@ -264,6 +264,6 @@ def test_nodes_with_equal_devices_are_judged_once():
         *(on(n, device("d0", attributes={"uuid": n, "model": "a"})) for n in ("n0", "n1"))
     )
     pod_class, room = world.ask(spec(request(MODEL_A)))
-    _, found = room.taking.found(pod_class.ask, np.arange(2))
+    _, found = room.taking.found(pod_class.device_needs, np.arange(2))
     assert found[0] is found[1]
     assert pod_slots(pod_class, room).tolist() == [1, 1]

@@ -316,7 +316,9 @@ def class_with(w: World, *claims: str, own: str = ""):
     w.pod(name, device_claims=tuple(PodClaim(c, c, own=c == own) for c in claims))
     pod = w.cluster.pods[f"uid-{name}"].pod
     base = w.cluster.classes.of(pod.shape)
-    return w.cluster.classes.matching(base, frozenset(), ask=w.cluster.asks.of(pod))
+    return w.cluster.classes.matching(
+        base, frozenset(), device_needs=w.cluster.device_needs.of(pod)
+    )
 
 
 def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_is_assumed():
@@ -331,18 +333,23 @@ def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_i
     assert room.taking.allocation(key) is None
     trial = room.copy()
     trial.take(first, np.array([1, 0]))
-    assert (room.taking.allocation(key), room.taking.is_settled(first.ask)) == (None, False)
+    assert (room.taking.allocation(key), room.taking.is_settled(first.device_needs)) == (
+        None,
+        False,
+    )
     room.take(first, np.array([0, 1]))
     taking = room.taking
     given = taking.allocation(key)
     [(_, handed)] = taking.hand_out(first.id, 1)
     assert handed == given
     assert str(given.devices[0].device) == "gpu.example.com/n1/d0"
-    assert taking.is_settled(first.ask)
-    assert not taking.is_settled(second.ask)
-    assert [(one.nodes, one.score) for one in taking.held(second.ask)] == [(given.nodes, 7)]
+    assert taking.is_settled(first.device_needs)
+    assert not taking.is_settled(second.device_needs)
+    assert [(one.nodes, one.score) for one in taking.held(second.device_needs)] == [
+        (given.nodes, 7)
+    ]
     assert pod_slots(second, room).tolist() == [0, 1], "it goes where the claim is, and one is left"
-    assert not taking.couples(second.ask)
+    assert not taking.couples(second.device_needs)
     room.take(second, np.array([0, 1]))
     [(place, own)] = room.taking.hand_out(second.id, 1)
     assert (place, str(own.devices[0].device)) == (1, "gpu.example.com/n1/d1")

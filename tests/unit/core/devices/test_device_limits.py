@@ -43,7 +43,7 @@ def below_at_above(bound: int) -> list[tuple[int, bool]]:
 
 def problem_of(*specs, classes=()) -> str:
     pod_class, _ = Nodes2(*classes).ask(*specs)
-    return pod_class.ask.problem
+    return pod_class.device_needs.problem
 
 
 class AtDepth:
@@ -68,7 +68,7 @@ def test_as_many_devices_as_a_pod_can_ask_for_need_no_recursion():
     world = Nodes2(*many(claims * devices + 10))
     pod_class, room = world.ask(*[spec(request(count=devices))] * claims)
     with AtDepth(40):
-        pods = room.taking.pods(pod_class.ask, np.array([0]))
+        pods = room.taking.pods(pod_class.device_needs, np.array([0]))
     assert pods.tolist() == [1], "and to find that a second pod does not fit needs none either"
 
 
@@ -118,7 +118,7 @@ def extended_problem(resources: int, containers: int) -> str:
         requests=tuple((name, containers) for name in names),
         extended=tuple(ContainerDevices(f"c{i}", False, requests) for i in range(containers)),
     )
-    return world.cluster.asks.of(Pod("uid", TEAM, "p", "quorate", shape)).problem
+    return world.cluster.device_needs.of(Pod("uid", TEAM, "p", "quorate", shape)).problem
 
 
 @pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_RESOURCES_PER_POD_MAX))
@@ -162,9 +162,9 @@ def looks_of(monkeypatch, limit: int):
     world = Nodes2(on("n0", *(device(f"d{i}", attributes={"model": f"m{i}"}) for i in range(9))))
     same = "gpu.example.com/model"
     pod_class, room = world.ask(spec(request(count=2), match=[same]))
-    asked = room.taking.asked(pod_class.ask)
+    asked = room.taking.asked(pod_class.device_needs)
     [code] = room.taking.codes(np.array([0])).tolist()
-    search = Search(pod_class.ask.open, asked.seen(code), asked._looks.choices)
+    search = Search(pod_class.device_needs.open, asked.seen(code), asked._looks.choices)
     return search.run(), search._tally.looks
 
 
@@ -184,8 +184,8 @@ def test_so_many_pods_are_tried_on_one_kind_of_node(monkeypatch, devices, counte
     pod_class, room = world.ask(spec())
     assert pod_slots(pod_class, room)[0] == counted
     for left in range(devices - 1, -1, -1):
-        assert room.taking.take(pod_class.id, pod_class.ask, [0], ["n0"])
-        assert room.taking.pods(pod_class.ask, np.array([0])).tolist() == [min(left, 5)]
+        assert room.taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+        assert room.taking.pods(pod_class.device_needs, np.array([0])).tolist() == [min(left, 5)]
 
 
 @pytest.mark.parametrize(("late", "first"), [(2, 2), (3, 3), (4, 3)])

@@ -53,8 +53,8 @@ def test_slices_and_claims_that_came_and_went_leave_nothing(monkeypatch):
         pod_class, _ = world.ask(what)
         world.tell(ObjectChanged(claim("other", spec(request(name=f"r{turn}")))))
         taking = taking_of(world, outcomes)
-        assert taking.pods(pod_class.ask, ROWS).tolist() == [1, 0]
-        assert taking.take(pod_class.id, pod_class.ask, [0], ["n0"])
+        assert taking.pods(pod_class.device_needs, ROWS).tolist() == [1, 0]
+        assert taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
         world.tell(ObjectGone("ResourceClaim", TEAM, "other"))
     del taking
     gc.collect()
@@ -63,7 +63,7 @@ def test_slices_and_claims_that_came_and_went_leave_nothing(monkeypatch):
     assert len(views.views) == len(views._rows) == 2
     assert views.kinds.remembered <= 3 * len(views.kinds)
     assert len(devices._specs) < 12
-    assert cluster.asks._made < 10, "equal specs are known again"
+    assert cluster.device_needs._made < 10, "equal specs are known again"
     world.tell(ObjectGone("ResourceSlice", "", "n0-slice"))
     world.tell(ObjectGone("ResourceClaim", TEAM, "c0"))
     taking_of(world, outcomes)
@@ -83,7 +83,7 @@ def test_nodes_that_came_and_went_leave_no_view():
         pod_class, _ = world.ask(spec())
         taking = taking_of(world, outcomes)
         row = world.cluster.nodes.rows[name]
-        assert taking.pods(pod_class.ask, np.array([0, 1, row])).tolist() == [1, 0, 2]
+        assert taking.pods(pod_class.device_needs, np.array([0, 1, row])).tolist() == [1, 0, 2]
         world.tell(ObjectGone("ResourceSlice", "", f"{name}-slice"))
         if turn % 2:
             taking_of(world, outcomes)
@@ -115,11 +115,11 @@ def test_views_are_those_of_a_fresh_start(monkeypatch):
             world.tell(ObjectChanged(reached_by(zone("ab"[turn % 20 // 10]), device("z0"))))
         pod_class, _ = world.ask(spec())
         rows = np.array(sorted(world.cluster.nodes.rows.values()))
-        found = taking_of(world, outcomes).pods(pod_class.ask, rows).tolist()
+        found = taking_of(world, outcomes).pods(pod_class.device_needs, rows).tolist()
         fresh = Taking(
             world.cluster.devices, type(world.cluster.device_views)(), world.cluster.nodes, outcomes
         )
-        assert fresh.pods(pod_class.ask, rows).tolist() == found, turn
+        assert fresh.pods(pod_class.device_needs, rows).tolist() == found, turn
 
 
 def test_many_stale_nodes_are_remembered_as_all(monkeypatch):
@@ -142,7 +142,7 @@ def test_a_node_that_came_and_went_unseen_has_a_view_all_the_same():
     taking = taking_of(world, outcomes)
     rows = np.arange(len(world.cluster.nodes))
     assert (world.cluster.device_views.of_row[rows] >= 0).all()
-    assert taking.pods(pod_class.ask, rows).tolist() == [0, 0, 0]
+    assert taking.pods(pod_class.device_needs, rows).tolist() == [0, 0, 0]
 
 
 def test_pools_whose_devices_nobody_asks_for_are_forgotten_with_their_slices():
@@ -180,7 +180,7 @@ def test_kinds_that_somebody_looks_up_stay_valid(monkeypatch, spare, kept):
     pod_class, _ = world.ask(spec())
     taking = taking_of(world, outcomes)
     copy = taking.copy()
-    assert copy.take(pod_class.id, pod_class.ask, [0], ["n0"])
+    assert copy.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
     mine, its = taking.codes(ROWS)[0], copy.codes(ROWS)[0]
     kinds = world.cluster.device_views.kinds
     before = kinds[its].kind
@@ -213,12 +213,12 @@ def test_specs_are_known_again_for_a_while_after_the_last_claim_had_them(monkeyp
 def test_asks_go_one_by_one(monkeypatch):
     monkeypatch.setattr(policy, "DEVICE_ASKS_MAX", 3 * 2)
     world = Nodes2()
-    ids = [world.ask(spec(request(name=f"r{n}")))[0].ask.id for n in range(3)]
-    assert world.ask(spec(request(name="r0")))[0].ask.id == ids[0]
+    ids = [world.ask(spec(request(name=f"r{n}")))[0].device_needs.id for n in range(3)]
+    assert world.ask(spec(request(name="r0")))[0].device_needs.id == ids[0]
     world.ask(spec(request(name="new")))
-    assert world.ask(spec(request(name="r0")))[0].ask.id == ids[0], "it was used since"
-    assert len(world.cluster.asks._known) == 3
-    assert world.ask(spec(request(name="r1")))[0].ask.id not in ids
+    assert world.ask(spec(request(name="r0")))[0].device_needs.id == ids[0], "it was used since"
+    assert len(world.cluster.device_needs._known) == 3
+    assert world.ask(spec(request(name="r1")))[0].device_needs.id not in ids
 
 
 @pytest.mark.parametrize(
@@ -231,14 +231,14 @@ def test_outcomes_go_ask_by_ask(monkeypatch, bound, value):
     for count in (1, 2, 1, 3):
         pod_class, _ = world.ask(spec(request(count=count)))
         taking = taking_of(world, outcomes)
-        taking.pods(pod_class.ask, ROWS)
-        asked.append(taking.asked(pod_class.ask))
+        taking.pods(pod_class.device_needs, ROWS)
+        asked.append(taking.asked(pod_class.device_needs))
     kinds = world.cluster.device_views.kinds
     assert asked[2] is asked[0]
     assert list(outcomes._asked.values()) == [asked[0], asked[3]]
     assert kinds.remembered == sum(len(one.remembered) for one in kinds._values.values()) == 4
     pod_class, _ = world.ask(spec())
-    assert taking_of(world, outcomes).asked(pod_class.ask) is asked[0]
+    assert taking_of(world, outcomes).asked(pod_class.device_needs) is asked[0]
 
 
 def shared(driver: str) -> SharedTraits:

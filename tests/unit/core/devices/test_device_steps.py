@@ -49,7 +49,7 @@ def hard():
     """Claims that a node cannot meet, which takes long to find out."""
     world = Nodes2(*many(300))
     pod_class, room = world.ask(*[spec(request(count=30))] * 7)
-    return world, pod_class.ask, room
+    return world, pod_class.device_needs, room
 
 
 def test_a_search_goes_on_where_it_stopped_though_planning_begins_anew():
@@ -75,10 +75,13 @@ def test_what_a_turn_takes_is_little_more_than_its_steps():
 def test_selectors_go_on_device_by_device():
     world = Nodes2(uuids("n0", 60), uuids("n1", 60))
     pod_class, room = world.ask(spec(request(f'{UUID} == "n1-59"')))
-    expected = room.taking.pods(pod_class.ask, ROWS).tolist()
+    expected = room.taking.pods(pod_class.device_needs, ROWS).tolist()
     assert expected == [0, 1]
     turns = Turns(world, 50)
-    assert turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist()) == expected
+    assert (
+        turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist())
+        == expected
+    )
     assert turns.turns > 5
     assert max(turns.taken) < 50 + 50
 
@@ -87,7 +90,7 @@ def test_many_unlike_devices_of_one_node_are_looked_at_over_several_turns():
     world = Nodes2(uuids("n0", 100))
     pod_class, _ = world.ask(spec(request(f'{UUID} == "n0-99"')))
     turns = Turns(world, 1)
-    taken = turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist())
+    taken = turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist())
     assert taken == [1, 0]
     assert turns.turns > 100, "the least that a turn does is progress"
 
@@ -98,7 +101,10 @@ def test_selectors_go_on_though_no_program_is_kept(monkeypatch):
     world = Nodes2(uuids("n0", 20))
     pod_class, _ = world.ask(spec(request(f'{UUID} != "a"', f'{UUID} != "b"')))
     turns = Turns(world, 30)
-    assert turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist()) == [20, 0]
+    assert turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist()) == [
+        20,
+        0,
+    ]
     assert turns.turns > 10
 
 
@@ -116,7 +122,10 @@ def test_a_chain_of_pods_counts_too():
     world = Nodes2(*many(250))
     pod_class, _room = world.ask(spec())
     turns = Turns(world, 100)
-    assert turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS).tolist()) == [250, 0]
+    assert turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist()) == [
+        250,
+        0,
+    ]
     assert turns.turns > 10
 
 
@@ -126,7 +135,7 @@ def test_searches_that_wait_are_kept_up_to_a_bound(monkeypatch, kept):
     world = Nodes2(*many(200), on("n1", *(device(f"d{i}", attributes={"b": i}) for i in range(90))))
     pod_class, room = world.ask(*[spec(request(count=30))] * 7)
     taking = room.taking
-    asked = taking.asked(pod_class.ask)
+    asked = taking.asked(pod_class.device_needs)
     for row in (0, 1):
         [code] = taking.codes(np.array([row])).tolist()
         asked.seen(code)
@@ -140,9 +149,9 @@ def test_whether_pods_are_coupled_takes_steps_too():
     several = (device(f"z{i}", attributes={"uuid": f"u{i}"}) for i in range(60))
     world = Nodes2(reached_by(zone("a"), *several))
     pod_class, room = world.ask(spec(request(f'{UUID} == "u59"')))
-    assert room.taking.couples(pod_class.ask)
+    assert room.taking.couples(pod_class.device_needs)
     turns = Turns(world, 40)
-    assert turns.until_said(lambda taking: taking.couples(pod_class.ask))
+    assert turns.until_said(lambda taking: taking.couples(pod_class.device_needs))
     assert turns.turns > 2
 
 
@@ -150,8 +159,8 @@ def test_giving_devices_counts_what_other_nodes_see():
     world = Nodes2(reached_by(zone("a"), *(device(f"z{i}") for i in range(100))))
     pod_class, _ = world.ask(spec())
     turns = Turns(world, 10**9)
-    turns.until_said(lambda taking: taking.pods(pod_class.ask, ROWS))
+    turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS))
     taking = turns.taking()
-    assert taking.take(pod_class.id, pod_class.ask, [0], ["n0"])
+    assert taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
     assert taking.steps.taken > 5
     assert taking.copy().steps is taking.steps

@@ -289,10 +289,10 @@ def test_a_dead_leaders_mark_that_arrives_after_it_was_taken_up_says_that_the_ga
     assert w.decide(after_s=100).evictions == ()
 
 
-def may_seal(w: World, plan) -> bool:
+def may_complete(w: World, plan) -> bool:
     """Whether the last bind of the plan, which seals its gang, may still be sent."""
     gang = plan.gangs[0]
-    return w.scheduler.may_seal(gang, gang.binds[-1].uid)
+    return w.scheduler.may_complete(gang, gang.binds[-1].uid)
 
 
 def test_a_bind_that_sealed_an_earlier_plan_of_the_attempt_may_not_be_sent():
@@ -307,8 +307,8 @@ def test_a_bind_that_sealed_an_earlier_plan_of_the_attempt_may_not_be_sent():
     w.delete(first.name)
     again = w.decide()
     assert [bind.name for bind in binds_of(again)] == ["job-2"]
-    assert w.scheduler.may_seal(again.gangs[0], binds_of(again)[0].uid)
-    assert not w.scheduler.may_seal(plan.gangs[0], last.uid)
+    assert w.scheduler.may_complete(again.gangs[0], binds_of(again)[0].uid)
+    assert not w.scheduler.may_complete(plan.gangs[0], last.uid)
     assert w.cluster.gangs[gang].assumed == 2
 
 
@@ -328,7 +328,7 @@ def test_members_that_were_refused_and_are_gone_when_the_seal_arrives_leave_no_g
 def test_a_sealing_bind_may_be_sent_while_all_others_are_there():
     w = world(cpu=3)
     _, plan, _ = sealed_last(w, 3)
-    assert may_seal(w, plan)
+    assert may_complete(w, plan)
 
 
 @pytest.mark.parametrize("how", ["gone", "refused", "min raised", "all gone"])
@@ -345,7 +345,7 @@ def test_a_sealing_bind_may_not_be_sent_when_it_would_seal_nothing(how):
         case _:
             w.delete("job-0", "job-1", "job-2")
             w.drop_object(key("job"))
-    assert not may_seal(w, plan)
+    assert not may_complete(w, plan)
 
 
 def test_one_of_several_sealing_binds_does_not_count_for_another():
@@ -355,23 +355,23 @@ def test_one_of_several_sealing_binds_does_not_count_for_another():
     assert plan.gangs[0].first == 1
     first = binds_of(plan)[0]
     w.settle(plan_of(plan, first))
-    assert may_seal(w, plan)
+    assert may_complete(w, plan)
     w.delete(first.name)
-    assert not may_seal(w, plan)
+    assert not may_complete(w, plan)
 
 
 def test_single_pods_and_members_of_started_gangs_may_always_be_sent():
     w = world(cpu=4)
     w.pod("alone")
     plan = w.decide()
-    assert may_seal(w, plan)
+    assert may_complete(w, plan)
     gang = w.gang("job", 2)
     w.cycle()
     w.pod("job-2", gang)
     plan = w.decide()
-    assert may_seal(w, plan)
+    assert may_complete(w, plan)
     w.delete("job-0", "job-1")
-    assert not may_seal(w, plan)
+    assert not may_complete(w, plan)
 
 
 def test_a_plan_of_an_attempt_that_is_over_may_not_be_sent():
@@ -381,7 +381,7 @@ def test_a_plan_of_an_attempt_that_is_over_may_not_be_sent():
     w.settle(plan, job_1=REFUSED)
     w.node("n0", cpu=1)
     w.decide(after_s=60)
-    assert not may_seal(w, plan)
+    assert not may_complete(w, plan)
 
 
 def test_a_seal_of_an_earlier_plan_that_arrives_marked_starts_its_gang():

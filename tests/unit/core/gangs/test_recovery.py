@@ -149,7 +149,7 @@ def test_what_follows_a_start_is_marked_at_once():
 
 
 def refuse(w: World, name: str, reason="OutOfcpu") -> None:
-    (attempt,) = w.cluster.gangs[only_gang(w)].lifecycle.founders or {"a"}
+    (attempt,) = w.cluster.gangs[only_gang(w)].lifecycle.started_by or {"a"}
     w.edit(name, phase="Pending")  # it never ran
     w.edit(name, phase="Failed", refusal=reason, attempt=attempt)
 
@@ -207,7 +207,7 @@ def test_a_gang_whose_members_are_refused_one_after_the_other_is_undone_in_the_e
     """The second is refused when the replacement of the first has made the gang quorate again."""
     w = world(cpu=3)
     gang = started_gang(w, 3)
-    (founder,) = w.cluster.gangs[gang].lifecycle.founders
+    (founder,) = w.cluster.gangs[gang].lifecycle.started_by
     refuse(w, "job-1")
     w.node("n1", cpu=1)
     w.pod("again", gang)
@@ -222,7 +222,7 @@ def test_a_member_that_is_refused_while_the_replacement_of_another_is_bound_is_n
     """Both were bound by the attempt before: the replacement makes nothing quorate."""
     w = world(cpu=3)
     gang = started_gang(w, 3)
-    (founder,) = w.cluster.gangs[gang].lifecycle.founders
+    (founder,) = w.cluster.gangs[gang].lifecycle.started_by
     refuse(w, "job-1")
     w.node("n1", cpu=1)
     w.pod("again", gang)
@@ -280,7 +280,7 @@ def test_a_member_that_is_refused_after_it_ran_undoes_nothing():
     """Its node was restarted, and its kubelet admits what was there anew."""
     w = world(cpu=2)
     gang = started_gang(w, 2)
-    (founder,) = w.cluster.gangs[gang].lifecycle.founders
+    (founder,) = w.cluster.gangs[gang].lifecycle.started_by
     w.edit("job-1", phase="Running")
     w.edit("job-1", phase="Failed", refusal="UnexpectedAdmissionError", attempt=founder)
     w.decide()

@@ -74,7 +74,7 @@ def test_class_by_class_takes_what_pod_by_pod_does(number, attracted):
     plain = one_by_one(room, promised, w, attracted=attracted)
     assert left.free.tolist() == plain.free.tolist()
     assert left.scored.tolist() == plain.scored.tolist()
-    selectors = {one for c in classes for one in w.cluster.neighbours.concerns(c)}
+    selectors = {one for c in classes for one in w.cluster.neighbours.deciding_selectors(c)}
     for selector in selectors:
         one = Key(Column.PODS, selector)
         assert left.counts(one).tolist() == plain.counts(one).tolist()

@@ -225,9 +225,9 @@ def test_a_bind_that_would_stand_in_for_a_missing_master_is_not_sent():
     sealing = gang.binds[gang.first].uid
     for bind in gang.binds[: gang.first]:
         w.observe(PodBound(bind.uid, bind.node))
-    assert w.scheduler.may_seal(gang, sealing)
+    assert w.scheduler.may_complete(gang, sealing)
     w.delete("master-0")
-    assert not w.scheduler.may_seal(gang, sealing)
+    assert not w.scheduler.may_complete(gang, sealing)
 
 
 def test_what_a_dead_leader_left_without_the_master_is_finished_or_undone():

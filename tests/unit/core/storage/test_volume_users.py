@@ -218,8 +218,8 @@ def test_pods_with_the_same_volumes_share_what_follows_from_these():
     [pod_class] = classes_of(w, which)
     users = w.cluster.storage.users.values()
     assert len({id(user.uses) for user in users}) == 1
-    assert all(user.uses.wants is pod_class.wants for user in users)
+    assert all(user.uses.volume_needs is pod_class.volume_needs for user in users)
     w.edit_claim("data", size=7)
-    assert next(iter(users)).uses.wants is None
+    assert next(iter(users)).uses.volume_needs is None
     w.delete(*[f"g-{index}" for index in range(5)])
     assert not w.cluster.storage._users._uses

@@ -14,8 +14,8 @@ from quorate.core.model.changes import BindFailure, PodBound
 from quorate.core.model.reasons import Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn import cycle
+from quorate.core.turn.defects import Defects
 from quorate.core.turn.planning import Planner
-from quorate.core.turn.quarantine import Quarantine
 from quorate.core.words import explain
 from tests.unit.core.world import World, fail, key, names
 
@@ -119,7 +119,7 @@ def test_an_object_is_taken_in_again_when_its_time_has_come(monkeypatch):
         assert pod.defect_reason == Reason.INTERNAL_ERROR
     w.now_s = plan.wake_at_s
     assert w.cycle() == {"bad": "n0"}
-    assert not w.scheduler._quarantine
+    assert not w.scheduler._defects
 
 
 def test_the_outcome_of_a_bind_that_met_a_defect_is_not_lost(monkeypatch):
@@ -318,11 +318,11 @@ def test_a_gang_that_cannot_be_explained_keeps_one_sentence_until_it_is_tried_ag
 
 
 def test_of_more_defects_than_are_kept_the_number_is_told_by_stage():
-    quarantine = Quarantine("q")
+    defects = Defects("q")
     for index in range(policy.INCIDENTS_KEPT_MAX + 30):
-        quarantine.note("explain" if index % 3 else "decide", "x", ValueError("no"))
+        defects.note("explain" if index % 3 else "decide", "x", ValueError("no"))
     told = Counter()
-    for one in quarantine.take_incidents():
+    for one in defects.take_incidents():
         told[one.stage] += one.times
     assert told == {"decide": 44, "explain": 86}
-    assert quarantine.take_incidents() == []
+    assert defects.take_incidents() == []

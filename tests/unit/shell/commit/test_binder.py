@@ -39,17 +39,17 @@ def pod(uid: str = "uid-1", node: str = ""):
 
 
 def saying(*answers: bool):
-    """Return a ``may_seal`` that answers this, and in the end the last of it."""
+    """Return a ``may_complete`` that answers this, and in the end the last of it."""
     left = list(answers)
 
-    async def may_seal(gang, uid):
+    async def may_complete(gang, uid):
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return may_seal
+    return may_complete
 
 
 @asynccontextmanager
-async def binding(*steps, may_bind=lambda: True, may_seal=None, clock=None):
+async def binding(*steps, may_bind=lambda: True, may_complete=None, clock=None):
     """A binder before a scripted API server; yields it, its outcomes, and the server."""
     outcomes: list = []
     async with (
@@ -61,7 +61,7 @@ async def binding(*steps, may_bind=lambda: True, may_seal=None, clock=None):
             concurrency=4,
             on_change=outcomes.append,
             may_bind=may_bind,
-            may_seal=may_seal or saying(True),
+            may_complete=may_complete or saying(True),
             clock=clock or ManualClock(),
         )
         yield binder, outcomes, server
@@ -151,7 +151,7 @@ async def test_what_makes_a_gang_quorate_anew_waits_for_binds_of_its_former_life
 
 
 async def test_a_bind_that_would_seal_nothing_is_not_sent():
-    async with binding(CREATED, may_seal=saying(False)) as (binder, outcomes, server):
+    async with binding(CREATED, may_complete=saying(False)) as (binder, outcomes, server):
         binder.submit(of_four(first=1, binds=(bind(0), bind(1))))
         async with asyncio.timeout(10):
             await binder.idle.wait()
@@ -168,7 +168,7 @@ async def test_a_bind_that_would_seal_nothing_is_not_sent():
 )
 async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, outcome):
     steps = refusal(503, "ServiceUnavailable"), found
-    async with binding(*steps, may_seal=saying(True, False)) as (
+    async with binding(*steps, may_complete=saying(True, False)) as (
         binder,
         outcomes,
         server,

@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from quorate.core.turn.quarantine import Incident
+from quorate.core.turn.defects import Incident
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from tests.unit.shell.scripted_server import ManualClock

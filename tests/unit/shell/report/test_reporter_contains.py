@@ -53,7 +53,7 @@ def made(w, clock):
     return found, client
 
 
-@pytest.mark.parametrize("fails", ["_shortage", "owners", "pod_sentence"])
+@pytest.mark.parametrize("fails", ["_shortage", "owners", "pod_message"])
 async def test_other_gangs_are_reported_though_one_cannot_be(fails, monkeypatch):
     w = World()
     w.node("n0", cpu=4)

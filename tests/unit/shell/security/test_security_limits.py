@@ -316,7 +316,7 @@ async def test_owners_are_asked_for_few_at_a_time_and_the_others_later(monkeypat
     assert sorted(change.owner.name for change in known) == [f"d{i}" for i in range(6)]
 
 
-# Quarantine
+# Defects
 
 
 def feed():

@@ -120,6 +120,6 @@ class SpecNumbers:
 
 
 def _weight(spec: ClaimSpec) -> int:
-    """Return how much a spec holds: see ``device_asks.ClaimAsk.weight``."""
+    """Return how much a spec holds: see ``device_asks.OpenClaim.weight``."""
     choices = [choice for request in spec.requests for choice in request.choices]
     return 1 + len(spec.config) + sum(1 + len(one.selectors) for one in choices)

@@ -45,7 +45,7 @@ class Devices:
         self.all_stale = False
         self.stale_pools: set[PoolKey] = set()
         """Pools of which other devices are in use than before."""
-        self.stirred = False
+        self.has_changed = False
         """Whether something happened that may let a pod fit."""
         self.classes_version = 0
         self.backed: dict[str, DeviceClass] = {}
@@ -56,8 +56,8 @@ class Devices:
         self._specs = SpecNumbers()
         self.users: dict[ClaimKey, set[str]] = {}
         """Uids of the pods that use a claim."""
-        self._stirred_claims: set[ClaimKey] = set()
-        self._stirred_owners: set[str] = set()
+        self._changed_claims: set[ClaimKey] = set()
+        self._changed_owners: set[str] = set()
         self._written: dict[ClaimKey, ResourceClaim] = {}
         """What we wrote and the watch has not shown yet."""
         self._due: Alarms[ClaimKey] = Alarms()
@@ -96,10 +96,10 @@ class Devices:
             case _:
                 self.remove_claim((namespace, name))
 
-    def take_stirred(self) -> tuple[bool, bool]:
+    def take_news(self) -> tuple[bool, bool]:
         """Return and forget whether something may let a pod fit, and whether classes differ."""
-        news = self.stirred, self._classes_seen != self.classes_version
-        self.stirred, self._classes_seen = False, self.classes_version
+        news = self.has_changed, self._classes_seen != self.classes_version
+        self.has_changed, self._classes_seen = False, self.classes_version
         return news
 
     # Slices
@@ -116,7 +116,7 @@ class Devices:
             self.of_several[one.name] = one
         self.by_pool.setdefault((one.driver, one.pool), {})[one.name] = one
         self._note_reach((one.driver, one.pool))
-        self._slice_stirred(one)
+        self._slice_changed(one)
 
     def remove_slice(self, name: str) -> None:
         """Forget a slice."""
@@ -130,7 +130,7 @@ class Devices:
                 del self.of_node[one.nodes.name]
         pool = self.by_pool[one.driver, one.pool]
         del pool[name]
-        self._slice_stirred(one)
+        self._slice_changed(one)
         if not pool:
             del self.by_pool[one.driver, one.pool]
             self.stale_pools.discard((one.driver, one.pool))
@@ -143,8 +143,8 @@ class Devices:
         else:
             self.shared_pools.pop(key, None)
 
-    def _slice_stirred(self, one: ResourceSlice) -> None:
-        self.stirred = True
+    def _slice_changed(self, one: ResourceSlice) -> None:
+        self.has_changed = True
         pool = (one, *self.by_pool[one.driver, one.pool].values())
         for part in pool:
             if part.nodes is not None and part.nodes.name:
@@ -169,7 +169,7 @@ class Devices:
             self._classes_changed()
 
     def _classes_changed(self) -> None:
-        self.stirred = True
+        self.has_changed = True
         self.classes_version += 1
         self.backed = {}
         # Of classes for one resource the newest counts, then the first by name.
@@ -208,14 +208,14 @@ class Devices:
         if before is None or before.spec != claim.spec:
             self._specs.put(key, claim.spec)
         self.claims[key] = claim
-        self._stirred_claims.add(key)
+        self._changed_claims.add(key)
         if claim.binding_pending and claim.binding_due_s is not None:
             self._due.set(key, claim.binding_due_s)
         else:
             self._due.discard(key)
         if claim.special and claim.owner_uid:
             self.special[claim.owner_uid] = key
-            self._stirred_owners.add(claim.owner_uid)
+            self._changed_owners.add(claim.owner_uid)
         self._recount(allocated, self.allocation(key))
 
     def remove_claim(self, key: ClaimKey) -> None:
@@ -224,11 +224,11 @@ class Devices:
         allocated = self.allocation(key)
         claim = self.claims.pop(key, None)
         self._specs.remove(key)
-        self._stirred_claims.add(key)
+        self._changed_claims.add(key)
         self._due.discard(key)
         if claim is not None and self.special.get(claim.owner_uid) == key:
             del self.special[claim.owner_uid]
-            self._stirred_owners.add(claim.owner_uid)
+            self._changed_owners.add(claim.owner_uid)
         self._forget_assumed(key)
         self._recount(allocated, None)
 
@@ -311,12 +311,12 @@ class Devices:
         for entry in pod.device_claims:
             self.users.setdefault((pod.namespace, entry.claim or ""), set()).add(pod.uid)
 
-    def take_stirred_users(self) -> list[str]:
+    def take_affected_pods(self) -> list[str]:
         """Return and forget the uids of pods whose claims are different."""
-        uids = {uid for key in self._stirred_claims for uid in self.users.get(key, ())}
-        uids |= self._stirred_owners
-        self._stirred_claims.clear()
-        self._stirred_owners.clear()
+        uids = {uid for key in self._changed_claims for uid in self.users.get(key, ())}
+        uids |= self._changed_owners
+        self._changed_claims.clear()
+        self._changed_owners.clear()
         return sorted(uids)
 
     def _recount(self, before: Allocation | None, after: Allocation | None) -> None:
@@ -324,7 +324,7 @@ class Devices:
             return  # our own plan, come true
         if before is not None:
             self._count(before, -1)
-            self.stirred = True
+            self.has_changed = True
         if after is not None:
             self._count(after, 1)
 

@@ -1,7 +1,7 @@
 """What the claims of a pod ask for, with their device classes looked up.
 
-An ``Ask`` is the part of a pod class's identity that claims make up: pods whose claims are alike
-have the same ask, however their claims are called. In: pods and ``Devices``. Called by
+``DeviceNeeds`` is a part of a pod class's identity: pods whose claims are alike have the same ones,
+whatever the claims are called. In: pods and ``Devices``. Called by
 ``turn.cycle`` when a gang is planned. Source: PreFilter of kube-scheduler 1.36's DynamicResources.
 """
 
@@ -52,7 +52,7 @@ class Request(NamedTuple):
     choices: tuple[Choice, ...]
 
 
-class ClaimAsk(NamedTuple):
+class OpenClaim(NamedTuple):
     """A claim that has no devices yet; ``place`` is that among the pod's claims.
 
     ``shared`` is the claim's name when other pods may use it too, else empty.
@@ -95,11 +95,11 @@ class Extended(NamedTuple):
     unbacked: tuple[str, ...]
     is_left_over: bool
 
-    def claim(self, place: int, resources: frozenset[str]) -> ClaimAsk:
+    def claim(self, place: int, resources: frozenset[str]) -> OpenClaim:
         """Return the special claim, the last of the pod's, for these of the backed resources."""
         class_of = dict(zip(self.backed, self.classes, strict=True))
         wanted, _ = requests_of(self.containers, resources)
-        return ClaimAsk(
+        return OpenClaim(
             place=place,
             requests=tuple(
                 Request(one.name, False, (_exactly(one, class_of[one.resource]),)) for one in wanted
@@ -123,8 +123,8 @@ class _Open(NamedTuple):
 _Part = HeldClaim | _Open
 
 
-class Ask:
-    """What all claims of a pod ask for; asks that are alike are one object.
+class DeviceNeeds:
+    """What all claims of a pod ask for; needs that are alike are one object.
 
     ``problem`` says why none of them can be looked at. ``open`` have no devices yet. ``extended``
     are extended resources that devices may stand in for: what is asked of a node depends on which
@@ -146,22 +146,22 @@ class Ask:
     def __init__(
         self,
         number: int,
-        claims: tuple[ClaimAsk | HeldClaim, ...] = (),
+        claims: tuple[OpenClaim | HeldClaim, ...] = (),
         problem: str = "",
         extended: Extended | None = None,
         lacks: frozenset[str] = frozenset(),
     ) -> None:
         self.id = number
         self.lacks = lacks
-        self.open = tuple(one for one in claims if isinstance(one, ClaimAsk))
+        self.open = tuple(one for one in claims if isinstance(one, OpenClaim))
         self.held = tuple(one for one in claims if isinstance(one, HeldClaim))
         self.problem = problem
         self.weight = 1 + len(self.held) + sum(one.weight for one in self.open)
         self.extended = extended
         self._claims = claims
-        self._lacking: dict[frozenset[str], Ask] = {}
+        self._lacking: dict[frozenset[str], DeviceNeeds] = {}
 
-    def lacking(self, resources: frozenset[str]) -> Ask:
+    def lacking(self, resources: frozenset[str]) -> DeviceNeeds:
         """Return what is asked of nodes that lack these of the ``extended`` resources."""
         if self.extended is None:
             return self
@@ -169,29 +169,29 @@ class Ask:
         if known is None:
             place = len(self._claims)
             special = (self.extended.claim(place, resources),) if resources else ()
-            known = self._lacking[resources] = Ask(
+            known = self._lacking[resources] = DeviceNeeds(
                 self.id, (*self._claims, *special), lacks=resources
             )
         return known
 
     @property
-    def at_most(self) -> Ask:
+    def at_most(self) -> DeviceNeeds:
         """What is asked of a node that has none of the extended resources itself."""
         return self.lacking(frozenset(self.extended.backed) if self.extended else frozenset())
 
 
-class Asks:
+class DeviceNeedsTable:
     """The asks of pods, by what their claims are. Of too many the one used longest ago goes."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
-        self._known: dict[tuple[object, ...], Ask] = {}
+        self._known: dict[tuple[object, ...], DeviceNeeds] = {}
         """In the order of their last use."""
         self._weight = 0
         self._made = 0
         """Numbers are never given twice."""
 
-    def of(self, pod: Pod) -> Ask | None:
+    def of(self, pod: Pod) -> DeviceNeeds | None:
         """Return what the pod's claims ask for; None when it needs none."""
         most = policy.DEVICE_CLAIMS_PER_POD_MAX
         if len(pod.device_claims) > most:
@@ -227,7 +227,7 @@ class Asks:
         asked = (name for name, amount in pod.shape.requests if amount)
         return tuple(name for name in asked if name in backing and may_be_devices(name))
 
-    def _with_extended(self, found: Ask, pod: Pod, backed: tuple[str, ...]) -> Ask:
+    def _with_extended(self, found: DeviceNeeds, pod: Pod, backed: tuple[str, ...]) -> DeviceNeeds:
         devices = self._devices
         is_left_over = pod.uid in devices.special
         asked = tuple(name for name, amount in pod.shape.requests if amount)
@@ -267,19 +267,19 @@ class Asks:
             return "defect", claim.spec.defect
         return None
 
-    def _named(self, kind: str, text: str) -> Ask:
-        """Return the one ask of pods with the same kind of problem; its text names one of them."""
+    def _named(self, kind: str, text: str) -> DeviceNeeds:
+        """Return the needs of all pods with this kind of problem; the text names one of them."""
         key = self._devices.classes_version, kind
-        ask = self._lookup(key) or self._keep(key)
-        ask.problem = text
-        return ask
+        device_needs = self._lookup(key) or self._keep(key)
+        device_needs.problem = text
+        return device_needs
 
-    def _of_claims(self, parts: tuple[_Part, ...]) -> Ask:
+    def _of_claims(self, parts: tuple[_Part, ...]) -> DeviceNeeds:
         key = self._devices.classes_version, *parts
         known = self._lookup(key)
         if known is not None:
             return known
-        claims: list[ClaimAsk | HeldClaim] = []
+        claims: list[OpenClaim | HeldClaim] = []
         for one in parts:
             if isinstance(one, HeldClaim):
                 claims.append(one)
@@ -288,12 +288,12 @@ class Asks:
             if isinstance(found, str):
                 return self._keep(key, problem=found)
             claims.append(found)
-        opened = [one for one in claims if isinstance(one, ClaimAsk)]
+        opened = [one for one in claims if isinstance(one, OpenClaim)]
         if problem := _too_much(opened):
             return self._keep(key, problem=problem)
         return self._keep(key, tuple(claims))
 
-    def _claim(self, part: _Open) -> ClaimAsk | str:
+    def _claim(self, part: _Open) -> OpenClaim | str:
         """Return an open claim with its classes looked up, or why that is not possible."""
         spec = self._devices.spec(part.spec)
         requests = []
@@ -307,9 +307,9 @@ class Asks:
                     return f"request {label}: {words}"
                 choices.append(Choice(wanted, found))
             requests.append(Request(request.name, request.is_list, tuple(choices)))
-        return ClaimAsk(part.place, tuple(requests), spec.constraints, spec.config, part.shared)
+        return OpenClaim(part.place, tuple(requests), spec.constraints, spec.config, part.shared)
 
-    def _lookup(self, key: tuple[object, ...]) -> Ask | None:
+    def _lookup(self, key: tuple[object, ...]) -> DeviceNeeds | None:
         found = self._known.pop(key, None)
         if found is not None:
             self._known[key] = found
@@ -318,11 +318,11 @@ class Asks:
     def _keep(
         self,
         key: tuple[object, ...],
-        claims: tuple[ClaimAsk | HeldClaim, ...] = (),
+        claims: tuple[OpenClaim | HeldClaim, ...] = (),
         problem: str = "",
         extended: Extended | None = None,
-    ) -> Ask:
-        made = Ask(self._made, claims, problem, extended)
+    ) -> DeviceNeeds:
+        made = DeviceNeeds(self._made, claims, problem, extended)
         self._made += 1
         self._weight += made.weight
         while self._known and self._weight > policy.DEVICE_ASKS_MAX:
@@ -331,7 +331,7 @@ class Asks:
         return made
 
 
-def _too_much(claims: list[ClaimAsk]) -> str:
+def _too_much(claims: list[OpenClaim]) -> str:
     """Return what the claims ask for beyond what is looked at; "" if nothing."""
     choices = [
         choice for claim in claims for request in claim.requests for choice in request.choices

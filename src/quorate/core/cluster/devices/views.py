@@ -255,8 +255,8 @@ class DeviceViews:
         Nodes are told apart by the labels that selectors name, and by name only if one names it.
         """
         by_name, keys = self._told_apart_by
-        told = (name if by_name else None, *(labels.get(key) for key in keys))
-        reach = self._reach_of.pop(told, None)
+        traits = (name if by_name else None, *(labels.get(key) for key in keys))
+        reach = self._reach_of.pop(traits, None)
         if reach is None:
             found: list[tuple[str, tuple[bool, ...]]] = []
             for one in self._devices.of_several.values():
@@ -270,7 +270,7 @@ class DeviceViews:
             reach = tuple(found)
             if len(self._reach_of) > 2 * len(self.of_row):
                 del self._reach_of[next(iter(self._reach_of))]
-        self._reach_of[told] = reach
+        self._reach_of[traits] = reach
         return reach
 
 

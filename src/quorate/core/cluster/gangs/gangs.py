@@ -174,7 +174,7 @@ class GangEntry:
         if said is not None and (where in UNDECIDED or not self.minima):
             self.min_by_pods = said
         is_own = where is Where.BOUND and not entry.adopted
-        self.lifecycle.saw_mark |= is_own and pod.started
+        self.lifecycle.saw_started |= is_own and pod.started
         may_complete = is_own and not self.lifecycle.once_quorate
         if may_complete and self._is_quorate_with(pod):
             self.lifecycle.completed_by = pod.uid
@@ -242,8 +242,8 @@ class GangEntry:
         self.memory.refused_by.append(entry.pod.node)
         if life.attempt is not None:  # whichever attempt bound it: the quorum is to be met anew
             life.attempt.refused = True
-        founded = entry.pod.attempt in life.founders or entry.pod.uid == life.completed_by
-        if not ran and life.once_quorate and founded and not self._stands(entry.pod):
+        made_it_quorate = entry.pod.attempt in life.started_by or entry.pod.uid == life.completed_by
+        if not ran and life.once_quorate and made_it_quorate and not self._stands(entry.pod):
             life.once_quorate, life.reopened = False, True
 
     def _stands(self, refused: Pod) -> bool:
@@ -251,7 +251,7 @@ class GangEntry:
 
         Somebody may have raised min since, which tears no started gang down.
         """
-        attempt = self.lifecycle.founded_by
+        attempt = self.lifecycle.last_start
         if self.is_met or attempt is None or refused.attempt != attempt.id:
             return self.is_met
         is_enough = self.stays >= attempt.min_count
@@ -302,32 +302,34 @@ class GangEntry:
             return True
         if attempt is None:
             return False
-        is_seal = pod.uid in attempt.seals and pod.attempt == (attempt.id if pod.node else "")
-        if is_seal or (pod.started and pod.attempt == attempt.id):
+        is_completing = pod.uid in attempt.completing and pod.attempt == (
+            attempt.id if pod.node else ""
+        )
+        if is_completing or (pod.started and pod.attempt == attempt.id):
             return stays >= attempt.min_count or not attempt.refused
         # The mark of a dead leader's bind, which arrived after we had taken its gang up.
-        return pod.started and pod.attempt not in {attempt.id, *self.lifecycle.founders}
+        return pod.started and pod.attempt not in {attempt.id, *self.lifecycle.started_by}
 
-    def may_be_sealed(self, attempt_id: str, uid: str) -> bool:
+    def may_complete(self, attempt_id: str, uid: str) -> bool:
         """Tell whether the bind of a member that was planned to make it quorate would do so still.
 
-        If the attempt was planned anew since, other binds seal it.
+        If the attempt was planned anew since, other binds complete it.
         """
         if self.started:
             return True
         attempt = self.lifecycle.attempt
-        if attempt is None or attempt.id != attempt_id or uid not in attempt.seals:
+        if attempt is None or attempt.id != attempt_id or uid not in attempt.completing:
             return False
         minimum = self.min_count if self.quorum_is_known else attempt.min_count
-        seals = attempt.seals & attempt.open
-        others = self.stays + self.assumed - len(seals)
-        lacks = lacking(self.spec, self.members.values(), PLACED, but=seals - {uid})
+        completing = attempt.completing & attempt.open
+        others = self.stays + self.assumed - len(completing)
+        lacks = lacking(self.spec, self.members.values(), PLACED, but=completing - {uid})
         return others >= minimum - 1 and not lacks
 
     def knows_attempt_of(self, pod: Pod) -> bool:
         """Whether a Binding of this gang put the pod on its node, as far as we remember or read."""
         attempt = self.lifecycle.attempt
-        ids = self.lifecycle.founders | ({attempt.id} if attempt is not None else set())
+        ids = self.lifecycle.started_by | ({attempt.id} if attempt is not None else set())
         return pod.attempt in ids or pod.bound_for == entry_of(self.key)
 
     @property

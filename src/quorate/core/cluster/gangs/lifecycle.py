@@ -13,6 +13,7 @@ class Attempt:
     """One try to start a gang: from its plan until all its binds are settled or time is over."""
 
     __slots__ = (
+        "completing",
         "deadline_s",
         "id",
         "min_by_task",
@@ -20,7 +21,6 @@ class Attempt:
         "open",
         "refusals",
         "refused",
-        "seals",
     )
 
     def __init__(self, attempt_id: str, deadline_s: float, min_count: int) -> None:
@@ -36,8 +36,8 @@ class Attempt:
         """Nodes for which a write that comes before the binds was refused, and the message."""
         self.refused = False
         """Whether a kubelet refused a member since it began; that one may be gone by now."""
-        self.seals: set[str] = set()
-        """Uids of the newest plan whose binds make the gang quorate, and mark their pods."""
+        self.completing: set[str] = set()
+        """Uids whose binds in the newest plan make the gang quorate; they get the started mark."""
 
 
 class Lifecycle:
@@ -47,27 +47,27 @@ class Lifecycle:
         "attempt",
         "completed_by",
         "evicting",
-        "founded_by",
-        "founders",
         "is_undoing",
+        "last_start",
         "once_quorate",
         "reopened",
-        "saw_mark",
+        "saw_started",
+        "started_by",
     )
 
     def __init__(self) -> None:
         self.attempt: Attempt | None = None
         self.once_quorate = False
-        self.founders: set[str] = set()
+        self.started_by: set[str] = set()
         """Ids of the attempts that made it quorate, while we remember them; several, when kubelets
         refused members one after the other."""
-        self.founded_by: Attempt | None = None
+        self.last_start: Attempt | None = None
         """The newest of these: it knows min as it was then."""
         self.completed_by = ""
         """Uid of the member whose bind made it quorate, whoever sent it."""
         self.reopened = False
-        """Whether kubelets undid the quorum of its founders: the gang has to meet anew."""
-        self.saw_mark = False
+        """Whether kubelets refused members of the quorum, so that it has to be reached again."""
+        self.saw_started = False
         """Whether a member came with the mark of a start: it may go before that is used."""
         self.evicting = 0
         """Bound members that are being evicted: they count no more."""
@@ -79,14 +79,14 @@ class Lifecycle:
         if not self.once_quorate:
             self.once_quorate = True
             if self.attempt is not None:
-                self.founders.add(self.attempt.id)
-                self.founded_by = self.attempt
+                self.started_by.add(self.attempt.id)
+                self.last_start = self.attempt
 
     def end(self) -> None:
         """Forget that the gang was ever quorate: whoever comes is a new gang."""
-        self.once_quorate, self.reopened, self.saw_mark = False, False, False
-        self.founders.clear()
-        self.founded_by = None
+        self.once_quorate, self.reopened, self.saw_started = False, False, False
+        self.started_by.clear()
+        self.last_start = None
         self.completed_by = ""
 
 
@@ -124,13 +124,13 @@ class QueueMemory:
     __slots__ = (
         "aside",
         "avoid",
+        "avoid_if_possible",
         "failed",
         "failures",
         "last_failure",
         "not_before_s",
         "preemption_said",
         "refused_by",
-        "shun",
         "unexplained",
     )
 
@@ -143,7 +143,7 @@ class QueueMemory:
         """Nodes that refused a member since the last decision."""
         self.avoid: dict[str, float] = {}
         """Nodes that refused a member, and until when no other one goes there."""
-        self.shun: frozenset[str] = frozenset()
+        self.avoid_if_possible: frozenset[str] = frozenset()
         """Nodes for which claims could not be bound: the next attempt goes elsewhere, if it can."""
         self.failed = False
         """Whether a bind failed since the last decision."""

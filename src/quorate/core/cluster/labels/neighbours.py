@@ -83,7 +83,7 @@ class Neighbours:
         """How many times pods on nodes have a term."""
         self._terms: dict[int, set[Key]] = {}
         """The terms of ``_carriers``, by selector."""
-        self._stirred: set[int] = set()
+        self._changed: set[int] = set()
         self.log = Log()
         """Selectors whose counts changed, or that are new."""
 
@@ -189,7 +189,7 @@ class Neighbours:
         terms = self._terms_of(shape)
         for matched, some in together.items():
             places, times = np.unique(np.array(some, np.int64), return_counts=True)
-            self._stir({*matched, *(key.selector for key in terms)})
+            self._note_changed({*matched, *(key.selector for key in terms)})
             for number in matched:
                 self._pods.add_at(number, places, times)
             for key, amount in terms.items():
@@ -223,16 +223,16 @@ class Neighbours:
         staying.flags.writeable = False
         return staying
 
-    def concerns(self, pod_class: PodClass) -> frozenset[int]:
+    def deciding_selectors(self, pod_class: PodClass) -> frozenset[int]:
         """Return the selectors whose counts decide where pods of the class may go."""
         used = {*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)}
         in_use = self._matching.in_use
         return pod_class.matched.union(in_use[one].id for one in used & in_use.keys())
 
-    def take_stirred(self) -> set[int]:
+    def take_changed_selectors(self) -> set[int]:
         """Return and forget the selectors whose counts differ from what they were."""
-        stirred, self._stirred = self._stirred, set()
-        return stirred
+        changed, self._changed = self._changed, set()
+        return changed
 
     def grow(self, rows: int) -> None:
         """Make room for ``rows`` rows."""
@@ -256,7 +256,7 @@ class Neighbours:
         for label_set, number in self._matching.relabel(namespace, labels):
             self._tally(number, label_set, 1 if label_set.is_matched(number) else -1)
             others.add(number)
-        self._stir(others)
+        self._note_changed(others)
         return True
 
     # Inside
@@ -273,7 +273,7 @@ class Neighbours:
     ) -> None:
         matched = label_set.matched
         label_set.count(row, sign, terminating=terminating)
-        stirred = set(matched)
+        changed = set(matched)
         for number in matched:
             self._pods.add(number, row, sign)
             if terminating:
@@ -281,11 +281,11 @@ class Neighbours:
         for key, amount in self._terms_of(shape).items():
             self._weights.add(key, row, sign * amount)
             self._note_carriers(key, sign)
-            stirred.add(key.selector)
-        self._stir(stirred)
+            changed.add(key.selector)
+        self._note_changed(changed)
 
-    def _stir(self, selectors: set[int]) -> None:
-        self._stirred |= selectors
+    def _note_changed(self, selectors: set[int]) -> None:
+        self._changed |= selectors
         self.log.note_all(selectors)
 
     def _note_carriers(self, key: Key, count: int) -> None:

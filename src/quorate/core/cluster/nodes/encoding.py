@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from quorate.core.cluster.devices.requests import Ask
+from quorate.core.cluster.devices.requests import DeviceNeeds
 from quorate.core.model import PodShape, SpreadConstraint, policy
 from quorate.core.model.profile import GANGS, Profile
 
 if TYPE_CHECKING:
-    from quorate.core.cluster.storage.needs import Wants
+    from quorate.core.cluster.storage.needs import VolumeNeeds
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
-_Variant = tuple[int, frozenset[int], tuple[SpreadConstraint, ...], "Wants | None", Ask | None, int]
+_Variant = tuple[
+    int, frozenset[int], tuple[SpreadConstraint, ...], "VolumeNeeds | None", DeviceNeeds | None, int
+]
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 Demands = tuple[tuple[int, int], ...]
 """Column and amount, amounts > 0."""
@@ -103,8 +105,8 @@ class PodClass:
     two classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
     constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
     labels scores nothing. ``attributes`` is all that the attribute rules read: classes that agree
-    in it pass them on the same nodes. ``wants`` (``cluster.storage.volume_needs``) is what their
-    volumes demand, ``ask`` what their claims of devices ask for; None when they have none. ``task``
+    in it pass them on the same nodes. ``volume_needs`` and ``device_needs`` are what their
+    volumes and their claims of devices need of a node; None when they have none. ``task``
     is the number of their task, in a gang that needs so many of each; else 0. What a pod takes is
     encoded when it is asked for, and anew when columns are other ones.
     """
@@ -116,9 +118,9 @@ class PodClass:
         "_missing",
         "_resources",
         "_version",
-        "ask",
         "attributes",
         "base",
+        "device_needs",
         "id",
         "matched",
         "profile",
@@ -126,13 +128,13 @@ class PodClass:
         "spread",
         "spread_needs_labels",
         "task",
-        "wants",
+        "volume_needs",
     )
 
     def __init__(
         self, class_id: int, shape: PodShape, profile: Profile, resources: Resources
     ) -> None:
-        self.wants: Wants | None = None
+        self.volume_needs: VolumeNeeds | None = None
         self.id = class_id
         self.base = class_id
         self.shape = shape
@@ -141,7 +143,7 @@ class PodClass:
         self.matched: frozenset[int] = frozenset()
         self.spread = shape.spread
         self.spread_needs_labels = True
-        self.ask: Ask | None = None
+        self.device_needs: DeviceNeeds | None = None
         self.task = 0
         self._resources = resources
         self._encode()
@@ -290,24 +292,26 @@ class PodClasses:
         base: PodClass,
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...] = (),
-        wants: Wants | None = None,
-        ask: Ask | None = None,
+        volume_needs: VolumeNeeds | None = None,
+        device_needs: DeviceNeeds | None = None,
         task: int = 0,
     ) -> PodClass:
         """Return the class of the pods of a shape whose labels these selectors match.
 
-        ``defaults`` as in ``PodClass.matching``; ``wants`` is what their volumes demand, ``ask``
-        what their claims of devices ask for, ``task`` the number of their task. Of too many the
-        longest unused is forgotten.
+        ``defaults`` as in ``PodClass.matching``; ``volume_needs`` and ``device_needs`` are what
+        their volumes and claims need, ``task`` is the number of their task. Of too many classes the
+        longest unused one is forgotten.
         """
-        if not (matched or defaults or wants is not None or ask is not None or task):
+        if not (
+            matched or defaults or volume_needs is not None or device_needs is not None or task
+        ):
             return base
-        variant = base.id, matched, defaults, wants, ask, task
+        variant = base.id, matched, defaults, volume_needs, device_needs, task
         known = self._matching
         found = known.get(variant)
         if found is None:
             found = base.matching(self._made, matched, defaults)
-            found.wants, found.ask, found.task = wants, ask, task
+            found.volume_needs, found.device_needs, found.task = volume_needs, device_needs, task
             self._made += 1
             known[variant] = found
             self._variants_of.setdefault(base.id, {})[variant] = None

@@ -30,14 +30,14 @@ class Topology(NamedTuple):
     values: tuple[str, ...]
 
 
-class BoundWant(NamedTuple):
+class BoundNeed(NamedTuple):
     """A bound claim; ``affinity`` is its volume's (None: any node)."""
 
     affinity: tuple[SelectorTerm, ...] | None
     exists: bool = True
 
 
-class UnboundWant(NamedTuple):
+class UnboundNeed(NamedTuple):
     """A claim that waits for its first pod to have a node.
 
     ``kept`` is a volume that is kept for it already; ``claim`` names it where other living pods use
@@ -56,7 +56,7 @@ class UnboundWant(NamedTuple):
     shareable: bool = False
 
 
-class Wants(msgspec.Struct, frozen=True, cache_hash=True):
+class VolumeNeeds(msgspec.Struct, frozen=True, cache_hash=True):
     """All that the volume rules read of a pod.
 
     ``bound`` is in the pod's order, ``unbound`` from small to large. ``new`` is how many volumes
@@ -65,9 +65,9 @@ class Wants(msgspec.Struct, frozen=True, cache_hash=True):
     """
 
     problems: tuple[Problem, ...] = ()
-    bound: tuple[BoundWant, ...] = ()
+    bound: tuple[BoundNeed, ...] = ()
     topologies: tuple[Topology, ...] = ()
-    unbound: tuple[UnboundWant, ...] = ()
+    unbound: tuple[UnboundNeed, ...] = ()
     new: tuple[tuple[str, int], ...] = ()
     shared: tuple[VolumeId, ...] = ()
     exclusive: tuple[ClaimKey, ...] = ()

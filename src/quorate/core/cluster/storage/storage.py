@@ -61,10 +61,10 @@ class Storage:
         self.selected: dict[ClaimKey, str] = {}
         """Nodes that a plan under way has a claim provisioned for."""
         self._assumed: dict[str, tuple[tuple[ClaimKey, str], ...]] = {}
-        self._stirred: set[str] = set()
-        self._stirred_classes: set[str] = set()
+        self._affected: set[str] = set()
+        self._changed_classes: set[str] = set()
         """Storage classes of which any claim may be helped."""
-        self._stirred_ids: set[VolumeId] = set()
+        self._changed_ids: set[VolumeId] = set()
         """Volumes that came to a node where they count once, however many pods share them."""
 
     # Pods
@@ -78,7 +78,7 @@ class Storage:
             users = self.users_of.setdefault(key, {})
             users[pod.uid] = user
             if len(users) == 2:  # the first one is alone no more
-                self._stir(users)
+                self._note_affected(users)
         self._set_ids(user, self._ids_of(user))
         if user.uses.users == 1:
             self._note_matters(user)
@@ -96,7 +96,7 @@ class Storage:
             users = self.users_of.get(key)
             if users is not None and users.pop(uid, None) is not None:
                 if len(users) == 1:  # it is alone now
-                    self._stir(users)
+                    self._note_affected(users)
                 if not users:
                     del self.users_of[key]
 
@@ -138,7 +138,7 @@ class Storage:
             self.in_use[key] -= 1
             if not self.in_use[key]:
                 del self.in_use[key]
-                self._stir_exclusive(key)
+                self._note_exclusive(key)
         for disk in user.uses.disks:
             alike = self.disks[disk.plugin, disk.id]
             alike[disk][row] -= 1
@@ -161,7 +161,7 @@ class Storage:
                 self.reserved[volume], self.kept_for[key] = key, volume
             else:
                 self.selected[key] = node
-            self._stir(self.users_of.get(key, ()))
+            self._note_affected(self.users_of.get(key, ()))
         if kept:
             self._assumed[uid] = tuple(kept)
 
@@ -173,10 +173,10 @@ class Storage:
                 self.kept_for.pop(key, None)
                 found = self.volumes.get(volume)
                 if found is not None and found.claim is None:  # others may have it again
-                    self._stirred_classes.add(found.storage_class)
+                    self._changed_classes.add(found.storage_class)
             else:
                 self.selected.pop(key, None)
-            self._stir(self.users_of.get(key, ()))
+            self._note_affected(self.users_of.get(key, ()))
 
     # Objects
 
@@ -191,12 +191,12 @@ class Storage:
                 self.classes[found.name] = found
                 self._refresh(self.index.claims_in.get(found.name, ()))
             case CSINode():
-                self._stir_drivers(self.nodes.set_limits(found.name, found))
+                self._note_drivers(self.nodes.set_limits(found.name, found))
             case CSIDriver():
                 self._put_driver(found.name, found)
             case CSIStorageCapacity():
                 if self.capacities.put(found):
-                    self._stirred_classes.add(found.storage_class)
+                    self._changed_classes.add(found.storage_class)
             case VolumeAttachment():
                 self._attach(found.name, found)
 
@@ -211,7 +211,7 @@ class Storage:
                 self.classes.pop(name, None)
                 self._refresh(self.index.claims_in.get(name, ()))
             case "CSINode":
-                self._stir_drivers(self.nodes.set_limits(name, None))
+                self._note_drivers(self.nodes.set_limits(name, None))
             case "CSIDriver":
                 self._put_driver(name, None)
             case "CSIStorageCapacity":
@@ -219,17 +219,17 @@ class Storage:
             case "VolumeAttachment":
                 self._attach(name, None)
 
-    def take_stirred(self) -> set[str]:
+    def take_affected_pods(self) -> set[str]:
         """Return and forget the uids of pods of which the volume rules may say another thing."""
-        classes = [(OF_CLASS, name) for name in sorted(self._stirred_classes)]
-        self._stirred.update(self._users.waiting_for(classes))
-        for volume_id in self._stirred_ids:
+        classes = [(OF_CLASS, name) for name in sorted(self._changed_classes)]
+        self._affected.update(self._users.waiting_for(classes))
+        for volume_id in self._changed_ids:
             sharers = self.sharers.get(volume_id, {})
-            self._stirred.update(uid for uid, user in sharers.items() if uid in user.uses.waiting)
-        self._stirred_classes.clear()
-        self._stirred_ids.clear()
-        stirred, self._stirred = self._stirred, set()
-        return stirred
+            self._affected.update(uid for uid, user in sharers.items() if uid in user.uses.waiting)
+        self._changed_classes.clear()
+        self._changed_ids.clear()
+        affected, self._affected = self._affected, set()
+        return affected
 
     def volume_id(self, claim: Claim) -> VolumeId | None:
         """Return as what a claim's volume is counted; None where it counts for no driver."""
@@ -274,7 +274,7 @@ class Storage:
                 concerned.add(ClaimKey(one.claim.namespace, one.claim.name))
         self._refresh(concerned)
         if volume is not None and volume.claim is None:  # it may be had by any claim of its class
-            self._stirred_classes.add(volume.storage_class)
+            self._changed_classes.add(volume.storage_class)
         for attachment in list(self.index.attachments_of.get(name, ())):
             self._attach(attachment, self._attachments[attachment])
 
@@ -286,13 +286,13 @@ class Storage:
         was_checked = before is not None and before.storage_capacity
         if was_checked and not (driver is not None and driver.storage_capacity):
             found = (one.name for one in self.classes.values() if one.provisioner == name)
-            self._stirred_classes.update(found)
+            self._changed_classes.update(found)
 
     def _attach(self, name: str, attachment: VolumeAttachment | None) -> None:
         """Take an attachment; where one volume fewer is on a node, another one may come."""
         before = self._attached_ids.pop(name, None)
         if before is not None and self.nodes.count_attached(*before, -1):
-            self._stir_drivers((before[1][0],))
+            self._note_drivers((before[1][0],))
         self.index.attachment_changed(name, self._attachments.pop(name, None), attachment)
         if attachment is None:
             return
@@ -325,7 +325,7 @@ class Storage:
             sharers = self.sharers[volume_id]
             del sharers[user.pod.uid]
             if len(sharers) == 1:
-                self._stir(sharers)
+                self._note_affected(sharers)
             if not sharers:
                 del self.sharers[volume_id]
             if user.row >= 0:
@@ -334,18 +334,18 @@ class Storage:
             sharers = self.sharers.setdefault(volume_id, {})
             sharers[user.pod.uid] = user
             if len(sharers) == 2:
-                self._stir(sharers)
+                self._note_affected(sharers)
             if user.row >= 0:
                 self._count(volume_id, user.row)
         now = self._counted_at(user, user.ids - ids)
-        self._stir_drivers(driver for driver in held if now[driver] < held[driver])
+        self._note_drivers(driver for driver in held if now[driver] < held[driver])
         user.ids = ids
 
     def _count(self, volume_id: VolumeId, row: int) -> None:
         """Count one user more; where a limit is reached, others who share it may come now."""
         self.nodes.count(volume_id, row, 1)
         if volume_id[0] in self.nodes.limits and len(self.sharers[volume_id]) > 1:
-            self._stirred_ids.add(volume_id)
+            self._changed_ids.add(volume_id)
 
     def _counted_at(self, user: User, ids: Iterable[VolumeId]) -> dict[str, int]:
         """Return how many volumes of the drivers of these are on the node of a pod that has one."""
@@ -375,23 +375,23 @@ class Storage:
                     self._set_ids(user, ids)
                 if is_first:
                     self._note_matters(user)
-            self._stir(users)
+            self._note_affected(users)
 
-    def _stir_exclusive(self, key: ClaimKey) -> None:
-        """Stir who may use a claim now that nobody uses it: others could before."""
+    def _note_exclusive(self, key: ClaimKey) -> None:
+        """Note as affected who may use a claim now that nobody uses it: others could before."""
         claim = self.claims.get(key)
         if claim is None or READ_WRITE_ONCE_POD in claim.access_modes:
-            self._stir(self.users_of.get(key, ()))
+            self._note_affected(self.users_of.get(key, ()))
 
-    def _stir_drivers(self, drivers: Iterable[str]) -> None:
+    def _note_drivers(self, drivers: Iterable[str]) -> None:
         matters = [(OF_DRIVER, name) for name in sorted(drivers)]
-        self._stirred.update(self._users.waiting_for(matters))
+        self._affected.update(self._users.waiting_for(matters))
 
-    def _stir(self, uids: Iterable[str]) -> None:
+    def _note_affected(self, uids: Iterable[str]) -> None:
         """Note pods of which the rules may say another thing, also for other reasons than room."""
         for uid in uids:
-            self.users[uid].uses.wants = None
-            self._stirred.add(uid)
+            self.users[uid].uses.volume_needs = None
+            self._affected.add(uid)
 
 
 def _are_alike(before: Volume, after: Volume) -> bool:

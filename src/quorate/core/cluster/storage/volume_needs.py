@@ -7,7 +7,13 @@ another living pod uses too. Rules and texts: kube-scheduler 1.36's volume plugi
 
 from __future__ import annotations
 
-from quorate.core.cluster.storage.needs import BoundWant, Problem, Topology, UnboundWant, Wants
+from quorate.core.cluster.storage.needs import (
+    BoundNeed,
+    Problem,
+    Topology,
+    UnboundNeed,
+    VolumeNeeds,
+)
 from quorate.core.cluster.storage.storage import Storage
 from quorate.core.cluster.storage.volume_counts import VolumeId
 from quorate.core.cluster.storage.volume_users import User, volumes_of
@@ -36,20 +42,20 @@ BINDING = "VolumeBinding"
 ZONE = "VolumeZone"
 
 
-def wants_of(pod: Pod, storage: Storage) -> Wants | None:
+def volume_needs_of(pod: Pod, storage: Storage) -> VolumeNeeds | None:
     """Return what the pod's volumes demand; None when it uses none that a rule reads."""
     user = storage.users.get(pod.uid)
     if user is None:
         return None
-    if user.uses.wants is None:
+    if user.uses.volume_needs is None:
         problems = problems_of(pod, storage)
         if problems:
-            return Wants(problems=problems)  # these name the pod, so that they are its own
-        user.uses.wants = _wants(pod, user, storage)
-    return user.uses.wants
+            return VolumeNeeds(problems=problems)  # these name the pod, so that they are its own
+        user.uses.volume_needs = _volume_needs(pod, user, storage)
+    return user.uses.volume_needs
 
 
-def _wants(pod: Pod, user: User, storage: Storage) -> Wants:
+def _volume_needs(pod: Pod, user: User, storage: Storage) -> VolumeNeeds:
     claims = _claims(pod, storage)
     new: dict[str, int] = {}
     shared: list[VolumeId] = []
@@ -59,7 +65,7 @@ def _wants(pod: Pod, user: User, storage: Storage) -> Wants:
         else:
             new[volume_id[0]] = new.get(volume_id[0], 0) + 1
     plain = [storage.claims[key] for key in _keys(pod, ephemeral=False)]
-    return Wants(
+    return VolumeNeeds(
         bound=tuple(_bound(claim, storage) for claim in claims if claim.is_bound),
         topologies=tuple(
             topology
@@ -102,7 +108,7 @@ def problems_of(pod: Pod, storage: Storage) -> tuple[Problem, ...]:
     return tuple(problem for problem in found if problem is not None)
 
 
-def fits_claim(volume: Volume, claim: Claim | UnboundWant) -> bool:
+def fits_claim(volume: Volume, claim: Claim | UnboundNeed) -> bool:
     """Whether a volume's size, mode and attributes do for the claim, kept for it or not."""
     return (
         volume.capacity >= (claim.size or 0)
@@ -122,9 +128,9 @@ def _claims(pod: Pod, storage: Storage) -> list[Claim]:
     return [storage.claims[key] for key in dict.fromkeys(_keys(pod, ephemeral=True))]
 
 
-def _bound(claim: Claim, storage: Storage) -> BoundWant:
+def _bound(claim: Claim, storage: Storage) -> BoundNeed:
     volume = storage.volumes.get(claim.volume)
-    return BoundWant(volume.affinity) if volume else BoundWant(None, exists=False)
+    return BoundNeed(volume.affinity) if volume else BoundNeed(None, exists=False)
 
 
 def _topologies(volume: Volume) -> list[Topology]:
@@ -137,9 +143,9 @@ def _topologies(volume: Volume) -> list[Topology]:
     return found
 
 
-def _unbound(claim: Claim, storage: Storage) -> UnboundWant:
+def _unbound(claim: Claim, storage: Storage) -> UnboundNeed:
     shared = len(storage.users_of[claim.key]) > 1
-    return UnboundWant(
+    return UnboundNeed(
         claim.storage_class,
         claim.size,
         claim.access_modes,

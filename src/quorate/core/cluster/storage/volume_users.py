@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quorate.core.cluster.storage.needs import Wants
+from quorate.core.cluster.storage.needs import VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import VolumeId
 from quorate.core.model import Disk, Pod, policy
 from quorate.core.model.storage import ClaimKey, ClaimUse
@@ -34,7 +34,16 @@ class Uses:
     A pod with more is not placed; of one that runs, the others are not counted.
     """
 
-    __slots__ = ("claims", "counted", "disks", "keys", "matters", "users", "waiting", "wants")
+    __slots__ = (
+        "claims",
+        "counted",
+        "disks",
+        "keys",
+        "matters",
+        "users",
+        "volume_needs",
+        "waiting",
+    )
 
     def __init__(self, pod: Pod) -> None:
         most = policy.VOLUMES_PER_POD_MAX
@@ -50,7 +59,7 @@ class Uses:
         """Uids of the pods that have no node yet."""
         self.matters: frozenset[Matter] = frozenset()
         """Under what they are found."""
-        self.wants: Wants | None = None
+        self.volume_needs: VolumeNeeds | None = None
         """What they demand, if that was asked for since something about it changed."""
 
 

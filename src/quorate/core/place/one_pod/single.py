@@ -99,14 +99,17 @@ class Singles:
         if self._empty is None or self._empty.snapshot is not room.snapshot:
             self._empty = Room(room.snapshot, room.answers)
             self._of_cycle.clear()
-        if not room.rows_taken and not room.stirred:
+        if not room.rows_taken and not room.changed_selectors:
             return self._kept(pod_class, self._empty).total
         mine = self._of_cycle.get(pod_class)
         if mine is None:
             mine = self._of_cycle[pod_class] = self._kept(pod_class, self._empty).copy()
-        rows, stirred = room.rows_taken[mine.rows_seen :], room.stirred[mine.selectors_seen :]
-        mine.rows_seen, mine.selectors_seen = len(room.rows_taken), len(room.stirred)
-        _update(mine, rows, {key.selector for key in stirred}, pod_class, room)
+        rows, changed_selectors = (
+            room.rows_taken[mine.rows_seen :],
+            room.changed_selectors[mine.selectors_seen :],
+        )
+        mine.rows_seen, mine.selectors_seen = len(room.rows_taken), len(room.changed_selectors)
+        _update(mine, rows, {key.selector for key in changed_selectors}, pod_class, room)
         return mine.total
 
     def _kept(self, pod_class: PodClass, room: Room) -> _Totals:
@@ -119,12 +122,12 @@ class Singles:
             kept = _from_scratch(pod_class, room)
             self._remember(pod_class, kept)
             return kept
-        stirred = neighbours.log.since(kept.selectors_seen)
+        changed_selectors = neighbours.log.since(kept.selectors_seen)
         has_other_images = kept.images_seen != table.images_version and pod_class.shape.images
         kept.images_seen = table.images_version
         kept.rows_seen, kept.selectors_seen = table.log.position, neighbours.log.position
-        is_stale = stirred is None or bool(has_other_images)
-        _update(kept, rows, set(stirred or ()), pod_class, room, is_stale=is_stale)
+        is_stale = changed_selectors is None or bool(has_other_images)
+        _update(kept, rows, set(changed_selectors or ()), pod_class, room, is_stale=is_stale)
         return kept
 
     def _remember(self, pod_class: PodClass, kept: _Totals) -> None:
@@ -136,16 +139,18 @@ class Singles:
 def _update(
     kept: _Totals,
     rows: Sequence[int],
-    stirred: Set[int],
+    changed_selectors: Set[int],
     pod_class: PodClass,
     room: Room,
     *,
     is_stale: bool = False,
 ) -> None:
-    """Bring totals up to date: ``rows`` were taken or left, pods of ``stirred`` selectors moved."""
-    is_stale = is_stale or bool(pod_class.wants or pod_class.ask)
-    if stirred and not is_stale:
-        is_stale = not room.snapshot.neighbours.concerns(pod_class).isdisjoint(stirred)
+    """Bring totals up to date: ``rows`` were taken or left, counts of selectors changed."""
+    is_stale = is_stale or bool(pod_class.volume_needs or pod_class.device_needs)
+    if changed_selectors and not is_stale:
+        is_stale = not room.snapshot.neighbours.deciding_selectors(pod_class).isdisjoint(
+            changed_selectors
+        )
     if rows:
         _update_rows(kept, np.array(sorted(set(rows)), np.int64), pod_class, room, is_stale)
     if is_stale:

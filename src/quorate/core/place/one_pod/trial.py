@@ -54,7 +54,9 @@ class Trial:
         self._volumes: MovedVolumes | None = None
         if self._counted:
             self._volumes = self._room.volumes.moved = MovedVolumes(room.snapshot.storage, row)
-        self._concerns = cluster.neighbours.concerns(pod_class) if self._counted else frozenset()
+        self._concerns = (
+            cluster.neighbours.deciding_selectors(pod_class) if self._counted else frozenset()
+        )
         self._uncounted: Counter[PodClass] = Counter()
         """Pods that came, or (negative) went, since the rules were asked: most come back before."""
         self._is_stale = True

@@ -89,7 +89,9 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
 
 def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
     """Whether nothing but what volumes are left decides where its pods go."""
-    devices = pod_class.ask is not None and room.taking.couples(pod_class.ask.at_most)
+    devices = pod_class.device_needs is not None and room.taking.couples(
+        pod_class.device_needs.at_most
+    )
     return not devices and not _is_in_its_own_way(pod_class, room)
 
 
@@ -114,7 +116,7 @@ def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packin
 
 def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
     """Whether what one pod's claims get decides what is left for the next one's elsewhere."""
-    if pod_class.ask is not None and room.taking.couples(pod_class.ask.at_most):
+    if pod_class.device_needs is not None and room.taking.couples(pod_class.device_needs.at_most):
         return True
     return room.volumes.constrains(pod_class)
 

@@ -29,7 +29,9 @@ def likeness_of(
     avoids nodes.
     """
     asks_in_sum = gang.spec is not None and gang.spec.min_resources and not gang.started
-    is_alone = is_alone or bool(gang.memory.shun) or _has_room_of_its_own(gang, cluster)
+    is_alone = (
+        is_alone or bool(gang.memory.avoid_if_possible) or _has_room_of_its_own(gang, cluster)
+    )
     if asks_in_sum and gang.bound + gang.assumed:
         is_alone = True  # what its members have counts for it
     return Likeness(

@@ -1,8 +1,9 @@
 """What claims get on each kind of node, remembered from cycle to cycle.
 
-Nodes differ in devices' names and serial numbers, and claims look at little of that. So for each
-ask, kinds are first reduced to what the ask can see; then each reduced kind is searched once, and
-what is left after each pod is a kind again. In: asks and codes of kinds. Out: how many pods fit.
+Nodes differ in devices' names and serial numbers, and claims look at little of that. So kinds of
+nodes are first reduced to what a class's device needs look at. Then each reduced kind is searched
+once; what is left after each pod is a kind again. In: device needs and codes of kinds. Out: how
+many pods fit.
 
 All of it takes steps. What was found when they are over is kept, searches under way included, so
 that who asks again next turn goes on where it stopped.
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from weakref import WeakValueDictionary
 
-from quorate.core.cluster.devices.requests import ClaimAsk
+from quorate.core.cluster.devices.requests import OpenClaim
 from quorate.core.cluster.devices.views import Kinds
 from quorate.core.model import policy
 from quorate.core.model.devices import DeviceTraits
@@ -25,22 +26,22 @@ from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.looks import Looks, SeenDevice, SeenKind
 
-Claims = tuple[ClaimAsk, ...]
-AskKey = tuple[object, ...]
-"""The ask, and which of its claims are meant."""
+Claims = tuple[OpenClaim, ...]
+NeedsKey = tuple[object, ...]
+"""The device needs, and which of their claims are meant."""
 
 
 class Outcomes:
-    """Outcomes by ask, for the kinds of one cluster. Of too many the ask used longest ago goes."""
+    """Outcomes by device needs, for one cluster. Of too many, those used longest ago go."""
 
     def __init__(self) -> None:
         self.expressions = Expressions()
-        self._asked: dict[AskKey, Asked] = {}
+        self._asked: dict[NeedsKey, Asked] = {}
         """In the order of their last use."""
         self._kinds: Kinds | None = None
         self._weight = 0
 
-    def of(self, key: AskKey, claims: Claims, kinds: Kinds) -> Asked:
+    def of(self, key: NeedsKey, claims: Claims, kinds: Kinds) -> Asked:
         """Return what is known for these claims, which ``key`` stands for."""
         if self._kinds is not kinds:
             self._asked, self._kinds, self._weight = {}, kinds, 0
@@ -60,7 +61,7 @@ class Outcomes:
 
 
 class _Reduced:
-    """A kind of node as an ask sees it, and what was found for one pod more, and for many.
+    """A kind of node as device needs look at it; what was found for one pod more, and for many.
 
     ``after`` is what is left then; None: as much as before.
     """
@@ -76,7 +77,7 @@ class _Reduced:
 
 
 class Asked:
-    """The outcomes of one ask. All of its methods raise ``OutOfStepsError``: ask again."""
+    """The outcomes of one class's device needs. Methods raise ``OutOfStepsError``: ask again."""
 
     def __init__(self, claims: Claims, kinds: Kinds, expressions: Expressions) -> None:
         self.number = kinds.new_number()

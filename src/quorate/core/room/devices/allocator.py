@@ -16,7 +16,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from quorate.core.cluster.devices.pools import PoolState
-from quorate.core.cluster.devices.requests import SCORE_OF_FIRST, Choice, ClaimAsk
+from quorate.core.cluster.devices.requests import SCORE_OF_FIRST, Choice, OpenClaim
 from quorate.core.model import policy
 from quorate.core.model.steps import Steps
 from quorate.core.room.devices.cel.programs import Broken
@@ -65,7 +65,7 @@ class Search:
     """The search for devices of claims on one kind of node. ``run`` it until there is an answer."""
 
     def __init__(
-        self, claims: tuple[ClaimAsk, ...], kind: SeenKind, numbers: dict[ChoiceKey, int]
+        self, claims: tuple[OpenClaim, ...], kind: SeenKind, numbers: dict[ChoiceKey, int]
     ) -> None:
         """Prepare to search; ``numbers`` are those of choices among the verdicts of looks."""
         self._claims = claims
@@ -274,7 +274,7 @@ class Search:
         return _Outcome.NOT
 
 
-def _depends_on_order(claim: ClaimAsk) -> bool:
+def _depends_on_order(claim: OpenClaim) -> bool:
     """Whether what a claim comes to may depend on which of two devices that are alike was tried.
 
     It does where values have to differ, and where a constraint refuses one of "all devices": that

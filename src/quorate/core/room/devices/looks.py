@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from quorate.core.cluster.devices.pools import Kind, PoolState, SharedTraits, Shares
-from quorate.core.cluster.devices.requests import Choice, ClaimAsk
+from quorate.core.cluster.devices.requests import Choice, OpenClaim
 from quorate.core.model import policy
 from quorate.core.model.devices import Attribute, DeviceTraits
 from quorate.core.model.steps import Steps
@@ -87,7 +87,7 @@ class _UnderWay:
 class Looks:
     """The looks of devices to some claims. ``choices`` are the numbers of their choices."""
 
-    def __init__(self, claims: tuple[ClaimAsk, ...], expressions: Expressions) -> None:
+    def __init__(self, claims: tuple[OpenClaim, ...], expressions: Expressions) -> None:
         self.choices: dict[ChoiceKey, int] = {}
         self._expressions = expressions
         numbers: dict[tuple[str, str, tuple[str, ...]], int] = {}

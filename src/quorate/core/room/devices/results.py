@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from quorate.core.cluster.devices.pools import PlacedDevice, Pool
-from quorate.core.cluster.devices.requests import Choice, ClaimAsk
+from quorate.core.cluster.devices.requests import Choice, OpenClaim
 from quorate.core.model import Allocation, Requirement, SelectorTerm
 from quorate.core.model.devices import DeviceId, GivenConfig, GivenDevice
 from quorate.core.room.devices.taken import Pick
 
 
 def allocation(
-    claim: ClaimAsk,
+    claim: OpenClaim,
     picks: tuple[Pick, ...],
     pools: tuple[Pool, ...],
     node: str,
@@ -90,7 +90,7 @@ def _add_new(found: tuple[Requirement, ...], known: list[Requirement]) -> None:
             known.append(one)
 
 
-def _config(claim: ClaimAsk, picks: tuple[Pick, ...]) -> tuple[GivenConfig, ...]:
+def _config(claim: OpenClaim, picks: tuple[Pick, ...]) -> tuple[GivenConfig, ...]:
     """Return the configuration of the classes, once for each, and what applies of the claim's."""
     chosen = {pick.request: pick.choice for pick in picks}
     labels: dict[str, tuple[Choice, list[str]]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from quorate.core.cluster.devices.requests import Choice, ClaimAsk
+from quorate.core.cluster.devices.requests import Choice, OpenClaim
 from quorate.core.model import policy
 from quorate.core.model.selectors import tolerates
 from quorate.core.room.devices.cel.programs import Broken
@@ -72,7 +72,7 @@ class _One(NamedTuple):
 class Taken:
     """Devices taken by claims; ``picks`` are those of each claim, in order."""
 
-    def __init__(self, claims: tuple[ClaimAsk, ...], kind: SeenKind, tally: Tally) -> None:
+    def __init__(self, claims: tuple[OpenClaim, ...], kind: SeenKind, tally: Tally) -> None:
         self.picks: list[list[Pick]] = [[] for _ in claims]
         self.used = Used()
         self._claims = claims

@@ -1,7 +1,7 @@
 """The devices that are left while one cycle places gangs: what was taken here counts as in use.
 
-A copy of it is tried with each gang, like the room that it belongs to. In: asks and rows. Out: how
-many pods each node takes, and an allocation for each claim of each pod that was placed.
+A copy of it is tried with each gang, like the room that it belongs to. In: device needs and rows.
+Out: how many pods each node takes, and an allocation for each claim of each pod that was placed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quorate.core.cluster.arrays import Codes, Ints
 from quorate.core.cluster.devices.counts import ClaimKey, DeviceShares, added
 from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.devices.pools import Shares
-from quorate.core.cluster.devices.requests import Ask, HeldClaim, held
+from quorate.core.cluster.devices.requests import DeviceNeeds, HeldClaim, held
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.cluster.snapshot import Snapshot
@@ -29,22 +29,26 @@ Given = tuple[tuple[int, Allocation], ...]
 """The allocations of one pod, each with the place of its claim among the pod's."""
 
 
-def by_nodes(ask: Ask, snapshot: Snapshot, rows: Ints | None = None) -> list[tuple[Ask, Ints]]:
+def by_nodes(
+    device_needs: DeviceNeeds, snapshot: Snapshot, rows: Ints | None = None
+) -> list[tuple[DeviceNeeds, Ints]]:
     """Return what is asked of which rows (None: of all): nodes may list extended resources.
 
     Only for those that a node does not list are devices asked for.
     """
     if rows is None:
         rows = np.arange(len(snapshot))
-    if ask.extended is None:
-        return [(ask, rows)]
-    backed = ask.extended.backed
+    if device_needs.extended is None:
+        return [(device_needs, rows)]
+    backed = device_needs.extended.backed
     lacks = np.zeros(len(rows), np.int64)
     for bit, name in enumerate(backed):
         lacks |= (snapshot.sizes(name)[rows] == 0).astype(np.int64) << bit
     return [
         (
-            ask.lacking(frozenset(name for bit, name in enumerate(backed) if code >> bit & 1)),
+            device_needs.lacking(
+                frozenset(name for bit, name in enumerate(backed) if code >> bit & 1)
+            ),
             rows[lacks == code],
         )
         for code in np.unique(lacks).tolist()
@@ -96,51 +100,53 @@ class Taking:
         """
         return self._shared.get(key) or self._devices.allocation(key)
 
-    def held(self, ask: Ask) -> tuple[HeldClaim, ...]:
+    def held(self, device_needs: DeviceNeeds) -> tuple[HeldClaim, ...]:
         """Return the claims that have devices, also those that got them here."""
         given = [
             held(one.requests, self._shared[one.shared])
-            for one in ask.open
+            for one in device_needs.open
             if one.shared is not None and one.shared in self._shared
         ]
-        return (*ask.held, *given)
+        return (*device_needs.held, *given)
 
     def codes(self, rows: Ints) -> Codes:
         """Return int32[m]: the code of each row's kind, as things are here."""
         found: Codes = self._codes[self._views.of_row[rows]]
         return found
 
-    def asked(self, ask: Ask) -> Asked:
-        """Return what is known for the claims of an ask that have no devices yet."""
-        claims = tuple(one for one in ask.open if one.shared not in self._shared)
-        key = ask.id, ask.lacks, *(one.place for one in claims)
+    def asked(self, device_needs: DeviceNeeds) -> Asked:
+        """Return what is known for the claims of device needs that have no devices yet."""
+        claims = tuple(one for one in device_needs.open if one.shared not in self._shared)
+        key = device_needs.id, device_needs.lacks, *(one.place for one in claims)
         return self._outcomes.of(key, claims, self._views.kinds)
 
-    def is_settled(self, ask: Ask) -> bool:
-        """Whether all claims of the ask have devices."""
-        return all(one.shared in self._shared for one in ask.open)
+    def is_settled(self, device_needs: DeviceNeeds) -> bool:
+        """Whether all claims of the device needs have devices."""
+        return all(one.shared in self._shared for one in device_needs.open)
 
-    def is_tied(self, ask: Ask) -> bool:
+    def is_tied(self, device_needs: DeviceNeeds) -> bool:
         """Whether a claim that other pods may use too has no devices yet: where one goes all go."""
-        return any(one.shared and one.shared not in self._shared for one in ask.open)
+        return any(one.shared and one.shared not in self._shared for one in device_needs.open)
 
-    def pods(self, ask: Ask, rows: Ints) -> Ints:
-        """Return int64[m]: how many pods of the ask each of the rows takes, one after the other."""
+    def pods(self, device_needs: DeviceNeeds, rows: Ints) -> Ints:
+        """Return int64[m]: how many pods with these needs each of the rows takes, one by one."""
         codes, index = _distinct(self.codes(rows))
-        found: Ints = np.array(self.asked(ask).pods(codes, self.steps), np.int64)[index]
+        found: Ints = np.array(self.asked(device_needs).pods(codes, self.steps), np.int64)[index]
         return found
 
-    def found(self, ask: Ask, rows: Ints) -> tuple[Ints, list[Found | Broken | None]]:
+    def found(
+        self, device_needs: DeviceNeeds, rows: Ints
+    ) -> tuple[Ints, list[Found | Broken | None]]:
         """Return int64[m], an index into the list of what one pod gets on each of the rows."""
         codes, index = _distinct(self.codes(rows))
-        asked = self.asked(ask)
+        asked = self.asked(device_needs)
         return index, [asked.found(code, self.steps) for code in codes]
 
-    def couples(self, ask: Ask) -> bool:
+    def couples(self, device_needs: DeviceNeeds) -> bool:
         """Whether a device given to one pod may be missing on another node, or must be shared."""
-        if self.is_tied(ask):
+        if self.is_tied(device_needs):
             return True
-        asked = self.asked(ask)
+        asked = self.asked(device_needs)
         for key in self._devices.shared_pools:
             views = self._views.views_of.get(key)
             if not views:
@@ -152,16 +158,18 @@ class Taking:
                     return True
         return False
 
-    def take(self, class_id: int, ask: Ask, rows: Iterable[int], nodes: Iterable[str]) -> bool:
-        """Give devices to one pod of the ask on each of the rows; False when there are too few.
+    def take(
+        self, class_id: int, device_needs: DeviceNeeds, rows: Iterable[int], nodes: Iterable[str]
+    ) -> bool:
+        """Give devices to one pod with these needs on each row; False when there are too few.
 
         ``class_id`` is that of the pods' class, for ``given``.
         """
         for row, node in zip(rows, nodes, strict=True):
             view = int(self._views.of_row[row])
             mine: list[tuple[int, Allocation]] = []
-            open_claims = [one for one in ask.open if one.shared not in self._shared]
-            found = self.asked(ask).found(int(self._codes[view]), self.steps)
+            open_claims = [one for one in device_needs.open if one.shared not in self._shared]
+            found = self.asked(device_needs).found(int(self._codes[view]), self.steps)
             if not isinstance(found, Found):
                 return False
             pools = self._views.views[view]

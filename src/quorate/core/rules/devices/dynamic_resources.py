@@ -17,7 +17,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.devices.requests import Ask
+from quorate.core.cluster.devices.requests import DeviceNeeds
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.terms import matches_any_term
 from quorate.core.model import Pod, SelectorTerm, policy
@@ -40,33 +40,35 @@ _REFUSALS = (CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED)
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node; None: nothing, as the pod has no claims."""
-    ask = pod_class.ask
-    if ask is None:
+    device_needs = pod_class.device_needs
+    if device_needs is None:
         return None
-    if ask.problem:
-        return rejected(ask.problem, len(room.free))
+    if device_needs.problem:
+        return rejected(device_needs.problem, len(room.free))
     codes = np.zeros(len(room.free), np.int8)
     refusals = {one: code for code, one in enumerate(_REFUSALS, start=1)}
-    for part, rows in by_nodes(ask, room.snapshot):
+    for part, rows in by_nodes(device_needs, room.snapshot):
         codes[rows] = _codes(part, rows, room, refusals)
-    if ask.extended is not None:
-        codes[_lack_any(ask.extended.unbacked, room)] = refusals[NOT_LISTED]
-        if ask.extended.is_left_over:
+    if device_needs.extended is not None:
+        codes[_lack_any(device_needs.extended.unbacked, room)] = refusals[NOT_LISTED]
+        if device_needs.extended.is_left_over:
             codes[:] = refusals[LEFT_OVER]
     return Verdict(codes, tuple(refusals))
 
 
 def _codes(
-    ask: Ask, rows: Ints, room: Room, refusals: dict[Refusal, int]
+    device_needs: DeviceNeeds, rows: Ints, room: Room, refusals: dict[Refusal, int]
 ) -> np.ndarray[Any, np.dtype[np.int8]]:
     """Return int8[m]: the verdicts on these rows, as codes of ``refusals``, which may grow.
 
     Of very many different ones the last stands for all that do not fit into a code.
     """
-    codes = np.where(can_reach(ask, room)[rows], 0, refusals[NOT_AVAILABLE]).astype(np.int8)
-    if room.taking.is_settled(ask):
+    codes = np.where(can_reach(device_needs, room)[rows], 0, refusals[NOT_AVAILABLE]).astype(
+        np.int8
+    )
+    if room.taking.is_settled(device_needs):
         return codes
-    index, outcomes = room.taking.found(ask, rows)
+    index, outcomes = room.taking.found(device_needs, rows)
     code_of = []
     for outcome in outcomes:
         if outcome is None:
@@ -89,18 +91,18 @@ def _lack_any(names: tuple[str, ...], room: Room) -> Mask:
     return lacks
 
 
-def limit(ask: Ask, count: Ints, room: Room, *, together: bool) -> Ints:
+def limit(device_needs: DeviceNeeds, count: Ints, room: Room, *, together: bool) -> Ints:
     """Return int64[n]: ``count`` pods for each node, or as many as get devices for their claims.
 
     A claim that several pods share ties them together: where one goes all go. So if they are to be
     placed ``together``, the first one goes where most of them have room.
     """
-    if ask.problem:
+    if device_needs.problem:
         return np.zeros_like(count)
-    if ask.extended is not None and ask.extended.is_left_over:
+    if device_needs.extended is not None and device_needs.extended.is_left_over:
         return np.zeros_like(count)
-    count = np.where(can_reach(ask, room), count, 0)
-    for part, rows in by_nodes(ask, room.snapshot, np.flatnonzero(count)):
+    count = np.where(can_reach(device_needs, room), count, 0)
+    for part, rows in by_nodes(device_needs, room.snapshot, np.flatnonzero(count)):
         if not len(rows) or room.taking.is_settled(part):
             continue
         pods = room.taking.pods(part, rows)
@@ -111,10 +113,10 @@ def limit(ask: Ask, count: Ints, room: Room, *, together: bool) -> Ints:
     return count
 
 
-def can_reach(ask: Ask, room: Room) -> Mask:
+def can_reach(device_needs: DeviceNeeds, room: Room) -> Mask:
     """Return bool[n]: nodes that reach the devices of all claims that have some."""
     mask = np.ones(len(room.free), np.bool_)
-    for held in room.taking.held(ask):
+    for held in room.taking.held(device_needs):
         if held.unusable:
             mask[:] = False
         mask &= reaches(held.nodes, room)
@@ -130,13 +132,13 @@ def reaches(nodes: tuple[SelectorTerm, ...] | None, room: Room) -> Mask:
 
 def cap(pod_class: PodClass, room: Room, count: Ints, together: bool) -> None:
     """Lower ``count`` (int64[n]) to the pods that get devices; see ``limit``."""
-    if pod_class.ask is not None:
-        count[:] = limit(pod_class.ask, count, room, together=together)
+    if pod_class.device_needs is not None:
+        count[:] = limit(pod_class.device_needs, count, room, together=together)
 
 
 def interests(pod_class: PodClass, _room: Room) -> set[Interest]:
     """Name the news of devices, if the class asks for some."""
-    return {DEVICES} if pod_class.ask is not None or pod_class.shape.extended else set()
+    return {DEVICES} if pod_class.device_needs is not None or pod_class.shape.extended else set()
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
@@ -145,14 +147,14 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     ``raw`` is the sum of 8 minus the place of the choice, over all requests that are lists; 0 when
     no claim has to get devices any more, nor might have to on another node (extended resources).
     """
-    ask = pod_class.ask
-    if ask is None or ask.problem:
+    device_needs = pod_class.device_needs
+    if device_needs is None or device_needs.problem:
         return None
     raw = np.zeros(len(feasible), np.int64)
-    for part, rows in by_nodes(ask, room.snapshot):
+    for part, rows in by_nodes(device_needs, room.snapshot):
         standing = sum(one.score for one in room.taking.held(part))
         if room.taking.is_settled(part):
-            if ask.extended is not None:
+            if device_needs.extended is not None:
                 raw[rows] = np.where(can_reach(part, room)[rows], standing, 0)
             continue
         index, outcomes = room.taking.found(part, rows)

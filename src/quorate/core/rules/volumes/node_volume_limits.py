@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.cluster.storage.needs import Wants
+from quorate.core.cluster.storage.needs import VolumeNeeds
 from quorate.core.cluster.storage.volume_needs import LIMITS
 from quorate.core.room.room import Room
 from quorate.core.rules.rule import Kind, Rule
@@ -21,25 +21,25 @@ REFUSALS = (Refusal("node(s) exceed max volume count", resolvable=True),)
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    wants = pod_class.wants
-    if wants is None:
+    volume_needs = pod_class.volume_needs
+    if volume_needs is None:
         return None
-    for problem in wants.problems:
+    for problem in volume_needs.problems:
         if problem.rule == LIMITS:
             refusal = Refusal(problem.text, resolvable=False)
             return Verdict(np.ones(len(room.free), np.int8), (refusal,))
     codes = np.zeros(len(room.free), np.int8)
-    for driver, more in _more(wants, room).items():
+    for driver, more in _more(volume_needs, room).items():
         limits = room.volumes.limits(driver)
         if limits is not None:
             codes[(more > 0) & (room.volumes.attached(driver) + more > limits)] = 1
     return Verdict(codes, REFUSALS)
 
 
-def _more(wants: Wants, room: Room) -> dict[str, Ints]:
+def _more(volume_needs: VolumeNeeds, room: Room) -> dict[str, Ints]:
     """Return for each driver that may have limits how many of its volumes come to the node."""
-    more = room.volumes.new_shared(wants)
-    for driver, each in wants.new:
+    more = room.volumes.new_shared(volume_needs)
+    for driver, each in volume_needs.new:
         if room.volumes.limits(driver) is not None:
             more[driver] = more.get(driver, np.zeros(len(room.free), np.int64)) + each
     return more
@@ -47,14 +47,14 @@ def _more(wants: Wants, room: Room) -> dict[str, Ints]:
 
 def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
     """Lower ``count`` (int64[n]) to the pods whose volumes the drivers take."""
-    wants = pod_class.wants
-    if wants is not None and not wants.problems:
-        room.volumes.cap_by_limits(wants, count)
+    volume_needs = pod_class.volume_needs
+    if volume_needs is not None and not volume_needs.problems:
+        room.volumes.cap_by_limits(volume_needs, count)
 
 
 def concerns(pod_class: PodClass) -> bool:
     """Whether the class has volumes."""
-    return pod_class.wants is not None
+    return pod_class.volume_needs is not None
 
 
 RULE = Rule(

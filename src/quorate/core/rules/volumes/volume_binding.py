@@ -9,7 +9,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.cluster.storage.needs import BoundWant
+from quorate.core.cluster.storage.needs import BoundNeed
 from quorate.core.cluster.storage.volume_needs import BINDING
 from quorate.core.room.room import Room
 from quorate.core.rules.rule import Kind, Rule
@@ -26,16 +26,16 @@ _UNMATCHED, _FULL = 1, 2
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    wants = pod_class.wants
-    if wants is None:
+    volume_needs = pod_class.volume_needs
+    if volume_needs is None:
         return None
-    refused = rejected_for(wants.problems, BINDING, len(room.free))
+    refused = rejected_for(volume_needs.problems, BINDING, len(room.free))
     if refused is not None:
         return refused
-    if not wants.bound and not wants.unbound:
+    if not volume_needs.bound and not volume_needs.unbound:
         return None
-    bound = _judge_bound(wants.bound, room)
-    unbound = room.volumes.judge_unbound(wants)
+    bound = _judge_bound(volume_needs.bound, room)
+    unbound = room.volumes.judge_unbound(volume_needs)
     several = (
         (_MISMATCH, bound == _OTHER_NODE),
         (_NO_VOLUME, unbound == _UNMATCHED),
@@ -45,14 +45,14 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     return Verdict(((bound > 0) | (unbound > 0)).astype(np.int8), REFUSALS, several)
 
 
-def _judge_bound(bound: tuple[BoundWant, ...], room: Room) -> Refusals:
+def _judge_bound(bound: tuple[BoundNeed, ...], room: Room) -> Refusals:
     """Return int8[n]: what the first bound claim that does not do says of the node."""
     codes = np.zeros(len(room.free), np.int8)
-    for want in bound:
-        if not want.exists:
+    for need in bound:
+        if not need.exists:
             codes[codes == 0] = _MISSING
-        elif want.affinity is not None:
-            codes[(codes == 0) & ~room.volumes.reach.affinity(want.affinity)] = _OTHER_NODE
+        elif need.affinity is not None:
+            codes[(codes == 0) & ~room.volumes.reach.affinity(need.affinity)] = _OTHER_NODE
     return codes
 
 
@@ -61,14 +61,14 @@ def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
 
     Where pods constrain one another that is how many there are at most.
     """
-    wants = pod_class.wants
-    if wants is not None and not wants.problems:
-        room.volumes.cap_by_claims(wants, count)
+    volume_needs = pod_class.volume_needs
+    if volume_needs is not None and not volume_needs.problems:
+        room.volumes.cap_by_claims(volume_needs, count)
 
 
 def concerns(pod_class: PodClass) -> bool:
     """Whether the class has volumes."""
-    return pod_class.wants is not None
+    return pod_class.volume_needs is not None
 
 
 RULE = Rule(

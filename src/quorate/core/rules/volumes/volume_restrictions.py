@@ -27,13 +27,13 @@ _DISK, _IN_USE = 1, 2
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    wants, disks = pod_class.wants, pod_class.shape.disks
-    if wants is None:
+    volume_needs, disks = pod_class.volume_needs, pod_class.shape.disks
+    if volume_needs is None:
         return None
-    refused = rejected_for(wants.problems, RESTRICTIONS, len(room.free))
+    refused = rejected_for(volume_needs.problems, RESTRICTIONS, len(room.free))
     if refused is not None:
         return refused
-    in_use = room.volumes.is_used(wants.exclusive)
+    in_use = room.volumes.is_used(volume_needs.exclusive)
     if not disks and not in_use:
         return None
     codes = np.full(len(room.free), _IN_USE if in_use else 0, np.int8)
@@ -43,13 +43,13 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 
 def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
     """Lower ``count`` (int64[n]): a disk that conflicts with itself is on a node once."""
-    if pod_class.wants is not None:
+    if pod_class.volume_needs is not None:
         room.volumes.cap_by_disks(pod_class.shape.disks, count)
 
 
 def concerns(pod_class: PodClass) -> bool:
     """Whether the class has volumes."""
-    return pod_class.wants is not None
+    return pod_class.volume_needs is not None
 
 
 RULE = Rule(

@@ -16,20 +16,20 @@ REFUSALS = (Refusal("node(s) had no available volume zone", resolvable=False),)
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    wants = pod_class.wants
-    if wants is None:
+    volume_needs = pod_class.volume_needs
+    if volume_needs is None:
         return None
-    refused = rejected_for(wants.problems, ZONE, len(room.free))
+    refused = rejected_for(volume_needs.problems, ZONE, len(room.free))
     if refused is not None:
         return refused
-    if not wants.topologies:
+    if not volume_needs.topologies:
         return None
-    return Verdict((~room.volumes.reach.in_zone(wants.topologies)).astype("int8"), REFUSALS)
+    return Verdict((~room.volumes.reach.in_zone(volume_needs.topologies)).astype("int8"), REFUSALS)
 
 
 def concerns(pod_class: PodClass) -> bool:
     """Whether the class has volumes."""
-    return pod_class.wants is not None
+    return pod_class.volume_needs is not None
 
 
 RULE = Rule(

@@ -40,7 +40,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """More than 1: it stands for so many of its stage, of which only the number is known."""
 
 
-class _Held:
+class _Object:
     """A change that could not be taken in, and when to try it again."""
 
     __slots__ = ("change", "due_s", "failures", "incident", "node", "weaker")
@@ -65,7 +65,7 @@ class _Held:
         return None
 
 
-class Quarantine:
+class Defects:
     """Incidents that were not told of yet, and the objects that are set aside."""
 
     def __init__(self, identity: str) -> None:
@@ -74,11 +74,11 @@ class Quarantine:
         self._incidents: list[Incident] = []
         self._untold: dict[str, Incident] = {}
         """By stage: what was met when so many were kept already."""
-        self._held: dict[ObjectId, _Held] = {}
+        self._objects: dict[ObjectId, _Object] = {}
 
     def __len__(self) -> int:
         """Return how many objects are set aside."""
-        return len(self._held)
+        return len(self._objects)
 
     def note(self, stage: str, about: str, error: Exception) -> Incident:
         """Note a defect that was met; return it with its id."""
@@ -101,9 +101,9 @@ class Quarantine:
 
     def take_incidents(self) -> list[Incident]:
         """Return and forget what has not been told of yet."""
-        told = [*self._incidents, *self._untold.values()]
+        incidents = [*self._incidents, *self._untold.values()]
         self._incidents, self._untold = [], {}
-        return told
+        return incidents
 
     def set_aside(self, what: ObjectId, change: Change, error: Exception, node: str = "") -> None:
         """Set an object aside because a change of it met a defect.
@@ -111,49 +111,49 @@ class Quarantine:
         A pod on a ``node`` that the change does not tell of takes its room there, and no more.
         """
         incident = self.note("observe", " ".join(what), error)
-        held = self._held.get(what)
-        if held is None:
-            held = self._held[what] = _Held(change, incident.id)
+        known = self._objects.get(what)
+        if known is None:
+            known = self._objects[what] = _Object(change, incident.id)
         else:
-            held.change, held.incident, held.due_s = change, incident.id, None
-            held.failures += 1
+            known.change, known.incident, known.due_s = change, incident.id, None
+            known.failures += 1
         if node:
-            held.node, held.weaker = node, max(held.weaker, 1)
+            known.node, known.weaker = node, max(known.weaker, 1)
 
     def weaken(self, what: ObjectId, error: Exception) -> None:
         """Let a simpler version stand in for an object: the last one met a defect as well."""
         self.note("observe", f"what stands in for {' '.join(what)}", error)
-        self._held[what].weaker += 1
+        self._objects[what].weaker += 1
 
-    def release(self, what: ObjectId) -> None:
+    def remove(self, what: ObjectId) -> None:
         """Hold an object no more: it was taken in, or is gone."""
-        self._held.pop(what, None)
+        self._objects.pop(what, None)
 
     def has(self, what: ObjectId) -> bool:
         """Whether an object is set aside."""
-        return what in self._held
+        return what in self._objects
 
     def replace(self, what: ObjectId, change: Change) -> Change | None:
         """Return what to take in instead of a change of an object that is set aside."""
-        held = self._held[what]
-        held.change = change
-        return held.stand_in()
+        known = self._objects[what]
+        known.change = change
+        return known.stand_in()
 
     def stand_ins(self) -> dict[ObjectId, Change | None]:
         """Return what stands in for each object that is set aside; None: it is left out."""
-        return {what: held.stand_in() for what, held in self._held.items()}
+        return {what: known.stand_in() for what, known in self._objects.items()}
 
     def due(self, now_s: float) -> Iterator[tuple[ObjectId, Change]]:
         """Yield what is to be tried again now."""
-        for what, held in list(self._held.items()):
-            if held.due_s is None:
-                held.due_s = now_s + policy.back_off_s(held.failures)
-            elif held.due_s <= now_s:
-                yield what, held.change
+        for what, known in list(self._objects.items()):
+            if known.due_s is None:
+                known.due_s = now_s + policy.back_off_s(known.failures)
+            elif known.due_s <= now_s:
+                yield what, known.change
 
     def due_s(self) -> float | None:
         """Return when something is to be tried again next."""
-        return min((h.due_s for h in self._held.values() if h.due_s is not None), default=None)
+        return min((h.due_s for h in self._objects.values() if h.due_s is not None), default=None)
 
 
 def culprit(error: Exception) -> GangKey | None:
