@@ -1,14 +1,13 @@
 """The scheduler may die at any request, at any stage; its successor mends what it left."""
 
-import os
-
 import pytest
 
 from quorate.simulate.faults import STAGES, Profile
 from quorate.simulate.run import run
+from tests.property.seeds import number
 
 SEEDS = (4, 9, 23)
-EACH = 1 if os.environ.get("CI") == "true" else 7
+EACH = number("QUORATE_CRASH_EACH", 7)
 
 
 def run_with_crash(seed, number, stage):

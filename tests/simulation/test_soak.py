@@ -11,8 +11,7 @@ from quorate.simulate.run import run
 from quorate.simulate.soak import soak
 from tests.property.seeds import first, kept, number
 
-IN_CI = os.environ.get("CI") == "true"
-SEEDS = number("QUORATE_SIMULATION_SEEDS", 2000 if IN_CI else 200)
+SEEDS = number("QUORATE_SIMULATION_SEEDS", 200)
 FIRST_SEED = number("QUORATE_SIMULATION_FIRST_SEED", first("simulation"))
 
 
