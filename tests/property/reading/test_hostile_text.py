@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 
 from quorate.cli.commands import lint
 from quorate.cli.show import gang_table, output, why_text
-from quorate.cli.show.survey_result import Seen, as_data, explanations
+from quorate.cli.show.survey_result import SurveyResult, as_data, explanations
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn.defects import Incident
@@ -223,7 +223,7 @@ def test_the_command_line_prints_plain_text_and_data_that_means_the_same(world):
     scheduler, _ = observed(world)
     keys = sorted(scheduler.cluster.gangs)
     found = explanations(scheduler, keys, NOW_S)
-    seen = Seen(scheduler, keys, Leader(None), NOW_S, "", found)
+    seen = SurveyResult(scheduler, keys, Leader(None), NOW_S, "", found)
     for one in found:
         lines = why_text.lines_of(one, seen, wide=True)
         text = printed(lambda lines=lines: output.print_lines(lines))
