@@ -1,8 +1,8 @@
-"""Which pools each node sees, and which nodes are alike to claims. Brought up to date when asked.
+"""Which pools each node sees, and which kind of node it is for claims. Updated by ``refresh``.
 
-In: ``Devices`` and the nodes' rows. Out: for each row a view (the pools that it sees), for each
-view the code of its ``Kind``. Nodes without devices of their own that see the same pools have one
-view. Called by ``plan.devices``; owned by ``cluster.cluster``.
+In: ``Devices`` and the nodes' rows. Out: for each row a view (the pools that the node sees), for
+each view the code of its ``Kind``. Nodes without devices of their own share a view if they see the
+same pools. Owned by ``cluster.cluster``; read by ``room.devices``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Reach = tuple[tuple[str, tuple[bool, ...]], ...]
 
 
 class KnownKind:
-    """A kind of nodes, and what planning remembers of it, by the number of what was asked."""
+    """A kind of node, with the answers that planning has cached for it, by question number."""
 
     __slots__ = ("kind", "remembered")
 
@@ -33,27 +33,27 @@ class KnownKind:
 
 
 class Kinds:
-    """Kinds of nodes and their codes. A code is given again when its kind was forgotten."""
+    """Kinds of node and their codes. The code of a forgotten kind is reused."""
 
     def __init__(self) -> None:
         self._values: dict[int, KnownKind] = {}
-        """In the order in which their codes were last asked for."""
+        """By code, in the order in which the codes were last requested."""
         self._codes: dict[Kind, int] = {}
         self._free: list[int] = []
         self._numbers = 0
         self.remembered = 0
-        """How much is remembered of all kinds together."""
+        """The number of cached answers of all kinds together."""
 
     def __len__(self) -> int:
-        """Return how many are known."""
+        """Return the number of known kinds."""
         return len(self._values)
 
     def __getitem__(self, code: int) -> KnownKind:
-        """Return the kind of a code."""
+        """Return the kind with a code; KeyError if it was forgotten."""
         return self._values[code]
 
     def code(self, kind: Kind) -> int:
-        """Return the code of a kind."""
+        """Return the code of a kind; a new kind gets a code."""
         found = self._codes.get(kind)
         if found is not None:
             self._values[found] = self._values.pop(found)
@@ -63,7 +63,10 @@ class Kinds:
         return found
 
     def evict(self, used: set[int], spare: int) -> None:
-        """Forget kinds but those that are ``used``, and so many that were asked for last."""
+        """Forget unused kinds, the least recently requested first, until ``spare`` are left.
+
+        ``used`` are the codes that have to stay.
+        """
         unused = [code for code in self._values if code not in used]
         for code in unused[: max(len(unused) - spare, 0)]:
             gone = self._values.pop(code)
@@ -72,26 +75,26 @@ class Kinds:
             self._free.append(code)
 
     def new_number(self) -> int:
-        """Return a number under which something may be remembered of each kind."""
+        """Return a new question number, under which each kind may cache an answer."""
         self._numbers += 1
         return self._numbers
 
     def remember(self, code: int, number: int, found: object) -> None:
-        """Keep something of a kind, as long as the kind is known."""
+        """Cache an answer for a kind; it is forgotten with the kind."""
         self._values[code].remembered[number] = found
         self.remembered += 1
 
     def forget(self, number: int) -> None:
-        """Forget what was remembered under a number."""
+        """Forget the answers that all kinds have cached under a number."""
         for one in self._values.values():
             if one.remembered.pop(number, None) is not None:
                 self.remembered -= 1
 
 
 class DeviceViews:
-    """``of_row`` is int32[>= rows], the row's view; ``codes`` int32[>= views], its kind's code.
+    """``of_row`` is int32[>= rows], the view of each row; ``codes`` int32[>= views], kinds' codes.
 
-    All of it follows from devices and nodes, so that no checkpoint has to hold it.
+    All of this is derived from devices and nodes, so a checkpoint does not contain it.
     """
 
     def __init__(self) -> None:
@@ -102,23 +105,23 @@ class DeviceViews:
         self.kinds = Kinds()
         self.views: list[tuple[Pool, ...]] = []
         self.views_of: dict[PoolKey, set[int]] = {}
-        """Which views contain a pool."""
+        """The views that contain a pool."""
         self.of_row: Codes = np.zeros(0, np.int32)
         self.codes: Codes = np.zeros(0, np.int32)
         self._seen: list[Node | None] = []
         self._own: dict[str, int] = {}
         self._common: dict[_Reach, int] = {}
         self._found_by: list[tuple[dict[Any, int], object]] = []
-        """By view, where its number is and under which key: in ``_own`` or in ``_common``."""
+        """By view, the mapping that has its number (``_own`` or ``_common``), and its key there."""
         self._rows: list[int] = []
-        """By view, how many rows have it."""
+        """By view, the number of rows with it."""
         self._free: list[int] = []
-        """Views that no row has."""
+        """Views without rows: their numbers are reused."""
         self._reach_of: dict[tuple[str | None, ...], _Reach] = {}
-        """In the order of their last use."""
+        """A cache, in the order of last use."""
         self._told_apart_by: tuple[bool, tuple[str, ...]] = (False, ())
         self._lent: WeakValueDictionary[int, Codes] = WeakValueDictionary()
-        """Codes that somebody looks kinds up with."""
+        """Copies of ``codes`` that a reader still holds: their kinds must not be forgotten."""
         self._lent_count = 0
         self._evict_at = 0
 
@@ -140,7 +143,7 @@ class DeviceViews:
             self._evict(len(nodes))
 
     def lend(self, codes: Codes) -> Codes:
-        """Return a copy of codes by view: their kinds are kept as long as the copy is."""
+        """Return a copy of ``codes``; its kinds stay known as long as the copy is referenced."""
         copy: Codes = codes.copy()
         self._lent[self._lent_count] = copy
         self._lent_count += 1
@@ -160,7 +163,7 @@ class DeviceViews:
         is_used: Callable[[DeviceId], bool],
         consumed: Callable[[DeviceId], Shares | None],
     ) -> Kind:
-        """Return the kind of a view when these devices are in use."""
+        """Return the kind of a view, given which devices are used and which shares are consumed."""
         return tuple(pool.kind(is_used, consumed) for pool in self.views[view])
 
     def _start_anew(self, rows: int) -> None:
@@ -173,7 +176,7 @@ class DeviceViews:
         self._told_apart_by = _told_apart_by(self._devices.of_several)
 
     def _stale_rows(self, table: NodeTable) -> list[int]:
-        """Return the rows whose node, or whose node's slices, are not those that were seen."""
+        """Return, in order, the rows whose node or slices changed since their view was assigned."""
         names = self._devices.stale_nodes
         stale = {table.rows[name] for name in names if name in table.rows}
         if self._nodes_version == table.attributes_version:
@@ -190,7 +193,7 @@ class DeviceViews:
         return sorted(stale)
 
     def _see(self, row: int, node: Node | None) -> int:
-        """Find out which pools the node at a row sees; return its view."""
+        """Determine which pools the node at a row sees; assign and return its view."""
         devices = self._devices
         name, labels = (node.name, dict(node.labels)) if node is not None else ("", {})
         own = devices.of_node.get(name, {})
@@ -209,7 +212,7 @@ class DeviceViews:
         return view
 
     def _show(self, view: int, pools: tuple[Pool, ...]) -> None:
-        """Have a view contain these pools."""
+        """Replace the pools of a view."""
         for pool in self.views[view]:
             views = self.views_of[pool.key]
             views.discard(view)
@@ -220,7 +223,7 @@ class DeviceViews:
             self.views_of.setdefault(pool.key, set()).add(view)
 
     def _assign(self, row: int, view: int) -> None:
-        """Give a row its view; a view that no row has any more is free."""
+        """Assign a view to a row; the old view is freed if that was its last row."""
         before = int(self.of_row[row])
         if before == view:
             return
@@ -250,9 +253,10 @@ class DeviceViews:
         return view
 
     def _reach(self, name: str, labels: dict[str, str]) -> _Reach:
-        """Return which slices for several nodes reach a node, with which of their devices.
+        """Return the slices for several nodes that reach a node, each with flags of its devices.
 
-        Nodes are told apart by the labels that selectors name, and by name only if one names it.
+        Empty flags mean all devices. The answer is cached by the labels that node selectors read,
+        and by the node's name only if a selector reads names.
         """
         by_name, keys = self._told_apart_by
         traits = (name if by_name else None, *(labels.get(key) for key in keys))
@@ -275,7 +279,7 @@ class DeviceViews:
 
 
 def _told_apart_by(slices: dict[str, ResourceSlice]) -> tuple[bool, tuple[str, ...]]:
-    """Return whether any of the slices looks at nodes' names, and at which labels."""
+    """Return whether any slice's selector reads nodes' names, and which label keys they read."""
     by_name = False
     keys: set[str] = set()
     for one in slices.values():

@@ -1,9 +1,10 @@
-"""Where pods are by plain values: what plans are checked against. Updated by change.
+"""Counts of pods by node name and domain, against which plans are verified. Updated by change.
 
-Owned by ``cluster.cluster``, which tells it of every pod that comes to a node or leaves it; read by
-``check.verify_neighbours``. Shares no count with ``cluster.labels.neighbours``, whose arrays plans
-are made from: nodes are names, domains are values of labels, and selectors are matched here once
-more. Which labels are worth comparing with which selectors is looked up in the same indexes.
+In: every pod that comes to a node or leaves it, from ``cluster.cluster``, which owns the ledger.
+Out: books, the counts for one selector or constraint; read by ``check.verify_neighbours``. The
+ledger shares no count with ``cluster.labels.neighbours``, from whose arrays plans are made: here
+nodes are names, domains are label values, and selectors are matched independently. Only the indexes
+that find candidate pairs of labels and selectors are the same.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from quorate.core.model import Node, PodSelector, PodTerm, SpreadConstraint, pol
 
 
 class _Group:
-    """Pods that are the same to all books, by the name of their node; and these books."""
+    """Pods that every book treats alike, by the name of their node; and the books they are in."""
 
     __slots__ = ("books", "leaving", "pods")
 
     def __init__(self) -> None:
         self.pods: dict[str, int] = {}
         self.leaving: dict[str, int] = {}
-        """Those of ``pods`` that are terminating."""
+        """The terminating pods among ``pods``."""
         self.books: list[Book] = []
-        """With some that are closed."""
+        """Open books, and closed ones that are not removed yet."""
 
     def open_books(self) -> list[Book]:
-        """Return the books that are kept, and forget the others."""
+        """Return the open books, and forget the closed ones."""
         if self.books and not all(book.is_open for book in self.books):
             self.books = [book for book in self.books if book.is_open]
         return self.books
@@ -51,7 +52,7 @@ class _Carriers(_Group):
 
     @property
     def meaning(self) -> Meaning:
-        """Which pods the term means; worked out when it is asked for."""
+        """Which pods the term selects; computed at the first use."""
         if self._meaning is None:
             self._meaning = Meaning(self.term.selector)
         return self._meaning
@@ -60,8 +61,8 @@ class _Carriers(_Group):
 class Ledger:
     """Pods on nodes, by labels and by the anti-affinity terms that they carry.
 
-    Books are made when somebody asks, and kept by change until nodes or namespaces are other ones,
-    or others were asked for since.
+    A book is opened by the first query for it and then updated by each change. It is closed when
+    attributes of nodes or labels of namespaces change, or when too many newer books are open.
     """
 
     def __init__(
@@ -77,18 +78,18 @@ class Ledger:
         self._carriers: dict[PodTerm, _Carriers] = {}
         self._repelling: SelectorIndex[_Carriers] = SelectorIndex()
         self.carriers_version = 0
-        """Differs whenever pods on nodes carry other terms."""
+        """Grows whenever the set of terms that pods on nodes carry may have changed."""
         self._books: dict[object, Book] = {}
-        """The longest unused first."""
+        """In order of their last use, the oldest first."""
         self._index: SelectorIndex[Book] = SelectorIndex()
         self._scopes: Recent[object, Scope] = Recent()
         self._made_for = -1
-        """The version of the nodes' attributes that books are good for."""
+        """The version of the nodes' attributes with which the open books were made."""
         self._labels: dict[str, tuple[Node, Mapping[str, str]]] = {}
-        """Nodes that were asked for, with their labels, by name."""
+        """A cache by name of nodes and their labels."""
 
     def count_alike(self, label_set: LabelSet, entries: Sequence[PodEntry]) -> None:
-        """Count pods with one label set and one shape on their nodes; they do not terminate."""
+        """Count pods with one label set and one shape on their nodes; none is terminating."""
         if entries[0].pod.shape.anti_affinity:
             for entry in entries:
                 self.count(entry, 1)
@@ -102,7 +103,7 @@ class Ledger:
                 self._enter(book, name, 1, 0)
 
     def count(self, entry: PodEntry, sign: int) -> None:
-        """Count a pod on its node, or (-1) no more."""
+        """Count a pod on its node; ``sign`` is 1 to add it and -1 to remove it."""
         label_set = entry.label_set
         if self._count(self._group(label_set), entry, sign):
             del self._alike[label_set]
@@ -129,7 +130,7 @@ class Ledger:
         return group
 
     def _count(self, group: _Group, entry: PodEntry, sign: int) -> bool:
-        """Count a pod in a group and its books; return whether nobody is left in the group."""
+        """Count a pod in a group and its books; return whether the group is now empty."""
         name, leaving = entry.node, 0
         if entry.pod.terminating:
             leaving = sign
@@ -159,12 +160,12 @@ class Ledger:
             known = self._labels[name] = node, dict(node.labels)
         return known
 
-    # Questions
+    # Queries
 
     def refresh(self) -> None:
-        """Forget the books if nodes have other labels or taints, or other nodes are there.
+        """Close all books if the nodes, or their labels or taints, have changed.
 
-        Otherwise the longest unused ones go while all are larger than the bounds.
+        Otherwise close the least recently used books until the rest is within the bounds.
         """
         version = self._nodes.attributes_version
         if version != self._made_for:
@@ -183,7 +184,7 @@ class Ledger:
             del self._books[key]
 
     def forget(self) -> None:
-        """Forget the books: selectors may mean other pods now."""
+        """Close all books: selectors may select other pods now."""
         self.carriers_version += 1
         for book in self._books.values():
             book.close()
@@ -198,28 +199,31 @@ class Ledger:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no pod on a node keeps others away."""
+        """Whether no pod on a node carries required anti-affinity."""
         return not self._carriers
 
     def labels(self, name: str) -> Mapping[str, str]:
-        """Return the labels of a node that exists."""
+        """Return the labels of a node; AssertionError if it does not exist."""
         known = self._node(name)
         assert known is not None, f"node {name} does not exist"
         return known[1]
 
     def selects(self, selector: PodSelector, label_set: LabelSet) -> bool:
-        """Whether the selector means pods with these labels in this namespace."""
+        """Whether the selector selects pods with this label set: labels and namespace."""
         return Meaning(selector).matches(label_set, self._namespaces)
 
     def near(self, selector: PodSelector, topology_key: str) -> Book:
-        """Return how many pods that the selector means are in each domain."""
+        """Return the book of a selector's pods by domain of the topology."""
         key = selector, topology_key
         return self._kept(key) or self._open(key, Book(selector, topology_key))
 
     def spread(
         self, key: object, one: SpreadConstraint, counts: Callable[[Node], bool]
     ) -> SpreadBook:
-        """Return what a constraint counts; ``key`` says by what ``counts`` looks at nodes."""
+        """Return the book of a spread constraint over the nodes for which ``counts`` is true.
+
+        ``key`` stands for ``counts``: equal keys have to mean equal answers for each node.
+        """
         found = self._kept((one, key))
         if found is None:
             scope = self._scope(key, one.topology_key, counts)
@@ -240,7 +244,10 @@ class Ledger:
         return found
 
     def repelling(self, label_set: LabelSet) -> list[Book]:
-        """Return for each term of pods on nodes that means such a pod where its carriers are."""
+        """Return the books of the anti-affinity terms that select pods with this label set.
+
+        Only terms that pods on nodes carry count; each book says where a term's carriers are.
+        """
         found = []
         for carriers in self._repelling.worth_a_look(label_set):
             if carriers.meaning.matches(label_set, self._namespaces):
@@ -272,9 +279,9 @@ class Ledger:
 
     @contextmanager
     def without(self, entries: Iterable[PodEntry]) -> Iterator[dict[str, PodEntry]]:
-        """Leave these pods out. Yields those that are, by uid: they are counted again at the end.
+        """Leave pods out of all counts; yield them by uid, and count them again at the end.
 
-        Who counts one of them before takes it out of what was yielded.
+        A caller that counts one of them earlier has to remove it from the mapping.
         """
         aside = {entry.pod.uid: entry for entry in entries}
         for entry in aside.values():

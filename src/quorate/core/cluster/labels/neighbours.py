@@ -1,9 +1,10 @@
-"""Which pods are where, by labels: counted for each selector and each node, updated by change.
+"""Counts of pods by selector and node, updated by each change of a pod, node or namespace.
 
-Owned by ``cluster.cluster``; read through ``room.room``. A selector that some pod's affinity,
-anti-affinity or spread uses has counts by node; so do the terms that running pods carry. A cycle
-then reads arrays, however many pods run; what is kept is as large as the pods that are counted.
-What no pod uses any more is dropped.
+In: pods that appear, move and go, with their label sets and shapes. Out: for each selector or term
+in use an int64[rows] column. Owned by ``cluster.cluster``; read through ``room.room``. A column
+exists for each selector that a pod's affinity, anti-affinity or spread uses, and for each term that
+pods on nodes carry. A cycle reads these arrays and never iterates over pods. A column is dropped
+when its last user goes.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ class Column(IntEnum):
     ATTRACTED = 3
     """Pods with a required affinity term of this selector and topology."""
     PULL = 4
-    """Sum of weights of pods' preferred terms of this selector and topology (negative: anti)."""
+    """Sum of the weights of pods' preferred terms with this selector and topology; the weights of
+    anti-affinity are negative."""
 
-    __hash__ = int.__hash__  # that of Enum is slow, and another one in each process
+    __hash__ = int.__hash__  # Enum's hash is slow, and differs between processes
 
 
 class Key(NamedTuple):
-    """Names a column. ``topology`` is a node label, for columns of terms."""
+    """Names a column. ``selector`` is its number; ``topology`` a node label, for terms only."""
 
     column: Column
     selector: int
@@ -51,7 +53,7 @@ class Key(NamedTuple):
 
 
 class _User:
-    """A shape that uses selectors: how many living pods have it, and what it uses."""
+    """A shape that uses selectors: its number of living pods, its selectors and its terms."""
 
     __slots__ = ("pods", "selectors", "terms")
 
@@ -63,7 +65,7 @@ class _User:
 
 
 class Neighbours:
-    """Counts of pods by selector and node. ``rows`` is how long the columns are."""
+    """Counts of pods by selector and node. ``rows`` is the length of each column."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -71,18 +73,18 @@ class Neighbours:
         self._shapes: dict[PodShape, _User] = {}
         """Shapes of living pods that use selectors."""
         self.repelling_by_namespace_labels: Counter[PodSelector] = Counter()
-        """What required anti-affinity of living shapes means by labels of namespaces."""
+        """Selectors of living shapes' required anti-affinity that select namespaces by label."""
         self._views: Views = Recent()
         self._pods: Columns[int] = Columns(rows, self._views)
-        """Pods that a selector matches, by its number."""
+        """Pods that a selector matches, by the selector's number."""
         self._leaving: Columns[int] = Columns(rows, self._views)
-        """Those of them that are terminating."""
+        """Terminating pods that a selector matches, by the selector's number."""
         self._weights: Columns[Key] = Columns(rows, self._views)
-        """What terms of pods on nodes add up to."""
+        """The summed amounts of the terms of pods on nodes."""
         self._carriers: Counter[Key] = Counter()
-        """How many times pods on nodes have a term."""
+        """The number of pods on nodes that carry a term."""
         self._terms: dict[int, set[Key]] = {}
-        """The terms of ``_carriers``, by selector."""
+        """The keys of ``_carriers``, by selector."""
         self._changed: set[int] = set()
         self.log = Log()
         """Selectors whose counts changed, or that are new."""
@@ -94,20 +96,20 @@ class Neighbours:
 
     @property
     def selectors_in_use(self) -> int:
-        """How many selectors some pod or rule has."""
+        """The number of selectors that a pod or a default constraint uses."""
         return len(self._matching.in_use)
 
     @property
     def label_sets(self) -> LabelSets:
-        """Kinds of pods by namespace and labels."""
+        """The label sets of living pods: pods with one namespace and the same labels share one."""
         return self._matching.label_sets
 
-    # Who is there
+    # Pods that exist
 
     def acquire(
         self, namespace: str, labels: tuple[tuple[str, str], ...], shape: PodShape
     ) -> LabelSet:
-        """Note a pod that exists, with or without a node."""
+        """Add a pod, with or without a node; return its label set. Its selectors get columns."""
         found = self._matching.acquire(namespace, labels)
         if uses_selectors(shape):
             user = self._shapes.get(shape)
@@ -121,7 +123,7 @@ class Neighbours:
         return found
 
     def drop(self, label_set: LabelSet, shape: PodShape) -> None:
-        """Forget a pod; it must have left its node."""
+        """Remove a pod that has already left its node."""
         self.label_sets.drop(label_set)
         if uses_selectors(shape):
             user = self._shapes[shape]
@@ -136,7 +138,7 @@ class Neighbours:
                     self.disuse(selector)
 
     def selector_id(self, selector: PodSelector) -> int:
-        """Return the number of a selector that a living pod uses."""
+        """Return the number of a selector in use; KeyError if it is not in use."""
         return self._matching.in_use[selector].id
 
     def matched(self, label_set: LabelSet) -> frozenset[int]:
@@ -144,7 +146,7 @@ class Neighbours:
         return label_set.matched
 
     def use(self, selector: PodSelector) -> None:
-        """Count for a selector, of a shape or of default spreading, until ``disuse``."""
+        """Keep columns for a selector, of a shape or of default spreading, until ``disuse``."""
         is_new = selector not in self._matching.in_use
         number, matched = self._matching.use(selector)
         if is_new:
@@ -153,7 +155,7 @@ class Neighbours:
             self._leaving.fill(number, _sum(one.leaving for one in matched))
 
     def disuse(self, selector: PodSelector) -> None:
-        """Take back one ``use``; what nobody uses is dropped."""
+        """Take back one ``use``; the last one drops the selector's columns."""
         gone = self._matching.disuse(selector)
         if gone is not None:
             self._pods.drop(gone)
@@ -161,7 +163,7 @@ class Neighbours:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no living pod uses a selector: then labels tell nobody apart."""
+        """Whether no selector is in use: then labels do not affect scheduling."""
         return not self._matching.in_use
 
     # Pods on nodes
@@ -177,7 +179,7 @@ class Neighbours:
     def take_many(
         self, rows: Sequence[int], label_sets: Sequence[LabelSet], shape: PodShape
     ) -> None:
-        """Count pods of one shape that do not terminate, one for each row (which may repeat)."""
+        """Count pods of one shape that are not terminating, one for each row; rows may repeat."""
         if len(rows) == 1:
             self.take(rows[0], label_sets[0], shape, terminating=False)
             return
@@ -197,22 +199,25 @@ class Neighbours:
                 self._note_carriers(key, len(some))
 
     def effects(self, shape: PodShape, matched: frozenset[int]) -> dict[Key, int]:
-        """Return what one pod adds to each column; ``matched`` as in ``LabelSet``."""
+        """Return the amount that one pod adds to each column; ``matched`` as in ``LabelSet``."""
         effects = {Key(Column.PODS, number): 1 for number in matched}
         effects |= {Key(Column.STAYING, number): 1 for number in matched}
         effects |= self._terms_of(shape)
         return effects
 
     def terms(self, matched: Iterable[int], column: Column) -> list[Key]:
-        """Return the columns of terms that pods on nodes carry and that match such a pod."""
+        """Return the keys, sorted, of the terms in a column that pods on nodes carry.
+
+        Only terms with one of the ``matched`` selectors count: those that match the pod.
+        """
         return sorted(
             key for number in matched for key in self._terms.get(number, ()) if key.column is column
         )
 
     def column(self, key: Key) -> Ints:
-        """Return int64[rows]: what the column counts now.
+        """Return int64[rows]: the column's counts now.
 
-        It cannot be written to, and may be brought up to date in place: copy it to keep it.
+        The array is read-only. Later changes may update it in place: copy it to keep it.
         """
         if key.column not in (Column.PODS, Column.STAYING):
             return self._weights.column(key)
@@ -230,7 +235,7 @@ class Neighbours:
         return pod_class.matched.union(in_use[one].id for one in used & in_use.keys())
 
     def take_changed_selectors(self) -> set[int]:
-        """Return and forget the selectors whose counts differ from what they were."""
+        """Return the selectors whose counts changed since the last call, and forget them."""
         changed, self._changed = self._changed, set()
         return changed
 
@@ -246,9 +251,9 @@ class Neighbours:
     # Namespaces
 
     def relabel(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Take a namespace's labels, none of one that is gone; return whether they are others.
+        """Set a namespace's labels, empty if it is gone; return whether they changed.
 
-        What selectors by namespace labels mean of the pods in it is counted anew.
+        Its pods are counted again for the selectors that select namespaces by label.
         """
         if self.namespaces.get(namespace, {}) == labels:
             return False
@@ -289,7 +294,7 @@ class Neighbours:
         self.log.note_all(selectors)
 
     def _note_carriers(self, key: Key, count: int) -> None:
-        """Note that pods on nodes have a term more often; forget one that none has any more."""
+        """Add ``count`` carriers to a term; forget the term when no pod on a node carries it."""
         self._carriers[key] += count
         if self._carriers[key]:
             self._terms.setdefault(key.selector, set()).add(key)
@@ -300,7 +305,7 @@ class Neighbours:
             del self._terms[key.selector]
 
     def _terms_of(self, shape: PodShape) -> Mapping[Key, int]:
-        """Return what the terms of one pod add, by column."""
+        """Return the amounts that the terms of one pod add, by column."""
         if not uses_selectors(shape):
             return {}
         user = self._shapes.get(shape)
@@ -336,7 +341,7 @@ def uses_selectors(shape: PodShape) -> bool:
 
 
 def _repelling(shape: PodShape) -> list[PodSelector]:
-    """Return the selectors of required anti-affinity that mean namespaces by their labels."""
+    """Return the selectors of required anti-affinity that select namespaces by label."""
     terms = shape.anti_affinity
     return [term.selector for term in terms if term.selector.by_namespace_labels]
 

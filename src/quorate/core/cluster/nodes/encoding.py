@@ -1,8 +1,9 @@
-"""Names to integers: resources to columns, pod shapes to classes.
+"""Encodes names as integers: resources as columns, pod shapes as classes.
 
-What pods ask for is encoded once, so that planning works on integer arrays. Numbers are given in
-order of arrival: the same changes give the same numbers. Columns are those of resources that nodes
-list, classes those that somebody has: what pods ask for decides no array's size.
+In: the resources that nodes list, the shapes and profiles of pods. Out: columns, and pod classes
+with their requests by column, so that planning works on integer arrays. Called by ``cluster``.
+Numbers follow the order of arrival: the same changes give the same numbers. Only resources that a
+node lists have a column, so no pod's request can make an array larger.
 """
 
 from __future__ import annotations
@@ -28,22 +29,23 @@ Demands = tuple[tuple[int, int], ...]
 
 
 class Resources:
-    """Resource names and their columns: the first four, and those that some node lists.
+    """Resource names and their columns: ``FIRST_RESOURCES``, and those that a node lists.
 
-    A column that no node has a name for is given to the next new name; in ``names`` it is "".
+    When no node lists a resource any longer, its column is free: ``names`` has "" there, and the
+    next new name takes it.
     """
 
     def __init__(self) -> None:
         self.names: list[str] = list(FIRST_RESOURCES)
         self.columns: dict[str, int] = {name: index for index, name in enumerate(self.names)}
         self.backed: frozenset[str] = frozenset()
-        """Names for which device classes give devices to nodes that do not list them."""
+        """Extended resources that a DeviceClass backs: devices satisfy them on other nodes."""
         self.version = 0
-        """Differs whenever a class of pods may have to be encoded anew."""
+        """Grows whenever pod classes have to be encoded again."""
         self._nodes: Counter[str] = Counter()
 
     def add(self, names: Iterable[str]) -> list[str]:
-        """Note that one more node lists each of the names; return those that are new."""
+        """Count one more node that lists each of the names; return the new names."""
         new = []
         for name in names:
             self._nodes[name] += 1
@@ -61,9 +63,9 @@ class Resources:
         return new
 
     def drop(self, names: Iterable[str]) -> list[tuple[str, int]]:
-        """Note that one node less lists each of the names; return those that are gone, by column.
+        """Count one node fewer for each of the names; return the dropped names with their columns.
 
-        The columns of these names are free, and have to be emptied.
+        These columns are free: the caller has to set them to zero.
         """
         gone = []
         for name in names:
@@ -81,7 +83,10 @@ class Resources:
         return gone
 
     def renumber(self) -> list[int] | None:
-        """Close the gaps if they are many: return the old columns in their new order, else None."""
+        """Remove free columns if there are many; return the old columns in their new order.
+
+        None: nothing was removed.
+        """
         unused = len(self.names) - len(self.columns)
         if unused <= len(self.columns) + policy.COLUMNS_UNUSED_MAX:
             return None
@@ -92,23 +97,23 @@ class Resources:
         return kept
 
     def set_backed(self, names: Iterable[str]) -> None:
-        """Note for which names device classes give devices."""
+        """Set the names of the extended resources that device classes back."""
         backed = frozenset(names)
         self.version += backed != self.backed
         self.backed = backed
 
 
 class PodClass:
-    """Pods that are alike to the scheduler.
+    """Pods that the scheduler treats alike.
 
-    ``base`` is the number of its shape and profile. ``matched`` are the selectors that match them:
-    two classes of one shape differ in whom their pods' labels concern. ``spread`` are the pods' own
-    constraints or the defaults; ``spread_needs_labels`` says whether a node without one of their
-    labels scores nothing. ``attributes`` is all that the attribute rules read: classes that agree
-    in it pass them on the same nodes. ``volume_needs`` and ``device_needs`` are what their
-    volumes and their claims of devices need of a node; None when they have none. ``task``
-    is the number of their task, in a gang that needs so many of each; else 0. What a pod takes is
-    encoded when it is asked for, and anew when columns are other ones.
+    ``base`` is the number of the shape and profile. ``matched`` are the numbers of the selectors
+    that match the pods; classes of one shape may differ in them. ``spread`` are the pods' own
+    constraints, or else the defaults; ``spread_needs_labels`` says whether a node that lacks one of
+    their labels scores 0. ``attributes`` is all that rules of kind NODE read: classes with equal
+    attributes pass them on the same nodes. ``volume_needs`` and ``device_needs`` are what the pods'
+    volumes and device claims need of a node; None: they have none. ``task`` is the number of their
+    task in a gang with a minimum for each task, else 0. Demands are encoded at their first use
+    after ``Resources.version`` has changed.
     """
 
     __slots__ = (
@@ -150,7 +155,7 @@ class PodClass:
 
     @property
     def demands(self) -> Demands:
-        """What one pod takes of the resources that have a column."""
+        """Column and amount of each resource that one pod requests and that has a column."""
         if self._version != self._resources.version:
             self._encode()
         return self._demands
@@ -164,16 +169,16 @@ class PodClass:
 
     @property
     def checked(self) -> Demands:
-        """The demands for which a node must have room: a profile may ignore some."""
+        """The demands that a node has to satisfy: ``demands`` without what the profile ignores."""
         if self._version != self._resources.version:
             self._encode()
         return self._checked
 
     @property
     def missing(self) -> tuple[tuple[str, int], ...]:
-        """Name and amount of what a node must have, and none does: such a pod fits nowhere.
+        """Name and amount of requests that no node lists: if there are any, the pod fits nowhere.
 
-        Left out are resources that device classes back: devices are given instead.
+        Resources that device classes back are left out: devices can satisfy them.
         """
         if self._version != self._resources.version:
             self._encode()
@@ -181,7 +186,7 @@ class PodClass:
 
     @property
     def asked(self) -> tuple[tuple[str, int], ...]:
-        """Name and amount of all that one pod asks for, whoever has it; amounts > 0."""
+        """Name and amount of all that one pod requests, with or without a column; amounts > 0."""
         return (*(one for one in self.shape.requests if one[1] > 0), ("pods", 1))
 
     def _encode(self) -> None:
@@ -203,9 +208,9 @@ class PodClass:
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...],
     ) -> PodClass:
-        """Return the class of the pods of this one whose labels these selectors match.
+        """Return a class with this shape for pods that the selectors ``matched`` match.
 
-        ``defaults`` are the constraints of pods that have none of their own.
+        ``defaults`` are the spread constraints of pods without their own.
         """
         found = PodClass(class_id, self.shape, self.profile, self._resources)
         found.base, found.matched, found.attributes = self.base, matched, self.attributes
@@ -216,51 +221,51 @@ class PodClass:
 
 
 class PodClasses:
-    """Pod shapes and their classes: those that somebody holds, and what was made of them."""
+    """The classes of pod shapes in use, and their variants by selectors, needs and task."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._by_shape: dict[tuple[PodShape, Profile], PodClass] = {}
         self._matching: dict[_Variant, PodClass] = {}
-        """The longest unused first, once it is half full."""
+        """Once it is half full: in the order of last use, the oldest first."""
         self._variants_of: dict[int, dict[_Variant, None]] = {}
         self._held: Counter[int] = Counter()
         self._asking: Counter[str] = Counter()
-        """How many shapes ask for a resource, by name; not of the first ones."""
+        """The number of classes that request a resource, by name; without ``FIRST_RESOURCES``."""
         self._having: Counter[tuple[object, ...]] = Counter()
-        """How many shapes have the same attributes."""
+        """The number of classes with the same attributes."""
         self.given_back = 0
-        """How many attributes were forgotten with their last shape."""
+        """How many times the last class with some attributes was forgotten."""
         self._made = 0
         self.by_id: dict[int, PodClass] = {}
-        """The classes of shapes alone."""
+        """The classes of shapes and profiles, without variants."""
 
     def of(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
         """Return the class of ``shape`` under a profile; a new shape gets a new class.
 
-        It is forgotten when everybody who took or held it has released it.
+        The class is forgotten when each ``take`` and ``acquire`` of it was released.
         """
         found = self._by_shape.get((shape, profile))
         if found is None:
             found = PodClass(self._made, shape, profile, self._resources)
-            self._made += 1  # numbers are never given twice
+            self._made += 1  # a number is never reused
             self._by_shape[shape, profile] = self.by_id[found.id] = found
             self._asking.update(_extended(found))
             self._having[found.attributes] += 1
         return found
 
     def take(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
-        """Return the class of one more pod, which counts until it is released."""
+        """Return the class of one more pod, and count one use of it until ``release``."""
         found = self.of(shape, profile)
         self._held[found.base] += 1
         return found
 
     def acquire(self, pod_class: PodClass) -> None:
-        """Count one more that needs the class, which somebody has now."""
+        """Count one more use of a class that is in use."""
         self._held[pod_class.base] += 1
 
     def release(self, pod_class: PodClass) -> None:
-        """Count one less; a class that nobody has is forgotten, with all that was made of it."""
+        """Take back one use; the last one forgets the class and its variants."""
         base = pod_class.base
         self._held[base] -= 1
         if self._held[base] > 0:
@@ -280,11 +285,11 @@ class PodClasses:
                 del self._asking[name]
 
     def has_attributes(self, attributes: object) -> bool:
-        """Whether the pods of some class have these attributes."""
+        """Whether a class with these attributes is in use."""
         return attributes in self._having
 
     def is_asked_for(self, name: str) -> bool:
-        """Whether pods of some class ask for a resource; not to be asked of the first ones."""
+        """Whether a class in use requests a resource; ``name`` is none of ``FIRST_RESOURCES``."""
         return name in self._asking
 
     def matching(
@@ -296,11 +301,10 @@ class PodClasses:
         device_needs: DeviceNeeds | None = None,
         task: int = 0,
     ) -> PodClass:
-        """Return the class of the pods of a shape whose labels these selectors match.
+        """Return the variant of a class for these selectors, needs and task; ``base`` if all empty.
 
-        ``defaults`` as in ``PodClass.matching``; ``volume_needs`` and ``device_needs`` are what
-        their volumes and claims need, ``task`` is the number of their task. Of too many classes the
-        longest unused one is forgotten.
+        ``matched`` and ``defaults`` as in ``PodClass.matching``; the others as in ``PodClass``.
+        When there are too many variants, the least recently used one is forgotten.
         """
         if not (
             matched or defaults or volume_needs is not None or device_needs is not None or task
@@ -346,7 +350,7 @@ def _attributes(shape: PodShape, profile: Profile) -> tuple[object, ...]:
 
 
 def _ignored(profile: Profile, names: list[str]) -> set[str]:
-    """Return which of these resources the profile does not check: extended ones only."""
+    """Return those of the names that the profile does not check: extended resources only."""
     if not (profile.ignored_resources or profile.ignored_resource_groups):
         return set()
     groups = profile.ignored_resource_groups
