@@ -1,8 +1,8 @@
-"""The line of one turn: which gangs a decision tries, in order.
+"""The line of one turn: the gangs that it tries, in order.
 
-In: the queue, the slots that there are. Out: gangs, ready and woken ones merged in their order.
-Of a bucket one gang comes after the other, and only while it may have room; when one is tried in
-vain its likes are left alone. Made by ``waking`` for one decision of ``scheduler``.
+In: the queue and the totals of slots. Out: gangs; ready and woken ones are merged by order key. A
+bucket yields one gang after the other, as long as it may have room; when a gang is tried in vain,
+its likes are skipped. Made by ``waking``; read by ``planning``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FEW = 8
 
 
 class Line:
-    """The gangs of one decision. Those that it does not come to stay where they are."""
+    """The gangs of one turn. A gang that is not reached stays in its place in the queue."""
 
     def __init__(
         self,
@@ -40,18 +40,18 @@ class Line:
         self._gangs = gangs
         self._steps = steps
         self._woken: list[tuple[OrderKey, int, Bucket]] = []
-        """A heap of buckets that may have room; some have other first gangs by now."""
+        """A heap of buckets that may have room, by their first gangs; some entries are outdated."""
         self._is_cut_short = False
-        """Whether there are buckets that nobody looked at."""
+        """Whether the steps ran out before all buckets were examined."""
         self._looked_at = totals.version
-        """The version of the totals by which buckets were left out."""
+        """The version of the totals when ``_woken`` was last filtered."""
         self._known: dict[Bucket, tuple[int, list[tuple[int, int]] | None]] = {}
-        """What buckets are short of, and of which version of the totals that is true."""
+        """A cache: the version of the totals, and what a bucket is short of by that version."""
 
     def look_at_buckets(self, unwatched: Iterable[Bucket] = ()) -> None:
-        """Find the buckets that may have room, as far as the steps go.
+        """Find the buckets that may have room, until the steps run out.
 
-        ``unwatched`` have no tallies, and may have room as somebody has counted.
+        ``unwatched`` are buckets without tallies for which the caller has found enough slots.
         """
         blocked = self._queue.blocked
         for place, bucket in enumerate([*blocked.with_room(self.totals), *blocked.opened()], 1):
@@ -68,7 +68,7 @@ class Line:
         heapify(self._woken)
 
     def gangs(self) -> Iterator[GangEntry]:
-        """Yield the gangs to try, in order, until the steps are over; each is in no place then."""
+        """Yield the gangs to try, in order, until the steps run out; each has left the queue."""
         is_first = True
         while is_first or not self._steps.are_over:
             key = self._next()
@@ -80,24 +80,25 @@ class Line:
 
     @property
     def is_over(self) -> bool:
-        """Whether no gang is left that this turn could have tried."""
+        """Whether no woken gang is left that this turn could have tried."""
         return not self._is_cut_short and self._first_woken() is None
 
     def may_fit(self, likeness: Likeness) -> bool:
-        """Whether there may be room for a gang of this likeness, by all that is known."""
+        """Whether there may be room for a gang of this likeness, by slots and this turn's tries."""
         bucket, likes = self._queue.blocked.find(likeness)
         if likes is not None and likes.failed_in == self.number:
             return False
         return bucket is None or not self._is_short(bucket)
 
     def took(self, rows: Iterable[int], free: Ints) -> None:
-        """Note that pods were placed on these rows; ``free`` is int64[n, r], what is left."""
+        """Note that pods were placed on these rows; ``free`` is int64[n, r], left on all nodes."""
         self.totals.took(rows, free)
 
     def failed(self, gang: GangEntry, likeness: Likeness) -> Likes | None:
-        """Block a gang that was tried in vain, and its likes with it.
+        """Block a gang that was tried in vain; its likes are not tried in this turn either.
 
-        Return them if that was not for lack of slots: somebody has to say what could help them.
+        Return the likes if slots suffice: the caller then has to note what may help them. Return
+        None if slots are too few; the bucket watches them.
         """
         likes = self._queue.block(gang, likeness)
         likes.failed_in = self.number
@@ -108,14 +109,14 @@ class Line:
         return likes
 
     def _wake(self, bucket: Bucket) -> None:
-        """Let the gangs of a bucket come in their order, if there may be room for one."""
+        """Add a bucket to the line if it may have room for its first gang."""
         if bucket.first is None:
             self._queue.blocked.close_if_tried(bucket)
         elif (bucket.watches and len(bucket.counts) == 1) or not self._is_short(bucket):
             self._woken.append((bucket.first, bucket.number, bucket))
 
     def _next(self) -> GangKey | None:
-        """Take out the first gang, ready or woken; None when there is none."""
+        """Remove and return the first gang, ready or woken; None when there is none."""
         queue = self._queue
         ready, woken = queue.ready.first(self._gangs), self._first_woken()
         if woken is None or (ready is not None and ready < woken):
@@ -125,7 +126,7 @@ class Line:
         return key
 
     def _first_woken(self) -> OrderKey | None:
-        """Return the first gang of all buckets that may have room."""
+        """Return the order key of the first gang of all buckets that may have room, or None."""
         if self._looked_at != self.totals.version and len(self._woken) > _FEW:
             self._leave_out()
         while self._woken:
@@ -134,7 +135,7 @@ class Line:
             if first is None or likes is None:
                 heappop(self._woken)
                 self._queue.blocked.close_if_tried(bucket)
-            elif likes.failed_in == self.number:  # others alike were tried in this turn
+            elif likes.failed_in == self.number:  # one of its likes failed in this turn
                 heappop(self._woken)
             elif first != order:
                 heapreplace(self._woken, (first, bucket.number, bucket))
@@ -147,7 +148,7 @@ class Line:
         return None
 
     def _leave_out(self) -> None:
-        """Leave the buckets out that are short again of what they watched, all at once."""
+        """Remove all buckets that are short again of what they watch, in one comparison."""
         self._looked_at = self.totals.version
         has_room = {bucket.number for bucket in self._queue.blocked.with_room(self.totals)}
         left = [one for one in self._woken if not one[2].watches or one[1] in has_room]
@@ -155,7 +156,7 @@ class Line:
         heapify(self._woken)
 
     def _is_short(self, bucket: Bucket) -> bool:
-        """Whether a bucket has too few slots; then it watches some of them."""
+        """Whether a bucket has too few slots; if so, it watches them from now on."""
         short = self._short_of(bucket)
         if short:
             self._queue.blocked.watch(bucket, short)

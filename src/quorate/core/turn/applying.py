@@ -1,7 +1,7 @@
-"""The one door by which what a turn decided becomes true: in the cluster and in attempts.
+"""Writes the effects of a decision into the cluster, attempts and preparations.
 
-In: a ``Decision``, effect by effect. Called by ``scheduler.apply``. Planning only reads; whatever
-it has placed, promised or found out is written here and nowhere else.
+In: a ``Decision``, one ``Tried`` after the other. Called by ``scheduler.apply``. Planning only
+reads; what it has placed, promised or learned is written here and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quorate.core.preempt.clearing import displaced_by
 
 
 class Applier:
-    """Makes effects true, one gang after the other."""
+    """Writes effects, one gang after the other."""
 
     def __init__(self, cluster: Cluster, attempts: Attempts, preparations: Preparations) -> None:
         self._cluster = cluster
@@ -26,7 +26,7 @@ class Applier:
         self._preparations = preparations
 
     def apply(self, tried: Tried, now_s: float) -> None:
-        """Make true what came of one gang."""
+        """Write the effects of one gang's try; AssertionError if the gang no longer exists."""
         gang = self._cluster.gangs.get(tried.key)
         assert gang is not None, f"gang {tried.key} was tried"
         self._remember(gang, tried)
@@ -53,7 +53,7 @@ class Applier:
             memory.not_before_s, memory.last_failure = tried.given_up
 
     def _assume(self, plan: GangBinds) -> None:
-        """Count the pods on their nodes, and what their claims get, until binds have outcomes."""
+        """Assume the pods on their nodes, with what their claims get, until binds have outcomes."""
         cluster = self._cluster
         pods, rows = cluster.pods, cluster.nodes.rows
         for _, alike in groupby(plan.binds, key=lambda bind: pods[bind.uid].pod_class.id):
@@ -70,7 +70,7 @@ class Applier:
                     cluster.devices.assume(key, give.allocation, bind.uid)
 
     def _promise(self, one: Preemption) -> None:
-        """Promise a pod room on a node, or take its promise back; its victims are going."""
+        """Promise a pod room on a node, or take the promise back; mark its victims as preempted."""
         cluster = self._cluster
         entry = cluster.pods[one.uid]
         for other in displaced_by(entry, one.node, cluster.precedence.nominated):

@@ -1,8 +1,8 @@
 """One cycle: place the gangs that are ready, one after the other, each whole or not at all.
 
-In: gangs in queue order, the cluster, the time. Out: for each gang what came of it. Called by
-``planning``. What is placed is in the cycle's own room, reservations and promises: the cluster is
-only read, so the same cycle may be run twice, or for a question.
+In: gangs in queue order, the cluster, the time. Out: one ``Tried`` for each gang. Called by
+``planning``. The cycle keeps its own room, reservations and promises and only reads the cluster, so
+the same cycle may run twice, or just to answer a query.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 
 _NODES_OF_A_STEP = 500
-"""So many nodes are looked at for victims in one step."""
+"""How many nodes are searched for victims in one step."""
 
 
 @dataclass(slots=True)
 class _Try:
-    """One gang while it is tried: what this cycle has placed of it."""
+    """One gang while it is tried, and the members of it that this cycle has placed."""
 
     gang: GangEntry
     avoid: frozenset[str]
@@ -60,27 +60,27 @@ class _Try:
     placed: set[str] = field(default_factory=set)
     """Uids of the members that are placed."""
     prepared: set[ClaimKey] = field(default_factory=set)
-    """Claims that members which are placed have prepared."""
+    """Claims that the placed members have prepared."""
     is_unfinished: bool = False
-    """Whether the search for a joint placement has to go on in a later turn."""
+    """Whether the search for a joint placement has to continue in a later turn."""
 
     @property
     def waits(self) -> int:
-        """How many members could be placed still."""
+        """The number of members that could still be placed."""
         return self.gang.waits - len(self.placed)
 
     @property
     def need(self) -> int:
-        """How many members have to be placed at once; see ``GangEntry.need``."""
+        """The number of members that have to be placed at once; see ``GangEntry.need``."""
         return max(0, self.gang.need - len(self.placed))
 
 
 @dataclass(slots=True)
 class Cycle:
-    """The state of one cycle: the room that is left, and which demands were met with no room.
+    """The state of one cycle: the room that is left, and the demands that did not fit.
 
-    ``hopeless`` are demands that did not fit, by demand, reservations withheld, and priority where
-    room is promised: no such gang is tried again until a reservation ends, for room only shrinks.
+    ``hopeless`` has failed demands, each with the number of reservations withheld and, if room is
+    promised, the priority. Room only shrinks, so they stay hopeless until a reservation ends.
     """
 
     cluster: Cluster
@@ -98,10 +98,10 @@ class Cycle:
     promises: Promises = field(init=False)
     clearings: Clearings = field(init=False)
     _rooms: dict[int, Room] = field(default_factory=dict)
-    """The room that is left by how many reservations are withheld; for gangs that have none."""
+    """The room left, by the number of reservations withheld; for gangs without reservations."""
 
     def __post_init__(self) -> None:
-        """Begin with what is reserved and promised in the cluster."""
+        """Begin with the cluster's reservations and promises."""
         precedence = self.cluster.precedence
         self.reservations = self.cluster.reservations.copy()
         self.promises = Promises.of(self.cluster)
@@ -109,15 +109,15 @@ class Cycle:
         self.clearings = Clearings(self.promises, self.searches, self.victim_searches, start, start)
 
     def leave(self, gang: GangEntry) -> Tried:
-        """Return what comes of a gang that cannot have room, and is not tried."""
+        """Return the outcome of a gang that cannot have room and is not tried."""
         undo, backs = stale(gang, self.cluster), tuple(take_backs(gang, self.cluster))
         return Tried(gang.key, is_planned=True, undo=undo, take_backs=backs)
 
     def try_gang(self, gang: GangEntry, *, preempts_more: bool, searches: bool) -> Tried:
-        """Place what waits of a gang, or find out what it waits for.
+        """Place a gang's waiting members, or find out what they wait for.
 
         ``preempts_more`` is false when enough pods were promised room in this turn; ``searches``
-        says whether a joint search may begin or go on.
+        says whether a joint search may begin or continue. Raises ``OutOfStepsError``.
         """
         one = _Try(gang, gang.memory.avoided(self.now_s), gang.memory.avoid_if_possible, searches)
         self._place_whole(one)
@@ -137,7 +137,7 @@ class Cycle:
         return tried
 
     def _wait(self, one: _Try, tried: Tried, *, preempts_more: bool) -> None:
-        """Preempt for what still waits, where that is done; say what it waits for."""
+        """Preempt for the members that still wait, if the gang may; note what they wait for."""
         gang = one.gang
         does_preempt = preempts(gang)
         if does_preempt and not preempts_more:
@@ -161,9 +161,9 @@ class Cycle:
         tried.need = one.need
 
     def _place_whole(self, one: _Try) -> None:
-        """Place the gang. When the turn ends meanwhile, the cycle is as it was before.
+        """Place the gang; if the steps run out meanwhile, restore the cycle and raise.
 
-        So what may still be given up is written to copies, which replace the originals.
+        So placement writes to copies of room and reservations, which then replace the originals.
         """
         room, reservations = self.room, self.reservations
         try:
@@ -171,14 +171,14 @@ class Cycle:
         except OutOfStepsError:
             self.room, self.reservations = room, reservations
             self._rooms.clear()
-            self.hopeless.clear()  # some of it was met beside what is not placed now
+            self.hopeless.clear()  # some demands failed only beside pods that are now taken back
             raise
         if self.promises.nominated:
             for uid in one.placed:
                 self.promises.nominated.discard(self.cluster.pods[uid])
 
     def _place_gang(self, one: _Try) -> None:
-        """Place the gang in this cycle's room; nothing of it when it does not fit whole."""
+        """Place the gang in this cycle's room: whole, or not at all."""
         if not self.reservations:
             self._place(one, ())
             return
@@ -188,9 +188,9 @@ class Cycle:
                 self._place(one, withheld)
 
     def _has_ended(self, one: _Try) -> bool:
-        """Whether all searches for the gang are over: they say nothing of room that is new since.
+        """Whether all searches for the gang are over, and none missed room that is new since.
 
-        What comes of one part of them is kept until all are over.
+        The results of finished searches are kept until all are over.
         """
         key = one.gang.key
         if one.is_unfinished and not one.binds:
@@ -200,13 +200,13 @@ class Cycle:
         return not is_outdated
 
     def _place_on_held(self, one: _Try) -> None:
-        """Place replacements where room is reserved for their likes."""
+        """Place replacements in the gang's own reservations for pods of the same class."""
         gang = one.gang
         own = [each for each in self.reservations.of(gang.key) if each.node not in one.avoid]
         if not own:
             return
         others = withheld_from(gang, self.reservations)[0]
-        room = without(self.room, others).copy()  # the tally of this call: ``_take`` takes too
+        room = without(self.room, others).copy()  # for this call's count: ``_take`` takes as well
         held = {held_class.base: pods for held_class, pods in pods_of(own, self.room)}
         members = members_of(gang, self.cluster, one.placed)
         placed = []
@@ -246,11 +246,11 @@ class Cycle:
         if isinstance(found, Unfinished):
             return
         if isinstance(found, DoesNotFit):
-            if one.avoid_if_possible and not one.avoid:  # rather there than nowhere
+            if one.avoid_if_possible and not one.avoid:  # an avoided node is better than none
                 one.avoid_if_possible = frozenset()
                 self._place(one, withheld)
             elif is_common and not one.avoid and not self.searches.are_outdated(gang.key):
-                self._give_up(demand, withheld, priority)  # it speaks of the room as it is now
+                self._give_up(demand, withheld, priority)  # the search has seen the current room
             return
         one.avoid_if_possible = frozenset()
         before = len(one.binds)
@@ -259,7 +259,7 @@ class Cycle:
         one.binds[before:] = quorum_first(new, demand.least, gang, self.cluster)
 
     def _lacks_resources(self, one: _Try, withheld: Sequence[Reservation]) -> bool:
-        """Ask whether minResources hold the gang back: before any pod, whatever nodes it avoids."""
+        """Whether minResources hold back a gang that has not started; avoided nodes count too."""
         gang = one.gang
         if gang.spec is None or not gang.spec.min_resources:
             return False
@@ -269,7 +269,7 @@ class Cycle:
     def _find(
         self, one: _Try, demand: Demand, room: Room, withheld: int
     ) -> Placement | DoesNotFit | Unfinished:
-        """Look for places for all that is needed, as far as the steps go."""
+        """Search places for all needed members; ``Unfinished`` if the steps run out."""
         key, searches = one.gang.key, self.searches
         part = withheld, bool(one.avoid or one.avoid_if_possible)
         found = place_gang_in_turn(
@@ -289,13 +289,13 @@ class Cycle:
 
     @staticmethod
     def _is_placed_singly(gang: GangEntry, demand: Demand) -> bool:
-        """Whether it is a pod of no gang, which goes where kube-scheduler would put it."""
+        """Whether it is a pod without a gang, to be placed where kube-scheduler would place it."""
         return gang.key.is_single and not demand.classes[0][0].profile.packs_gangs
 
     def _give_up(
         self, demand: Demand, withheld: Sequence[Reservation], priority: int | None
     ) -> None:
-        """Note that the demand is not met, unless a pod placed later in this cycle may help it."""
+        """Note that a demand does not fit, unless pods placed later in this cycle may help it."""
         if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
             self.hopeless.add((demand, len(withheld), priority))
 
@@ -308,7 +308,7 @@ class Cycle:
         *,
         is_common: bool,
     ) -> None:
-        """Place a pod of no gang where kube-scheduler would."""
+        """Place a pod without a gang where kube-scheduler would."""
         ((pod_class, (entry,)),) = members.items()
         self.steps.take()
         row = self.singles.best(entry, pod_class, self.room, self.promises)
@@ -332,7 +332,7 @@ class Cycle:
         return room
 
     def _without_nodes(self, room: Room, nodes: Iterable[str]) -> Room:
-        """Return the room of other nodes than those where the gang failed before."""
+        """Return a copy of the room in which the nodes where the gang failed before are closed."""
         rows = self.cluster.nodes.rows
         room = room.copy()
         room.close([rows[node] for node in nodes if node in rows])
@@ -347,10 +347,10 @@ class Cycle:
         *,
         is_whole: bool,
     ) -> None:
-        """Take the room of placed pods. ``after`` is what they leave of the room looked at.
+        """Take the room of placed pods. ``after`` is what they leave of the room that was searched.
 
-        That is all of the room, or ``is_whole`` is false: then only what was chosen for claims is
-        taken from it.
+        If ``is_whole``, that was all room, and ``after`` replaces it. Otherwise only the choices
+        for claims are adopted from it.
         """
         if not is_whole:
             left = self.room.copy()
@@ -360,7 +360,7 @@ class Cycle:
             after = left
         self.room = after
         self._rooms.clear()
-        self.clearings.changed(None)  # other pods of the gang are no victims for a while
+        self.clearings.changed(None)  # the gang's other pods cannot be victims for a while
         held_before = len(self.reservations)
         if held_before:
             self.reservations = self.reservations.copy()
@@ -380,7 +380,7 @@ class Cycle:
         entries: Sequence[PodEntry],
         rows: Sequence[int],
     ) -> None:
-        """Note the binds of placed pods, and what this cycle has to know of them."""
+        """Add the binds of placed pods to the try, and count them in the reservations."""
         room, storage = self.room, self.cluster.storage
         names = {row: room.snapshot.node(row).name for row in set(rows)}
         nodes, uids = [names[row] for row in rows], [entry.pod.uid for entry in entries]

@@ -1,8 +1,8 @@
-"""Build the state again from the objects in memory, after a defect may have damaged it.
+"""Builds the cluster state again from the objects in memory, after a defect may have damaged it.
 
-In: the objects, and what of the old state nobody else knows: binds under way, claims just written,
-attempts, reservations, promises. Out: a cluster that is counted afresh. Called by
-``scheduler``.
+In: the objects, and the parts of the old state that no object holds: binds under way, claims just
+written, attempts, reservations, promises. Out: a new ``Cluster``, with all counts made again.
+Called by ``scheduler``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quorate.core.model.policy import Policy
 from quorate.core.turn.defects import Defects
 
 _PASSES_MAX = 3
-"""An object that meets a defect may leave damage behind: it is set aside, and all begins anew."""
+"""How often to start again. An object that meets a defect may damage the state: it is set aside."""
 
 
 def rebuilt(
@@ -30,7 +30,7 @@ def rebuilt(
     policy: Policy,
     preparing: Iterable[GangBinds],
 ) -> Cluster:
-    """Return a cluster with the same objects; an object that meets a defect is set aside.
+    """Return a new cluster with the same objects; an object that meets a defect is set aside.
 
     ``preparing`` are the plans whose claims are being bound.
     """
@@ -48,7 +48,7 @@ def rebuilt(
     for step in steps:
         try:
             step()
-        except Exception as error:  # the API knows it, or will: it is news again then
+        except Exception as error:  # the API server has it, or will: a later change brings it
             defects.note("rebuild", "what only we know", error)
     new.touched.update(new.gangs)
     new.nodes_differ = True
@@ -58,7 +58,7 @@ def rebuilt(
 def _told_anew(
     old: Cluster, objects: Objects, defects: Defects, policy: Policy
 ) -> tuple[Cluster, bool]:
-    """Return a cluster that was told of all objects, and whether none of them met a defect."""
+    """Return a new cluster with all objects, and whether none of them met a defect."""
     new = Cluster(policy.scheduler_names, dict(policy.profiles))
     stand_ins, is_sound = defects.stand_ins(), True
     newest = {what: change for what, change in objects.all(old) if what not in stand_ins}
@@ -79,7 +79,10 @@ def _told_anew(
 
 
 def _are_carried(old: Cluster, new: Cluster, defects: Defects) -> bool:
-    """Keep what only we know of pods; return whether none met a defect: such a one is set aside."""
+    """Carry over what no object says of pods; return whether no pod met a defect.
+
+    A pod that meets one is set aside.
+    """
     is_sound = True
     for uid, before in old.pods.items():
         entry, what = new.pods.get(uid), ("pod", uid)
@@ -94,7 +97,7 @@ def _are_carried(old: Cluster, new: Cluster, defects: Defects) -> bool:
 
 
 def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
-    """Keep what the watch has not told of yet: where our binds put the pod, and what we decided."""
+    """Carry over what the watch has not reported yet: the pod's node by our bind, our decisions."""
     if entry.gang is not None:
         entry.gang.set_adopted(entry, before.adopted)
     entry.elsewhere = before.elsewhere
@@ -123,18 +126,18 @@ def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
         attempt.open = set(under_way)
     own = any(one.where is Where.BOUND and not one.adopted for one in gang.members.values())
     if own and gang.stays and gang.quorum_is_known and gang.is_met:
-        gang.lifecycle.become_quorate()  # by the news that met the defect
+        gang.lifecycle.become_quorate()  # the change that met the defect made it quorate
 
 
 def _carry_holds(old: Cluster, new: Cluster) -> None:
-    """Keep reserved room; a reservation names a class, which is another object now."""
+    """Carry over reservations; the class that each one names is a new object now."""
     new.reservations = old.reservations
     new.reservations.move_to(new.classes)
     new.touched.update(one.key for one in new.reservations)  # its gang may be gone
 
 
 def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) -> None:
-    """Keep what plans under way give to claims."""
+    """Carry over the volumes, nodes and devices that plans under way give to claims."""
     for plan in preparing:
         for bind in plan.binds:
             if bind.prepare and bind.uid in new.pods:

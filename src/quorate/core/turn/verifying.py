@@ -1,8 +1,8 @@
-"""Plans are checked again before anything is sent; what fails is not sent, and not assumed.
+"""Verifies a plan before it is sent; a part that fails is neither sent nor assumed any longer.
 
-In: a plan, and the order in which its gangs were placed. Out: the sound rest, what the core has to
-be told of the others, and messages. Called by ``scheduler``. The checks share no code with
-planning (``check.verify``); a defect that is met in them costs the gang that met it.
+In: a plan, and the order in which its gangs were placed. Out: the sound part, failed outcomes for
+the core of the other parts, and messages. Called by ``scheduler``. The checks (``check.verify``)
+share no code with planning. A defect in a check fails only the gang with which it was met.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from quorate.core.model.plan import GangBinds, Plan, Preemption
 
 
 class Checks:
-    """Checks plans against the cluster as it is now.
+    """Checks plans against the current cluster.
 
-    ``contain`` takes a defect, with what it was met with, and returns the incident's id.
+    ``contain`` records a defect and the object with which it was met; it returns the incident's id.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class Checks:
     def verified(
         self, plan: Plan, places: Mapping[str, int]
     ) -> tuple[Plan, list[Change], list[str]]:
-        """Return the sound part of a plan, what to tell the core of the rest, what is wrong.
+        """Return the sound part of a plan, failed outcomes for the rest, and what is wrong.
 
-        ``places`` are the gangs' places in the order of planning, by the first pod's uid: one gang
-        may rely on another that was placed before it.
+        ``places`` are the gangs' places in the order of planning, by the first pod's uid: a gang
+        may depend on one that was placed before it.
         """
         order = sorted(
             (*plan.preparing, *plan.gangs),
@@ -50,7 +50,7 @@ class Checks:
                 problems += wrong
                 bad.setdefault((gang.key, gang.attempt), wrong[0])
         failed: list[Change] = []
-        for gang in order:  # what was planned on top of a bad part of an attempt is not sent either
+        for gang in order:  # one bad part fails all parts of an attempt: later ones build on it
             words = bad.get((gang.key, gang.attempt))
             if words is not None:
                 failed += binds_failed((gang,), words)
@@ -65,7 +65,7 @@ class Checks:
         return msgspec.structs.replace(plan, **left), failed, problems
 
     def _verify(self, gangs: Sequence[GangBinds]) -> list[list[str]]:
-        """Return what is wrong with each gang's binds. One that cannot be checked is not sent."""
+        """Return what is wrong with each gang's binds. A gang that cannot be checked has failed."""
         try:
             return verify_plan(gangs, self._cluster_now())
         except Exception as error:
@@ -82,7 +82,7 @@ class Checks:
     def _sound_preemptions(
         self, preemptions: Sequence[Preemption], failed: list[Change], problems: list[str]
     ) -> tuple[Preemption, ...]:
-        """Return the preemptions without those that fail verification; add what is wrong."""
+        """Return the preemptions that pass; add the others to ``failed`` and ``problems``."""
         sound = []
         for one in preemptions:
             try:
@@ -104,24 +104,24 @@ def places_of(gangs: Iterable[GangBinds]) -> dict[str, int]:
 
 
 def _first_of(gang: GangBinds) -> str:
-    """Return the uid of the first pod: it tells two parts of one attempt apart."""
+    """Return the uid of the first pod, which identifies one part of an attempt."""
     return gang.binds[0].uid
 
 
 def failures(plan: Plan, words: str) -> Iterator[Change]:
-    """Yield what the core has to be told if nothing of a plan is sent."""
+    """Yield the failed outcomes of all binds and preemptions of a plan that is not sent."""
     yield from binds_failed((*plan.preparing, *plan.gangs), words)
     yield from preemptions_failed(plan.preemptions, words)
 
 
 def binds_failed(gangs: Iterable[GangBinds], words: str) -> Iterator[BindFailed]:
-    """Yield the outcomes of binds that are not sent: nothing is assumed of them any more."""
+    """Yield the failed outcomes of binds that are not sent; they end the pods' assumption."""
     for gang in gangs:
         for bind in gang.binds:
             yield BindFailed(bind.uid, bind.node, BindFailure.UNVERIFIED, words)
 
 
 def preemptions_failed(preemptions: Iterable[Preemption], words: str) -> Iterator[PreemptionFailed]:
-    """Yield the outcomes of preemptions that are not carried out."""
+    """Yield the failed outcomes of preemptions that are not carried out."""
     for one in preemptions:
         yield PreemptionFailed(one.uid, tuple(victim.uid for victim in one.victims), words)

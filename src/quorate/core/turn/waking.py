@@ -1,9 +1,9 @@
-"""Which gangs a decision tries: those to which something happened, and those that it could help.
+"""Which gangs a turn tries: those that changed themselves, and those that a change may help.
 
-In: the news of the cluster since the last decision. Out: a ``Line``, which yields gangs in order
-and is told what became of them. Called by ``planning``. A gang is woken by the change that can
-give it all that it needs: enough slots over all nodes, by all its rules. What a turn has no steps
-left to look at is kept for the next one.
+In: the news of the cluster since the last turn. Out: a ``Line``, which yields gangs in order and
+records the outcome of each. Called by ``planning``. A change wakes a gang only if the gang may then
+fit: if there are enough slots over all nodes, by all its rules. When the turn's steps run out, the
+rest of the work is kept for the next turn.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from quorate.core.rules.masks import mask_of
 from quorate.core.turn.woken_by import interests_of, looks_further, may_fit, news_of
 
 _ROWS_PER_STEP = 1_000
-"""Rules look at so many rows for one class in a step."""
+"""How many rows the rules check for one class in one step."""
 _PODS_PER_STEP = 8
 
 
 class Waking:
-    """Keeps what news there are until a turn has looked at whom they concern."""
+    """Keeps news until a turn has examined the gangs that they affect."""
 
     def __init__(self, cluster: Cluster, queue: Queue, packing: Packing) -> None:
         self._cluster = cluster
@@ -51,24 +51,24 @@ class Waking:
         self._turns = 0
         self._rows_seen = 0
         self._columns_seen = 0
-        """By which meaning of the columns of resources."""
+        """The version of the resource columns at the last turn."""
         self._delegated: set[str] = set()
         self._now_s = 0.0
         self.has_news = False
-        """Whether something happened before this turn that may let pods fit."""
+        """Whether a change since the last turn may let pods fit."""
         self._ask_room: Callable[[], Room] | None = None
         self._room_now: Room | None = None
         self._to_check: dict[Likes, None] = {}
-        """Likes that something happened to that could help, if their rules allow."""
+        """Likes that a change may help, if their rules allow it."""
         self._offered: list[Bucket] = []
-        """Those of them that may have room, in this turn."""
+        """Buckets without tallies that may have room in this turn."""
         self._sums: Watches[GangKey] = Watches()
         self._objects: dict[GangKey, int | None] = {}
-        """Gangs without pods of which minResources are short: their watches in ``_sums``.
+        """Gangs without pods whose minResources are not free: their watches in ``_sums``.
 
-        None: no node has a resource that is short."""
+        None: no node has the missing resource."""
 
-    # Each decision
+    # Each turn
 
     def begin(
         self,
@@ -79,10 +79,10 @@ class Waking:
         ask_room: Callable[[], Room],
         steps: Steps,
     ) -> Line:
-        """Take in what happened, and return the line of this decision.
+        """Take in the news, and return the line of this turn.
 
         ``grown`` are rows that may take more, or other, pods than before; ``ask_room`` returns the
-        room as it is now.
+        current room.
         """
         self._turns += 1
         self._now_s = now_s
@@ -105,7 +105,7 @@ class Waking:
         self._check(totals, checks)
         if grown or happened:
             blocked.note_news()
-        others = Steps(max(1, checks.left))  # each turn comes to one of them at least
+        others = Steps(max(1, checks.left))  # each turn looks at one bucket at least
         self._offered = list(self._look_at_unwatched(others))
         steps.take(checks.taken + others.taken)
         line = Line(self._turns, self._queue, self._cluster.gangs, totals, steps)
@@ -113,9 +113,9 @@ class Waking:
         return line
 
     def is_worth_a_try(self, line: Line, gang: GangEntry) -> bool:
-        """Whether a gang may have room; if not it is blocked, and waits with its likes.
+        """Whether a gang may have room; if not, it is blocked together with its likes.
 
-        A pod that may make others leave is tried in any case: that says what keeps it from that.
+        A pod that may preempt is tried in any case: the try finds out why it cannot preempt.
         """
         self._forget_object(gang.key)
         if preempts(gang):
@@ -127,7 +127,7 @@ class Waking:
         return False
 
     def failed(self, line: Line, gang: GangEntry, one: Tried, room: Room) -> None:
-        """Block a gang that was tried, by what of it still waits; ``room`` is what was left."""
+        """Block a gang that was tried, by the pods that still wait; ``room`` is what was left."""
         is_promised = one.preemption is not None
         likeness = self._likeness(gang, one.waits_for, one.need, is_promised=is_promised)
         likes = line.failed(gang, likeness)
@@ -135,11 +135,11 @@ class Waking:
             self._note_failure(likes, gang, one.waits_for, room)
 
     def put_off(self, gang: GangEntry) -> None:
-        """Leave a gang alone until something happens to it."""
+        """Block a gang until an object of its own changes."""
         self._queue.blocked.failed(self._queue.block(gang, asleep(gang)), ())
 
     def passed_by(self, gang: GangEntry) -> None:
-        """Note a gang with nothing to place; one without pods waits for its minResources alone."""
+        """Note a gang with nothing to place. If it has no pods, only its minResources wake it."""
         self._forget_object(gang.key)
         if gang.members:
             return
@@ -150,7 +150,7 @@ class Waking:
             self._objects[gang.key] = watch
 
     def end(self, line: Line) -> bool:
-        """End the turn; return whether it has left something to be looked at at once."""
+        """End the turn; return whether work is left for which the next turn should come at once."""
         is_more = not line.is_over
         self._return_offered()
         self._ask_room, self._room_now = None, None
@@ -173,7 +173,7 @@ class Waking:
     # What happened
 
     def _hear(self, grown: set[int]) -> list[Interest]:
-        """Take the news of rows, and return the names of the others."""
+        """Pass the news of rows on to the slot totals; return all other news as interests."""
         cluster = self._cluster
         rows = cluster.nodes.log.since(self._rows_seen)
         self._rows_seen = cluster.nodes.log.position
@@ -195,7 +195,7 @@ class Waking:
         return happened
 
     def _forget_columns(self) -> None:
-        """Have all looked at again that wait for a sum: columns may mean another resource."""
+        """Wake all that wait for a sum: a column may stand for another resource now."""
         blocked = self._queue.blocked
         for likes in blocked.short_in_any_sum():
             blocked.rouse(likes)
@@ -205,7 +205,7 @@ class Waking:
         self._queue.make_ready(key for key in short if key in self._cluster.gangs)
 
     def _wake_by_sums(self) -> None:
-        """Wake those whose minResources are free in sum."""
+        """Wake the gangs whose minResources are now free in sum over all nodes."""
         blocked = self._queue.blocked
         if not (blocked.looks_at_sums or self._objects):
             return
@@ -228,7 +228,7 @@ class Waking:
                 return
             del self._to_check[likes]
             if not (likes.live and likes.is_tried) or likes.bucket.is_unwatched:
-                continue  # the latter are looked at in turn, whatever happened
+                continue  # buckets without tallies are looked at in rotation, after any news
             short = blocked.lacks(likes.bucket, totals, steps)
             if short:
                 blocked.watch(likes.bucket, short)
@@ -238,9 +238,9 @@ class Waking:
                 self._check_rules(likes, steps)
 
     def _check_rules(self, likes: Likes, steps: Steps) -> None:
-        """Ask the rules about the first of these gangs; those that are alike no more part.
+        """Ask the rules about the first of these gangs; a gang whose likeness changed is moved.
 
-        Should a defect of ours be met here, the gang is tried: there it is dealt with.
+        If a defect of ours is met here, the gang is made ready: trying it handles the defect.
         """
         while (head := likes.head()) is not None and not steps.are_over:
             gang = self._cluster.gangs[head[-1]]
@@ -253,7 +253,7 @@ class Waking:
             self._to_check[likes] = None
 
     def _is_checked(self, likes: Likes, gang: GangEntry, steps: Steps) -> bool:
-        """Ask the rules about one of these gangs; if it parts from them, return that it is not."""
+        """Ask the rules about one of these gangs. Return False if its likeness changed instead."""
         queue, room = self._queue, self._room
         steps.take(1 + gang.waits // _PODS_PER_STEP)
         waiting = self._waiting(gang)
@@ -269,7 +269,7 @@ class Waking:
         return True
 
     def _look_at_unwatched(self, steps: Steps) -> Iterator[Bucket]:
-        """Yield the buckets without tallies that may have room, as far as the steps go."""
+        """Yield the buckets without tallies that may have room, until the steps run out."""
         blocked = self._queue.blocked
         while blocked.owed > 0 and not steps.are_over:
             bucket = blocked.next_unwatched()
@@ -281,10 +281,10 @@ class Waking:
             else:
                 yield bucket
 
-    # Those that failed
+    # Gangs that failed
 
     def _note_failure(self, likes: Likes, gang: GangEntry, waiting: Waiting, room: Room) -> None:
-        """Note what could help likes that have slots enough, and do not fit."""
+        """Note which changes may help likes that have enough slots and yet do not fit."""
         blocked = self._queue.blocked
         short = self._short_in_sum(gang, room)
         if short is not None:
@@ -303,9 +303,9 @@ class Waking:
         blocked.failed(likes, tuple(interests))
 
     def _short_in_sum(self, gang: GangEntry, room: Room) -> tuple[int, int] | None:
-        """Return the column of a resource that minResources are short of, and what is asked.
+        """Return the column of a resource that minResources lack, and how much has to be free.
 
-        -1: no node has it.
+        Column -1: no node has the resource. None: nothing is lacking.
         """
         if gang.started:
             return None
@@ -331,7 +331,7 @@ class Waking:
         is_alone = is_promised or bool(memory.avoid and memory.avoided(self._now_s))
         return likeness_of(gang, waiting, need, least, self._cluster, level, is_alone=is_alone)
 
-    # What it stands on
+    # Room, and what is withheld of it
 
     @property
     def _room(self) -> Room:
@@ -359,7 +359,7 @@ class Waking:
         )
 
     def _withheld(self) -> Withheld:
-        """Return what is reserved, and what is promised to nominated pods."""
+        """Return the room of reservations, and the room promised to nominated pods."""
         cluster = self._cluster
         rows, nominated = cluster.nodes.rows, cluster.precedence.nominated
         found = [

@@ -1,9 +1,10 @@
-"""Gangs that did not fit, and what could help each of them. Nothing else wakes them: no timer.
+"""Gangs that did not fit, and the changes that may help each of them. No timer wakes them.
 
-A bucket whose condition is false (too few slots in all) watches one class that is short: until
-that many slots are there it costs nothing. One whose condition is true was tried in vain: others
-hold or are promised the room, members stand in each other's way, or a rule looks at other things.
-Its likes wait for a row of theirs that grew, and for what interests them besides.
+In: gangs with their likenesses; tallies, rows and interests that changed. Out: the likes and
+buckets to try again. Called by ``waking`` and ``line``. A bucket with too few slots in all watches
+a class that is short, and costs nothing until that class has enough. A bucket with enough slots may
+still fail: room is reserved or promised, members exclude one another, or a rule reads more than
+room. Its likes then wait for a row that takes more pods of their classes, or for an interest.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from quorate.core.queue.wakeups.watches import Watches
 
 
 class Blocked:
-    """Who is blocked, and by what."""
+    """The blocked gangs, and what each of them waits for."""
 
     def __init__(self) -> None:
         self.slots = SlotTotals()
@@ -45,15 +46,14 @@ class Blocked:
         self._by_sums: Watches[Likes] = Watches()
         self._interested: dict[object, dict[Likes, None]] = {}
         self.unwatched: deque[Bucket] = deque()
-        """Buckets without tallies, the one that was looked at longest ago first; some are not that
-        any more."""
+        """Buckets without tallies, the least recently examined first; some have tallies again."""
         self.owed = 0
-        """How many of these have to be looked at, as something happened since."""
+        """How many of these have to be examined because of news since their last turn."""
         self._news = 0
         self._emptied: list[Likes] = []
         self._moved = 0
         self._made = 0
-        """Buckets and likes so far: each has a number."""
+        """The number of buckets and likes made so far; each gets the next number."""
 
     def __iter__(self) -> Iterator[GangKey]:
         """Iterate over the blocked gangs, the longest blocked first."""
@@ -69,18 +69,18 @@ class Blocked:
 
     @property
     def is_open(self) -> bool:
-        """Whether there are buckets to look at, whatever happens."""
+        """Whether there are buckets to examine in the next turn, even without news."""
         return bool(self._open)
 
     # Gangs
 
     def find(self, likeness: Likeness) -> tuple[Bucket | None, Likes | None]:
-        """Return the bucket of gangs that ask for the same, and the gang's likes there."""
+        """Return the bucket and the likes of a likeness; None for each that does not exist."""
         likes = self._likes.get(likeness)
         return likes.bucket if likes else self._buckets.get(bucket_key(likeness)), likes
 
     def add(self, order: OrderKey, likeness: Likeness) -> Likes:
-        """Block a gang, which is the last part of its order key, together with its likes."""
+        """Block a gang, named by the last part of its order key; return the likes it joins."""
         key: GangKey = order[-1]
         self.discard(key)
         likes = self._likes.get(likeness)
@@ -102,7 +102,7 @@ class Blocked:
         return bucket
 
     def discard(self, key: GangKey) -> None:
-        """Forget a gang, blocked or not."""
+        """Remove a gang, whether it is blocked or not."""
         likes = self._likes_of.pop(key, None)
         if likes is None:
             return
@@ -112,14 +112,14 @@ class Blocked:
             self._emptied.append(likes)
 
     def _refresh(self, likes: Likes) -> None:
-        """See that likes are looked at that were not tried."""
+        """Open the bucket of likes that were not tried yet, so that a turn looks at it."""
         bucket = likes.bucket
         bucket.refresh(likes)
         if not (likes.is_tried or bucket.watches or bucket.is_unwatched):
             self._open[bucket] = None
 
     def sweep(self) -> None:
-        """Forget likes and buckets that nobody is in, at the end of a turn."""
+        """Forget likes and buckets without gangs, at the end of a turn."""
         for likes in self._emptied:
             bucket = likes.bucket
             if likes.live or likes not in bucket.likes:
@@ -140,7 +140,7 @@ class Blocked:
     ) -> list[tuple[int, int]] | None:
         """Return what a bucket is short of, as ``short_of`` does; None: it has no tallies.
 
-        Tallies are made as they are needed: one class that is short is enough.
+        Tallies are made one by one, until a class is found that is short on its own.
         """
         if bucket.is_unwatched:
             return None
@@ -160,10 +160,10 @@ class Blocked:
         return short_of(bucket.counts, bucket.need, slots)
 
     def watch(self, bucket: Bucket, short: list[tuple[int, int]]) -> None:
-        """Leave a bucket alone until one of these of its classes has so many slots."""
+        """Leave a bucket alone until the slots of a class reach its threshold; see ``lacks``."""
         self._open.pop(bucket, None)
         for likes in bucket.likes:
-            if likes.is_tried:  # what kept them away besides does not matter now
+            if likes.is_tried:  # slots are too few, so other reasons do not matter now
                 self._forget(likes)
                 bucket.refresh(likes)
         if bucket.short == short:
@@ -182,25 +182,25 @@ class Blocked:
             self._close(bucket)
 
     def opened(self) -> list[Bucket]:
-        """Return the buckets that nothing is known of since they were last short."""
+        """Return the open buckets: no slots are known of them since they were last short."""
         return list(self._open)
 
     def with_room(self, totals: CycleTotals) -> list[Bucket]:
-        """Return the buckets that are not short any more of something that they watch."""
+        """Return the buckets for which a watched class has reached its threshold."""
         if not len(self._by_totals):
             return []
         self._follow_moves()
         return list(dict.fromkeys(self._by_totals.reached(*totals.all())))
 
     def looked_at(self, bucket: Bucket) -> None:
-        """Note that it is the turn of other open buckets next, should steps be over."""
+        """Move an open bucket to the end, so that others come first if the steps run out."""
         del self._open[bucket]
         self._open[bucket] = None
 
     # Tried in vain
 
     def short_in_sum(self, likes: Likes, column: int, wanted: int) -> None:
-        """Leave likes alone until so much of a resource is free on all nodes together."""
+        """Leave likes alone until ``wanted`` of a resource is free on all nodes together."""
         self._forget(likes)
         likes.is_tried = True
         likes.sums.append(self._by_sums.add(likes, column, wanted))
@@ -208,7 +208,7 @@ class Blocked:
         self.close_if_tried(likes.bucket)
 
     def failed(self, likes: Likes, interests: tuple[object, ...]) -> None:
-        """Leave likes alone until a row of theirs grows, or something happens of interest."""
+        """Leave likes alone until a row takes more of their classes, or an interest changes."""
         self._forget(likes)
         likes.is_tried, likes.interests = True, interests
         for tally in likes.bucket.tallies:
@@ -221,7 +221,7 @@ class Blocked:
         self._note_served(likes.bucket)
 
     def _note_served(self, bucket: Bucket) -> None:
-        """Leave a bucket alone that has just lost its tallies: its gangs were tried already."""
+        """Move a bucket that has just lost its tallies to the end: its gangs were just tried."""
         is_new = bool(self.unwatched) and self.unwatched[0] is bucket and bucket.news_heard < 0
         if is_new and bucket.is_unwatched and bucket.first is None:
             self.unwatched.rotate(-1)
@@ -229,12 +229,12 @@ class Blocked:
             self.owed -= 1
 
     def rouse(self, likes: Likes) -> None:
-        """Let likes be tried again, if there is room for their bucket."""
+        """Let likes be tried again if their bucket has enough slots."""
         self._forget(likes)
         self._refresh(likes)
 
     def reached(self, reached: Mask) -> list[Likes]:
-        """Return the likes of which a pod may go where room grew; ``reached`` is bool[tallies]."""
+        """Return the likes with a class for which room grew; ``reached`` is bool[tallies]."""
         self._follow_moves()
         if not reached.any():
             return []
@@ -242,7 +242,7 @@ class Blocked:
 
     @property
     def looks_at_sums(self) -> bool:
-        """Whether anybody waits for free room on all nodes together."""
+        """Whether any likes wait for free room on all nodes together."""
         return len(self._by_sums) > 0
 
     def short_in_any_sum(self) -> list[Likes]:
@@ -250,26 +250,26 @@ class Blocked:
         return [likes for likes in self._likes.values() if likes.sums]
 
     def reached_in_sum(self, free: Ints) -> list[Likes]:
-        """Return the likes for which enough is free on all nodes together: int64[r]."""
+        """Return the likes for which enough is free; ``free`` is int64[r], the sum of all nodes."""
         return self._by_sums.reached(free[None])
 
     def interested_in(self, happened: Iterable[object]) -> list[Likes]:
-        """Return the likes that something of this is of interest to."""
+        """Return the likes that have one of these interests."""
         found: dict[Likes, None] = {}
         for one in happened:
             found.update(self._interested.get(one, {}))
         return list(found)
 
     def note_news(self) -> None:
-        """Have all buckets without tallies looked at: something happened."""
+        """Note news: every bucket without tallies has to be examined again."""
         self._news += 1
         self.owed = len(self.unwatched)
 
     def next_unwatched(self) -> Bucket | None:
-        """Take out the next bucket without tallies; None when it is none any more.
+        """Take out the next bucket without tallies; None: it has tallies, or may have them now.
 
-        It may have some by now, if there is a place for them. ``give_back`` has to follow. Its
-        likes may all be tried, but one that is under way goes on where the last turn ended.
+        Each bucket returned has to be given back with ``give_back``. All its likes are tried again,
+        except in a bucket that is under way: it continues where the last turn ended.
         """
         self.owed -= 1
         bucket = self.unwatched.popleft()
@@ -283,7 +283,7 @@ class Blocked:
         return bucket if bucket.is_unwatched else None
 
     def give_back(self, bucket: Bucket, *, was_served: bool) -> None:
-        """Put a bucket back that ``next_unwatched`` has taken out."""
+        """Put back a bucket from ``next_unwatched``; if not served, it comes first again."""
         (self.unwatched.append if was_served else self.unwatched.appendleft)(bucket)
         bucket.is_under_way = not was_served
         self.owed += bucket.is_under_way or bucket.news_heard != self._news
@@ -295,7 +295,7 @@ class Blocked:
         return self._made
 
     def _forget(self, likes: Likes) -> None:
-        """Forget that likes were tried."""
+        """Forget that likes were tried, and remove their watches and interests."""
         likes.is_tried = False
         for watch, _ in likes.watches:
             self._by_rows.remove(watch)
@@ -330,7 +330,7 @@ class Blocked:
         self.owed += 1
 
     def _follow_moves(self) -> None:
-        """Watch tallies at their new places."""
+        """Update watches after tallies got other indices."""
         if self._moved == self.slots.moved:
             return
         self._moved = self.slots.moved

@@ -1,8 +1,8 @@
-"""Blocked gangs by what they ask for: buckets of equal demand, and in them the likes.
+"""Blocked gangs by demand: buckets of equal demand, and within each bucket the likes.
 
-A bucket asks for so many pods of such shapes; whether there may be room for that is one question
-for all its gangs (``short_of``). Its likes are gangs that no rule tells apart: where one of them
-fails all do. So what is known of one gang is known of all its likes.
+Used by ``blocked`` and ``line``. The gangs of a bucket need the same numbers of pods of the same
+shapes, so one check of slots (``short_of``) serves all of them. Likes are gangs that no rule
+distinguishes: if one of them fails, all do, so each result holds for all of them.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from quorate.core.queue.ordering import OrderKey
 from quorate.core.queue.totals.tallies import Tally
 
 UNWITHHELD = 2**31
-"""Stands for the priority of gangs that have room, or a promise, of their own: see ``Withheld``."""
+"""The priority, in ``Withheld``, of gangs with a reservation or promise of their own: nothing is
+withheld from them."""
 
 
 Least = tuple[tuple[int, int], ...]
-"""Tasks by their numbers, and how many more members each needs at once."""
+"""Numbers of tasks, and how many more members each task needs at once."""
 
 
 class Likeness(NamedTuple):
-    """All that decides whether a gang can be placed, besides the nodes and what runs there.
+    """All that decides whether a gang fits, apart from the nodes and the pods on them.
 
-    ``classes`` are ``(class, count)`` of the waiting pods, by class id. At least ``need`` of them
-    have to be placed, or (0) any, and of some tasks the ``least`` that they need. Pods that may
-    make others leave have their priority as ``level``. ``gate`` is what minResources still ask
-    for. A gang with room of its own, or one that must not use some nodes, has no likes: it is
-    ``alone``.
+    ``classes`` are ``(class, count)`` of the waiting pods, by class id. ``need`` of them have to be
+    placed at least (0: any one), and ``least`` of some tasks. ``level`` is the priority of pods
+    that may preempt, else None. ``gate`` is minResources, while they hold the gang back. ``alone``
+    is the key of a gang that is like no other: it has room of its own, or avoids nodes.
     """
 
     classes: tuple[tuple[PodClass, int], ...]
@@ -46,11 +46,11 @@ BucketKey = tuple[tuple[tuple[int, int], ...], int, int, int | None, GangKey | N
 
 
 def short_of(counts: list[int], need: int, slots: list[int]) -> list[tuple[int, int]]:
-    """Return which slots are short for ``need`` of so many pods (0: any); none if none may be.
+    """Return the places with too few slots for ``need`` of ``counts`` pods (0: any one), or none.
 
-    A result is ``(place, threshold)``: while all these slots are below their thresholds there is
-    too little room. So one place is enough whose class alone is short. If only the sum is, one of
-    the places that could add to it has to rise by its share of what is missing.
+    Each result is ``(place, threshold)``: as long as all these places are below their thresholds,
+    the room is too small. If one class is short on its own, its place suffices. If only the sum is
+    short, at least one place has to rise by an equal share of what is missing.
     """
     spare = sum(counts) - need
     for place, (count, there) in enumerate(zip(counts, slots, strict=True)):
@@ -69,10 +69,10 @@ def short_of(counts: list[int], need: int, slots: list[int]) -> list[tuple[int, 
 class Likes:
     """Gangs of one likeness, in the order of the queue.
 
-    ``is_tried``: one of them was tried in vain, and nothing happened since that could help.
-    ``failed_in`` is the turn of that. ``watches`` are those on room for its classes, by number;
-    ``interests`` is what else could help. ``noted`` is the gang that its bucket thinks is first.
-    ``number`` tells likes apart.
+    ``is_tried``: one of them was tried in vain, and no change since then may help.
+    ``failed_in`` is the turn of that try. ``watches`` are watches on room for its classes;
+    ``interests`` are the other changes that may help. ``noted`` is the first gang as its bucket
+    has recorded it. ``number`` is unique.
     """
 
     __slots__ = (
@@ -96,16 +96,16 @@ class Likes:
         self.bucket = bucket
         self.live: dict[GangKey, OrderKey] = {}
         self.ordered: list[OrderKey] = []
-        """A heap; some of it is not live any more."""
+        """A heap, with gangs that are no longer live."""
         self.noted: OrderKey | None = None
         self.is_tried = False
         self.failed_in = -1
         self.looks_further = False
-        """Whether more decides than room and attributes of nodes."""
+        """Whether rules read more than room and attributes of nodes."""
         self.watches: list[tuple[int, Tally]] = []
         self.interests: tuple[object, ...] = ()
         self.sums: list[int] = []
-        """Watches on free room in all, where minResources are short."""
+        """Watches on free room summed over all nodes, while minResources are not free."""
 
     def add(self, order: OrderKey) -> None:
         """Add a gang; its key is the last part of its order key."""
@@ -113,7 +113,7 @@ class Likes:
         heappush(self.ordered, order)
 
     def head(self) -> OrderKey | None:
-        """Return the first gang; None when there is none."""
+        """Return the order key of the first gang; None when there is none."""
         ordered = self.ordered
         while ordered and self.live.get(ordered[0][-1]) != ordered[0]:
             heappop(ordered)
@@ -121,10 +121,10 @@ class Likes:
 
 
 class Bucket:
-    """Gangs that ask for as many pods of the same shapes, at one priority.
+    """Gangs that need the same numbers of pods of the same shapes, at one priority.
 
-    ``classes`` stand for the shapes. ``tallies`` are theirs, None where not asked for yet.
-    ``watches`` are those on slots that it is short of, by number. ``number`` tells buckets apart.
+    ``classes`` has one class for each shape, ``tallies`` their tallies (None: not made yet).
+    ``watches`` are watches on the slots that the bucket is short of. ``number`` is unique.
     """
 
     __slots__ = (
@@ -158,23 +158,23 @@ class Bucket:
         self.priority = likeness.priority if likeness.alone is None else UNWITHHELD
         self.likes: dict[Likes, None] = {}
         self.first: OrderKey | None = None
-        """The first gang of likes that were not tried in vain; None when there is none."""
+        """The first gang of all likes that are not tried; None when there is none."""
         self.first_likes: Likes | None = None
         self._heads: list[tuple[OrderKey, int, Likes]] = []
-        """A heap of the first gangs of likes; some are not that any more."""
+        """A heap of the first gangs of likes, with outdated entries."""
         self.tallies: list[Tally | None] = [None] * len(self.classes)
         self.watches: list[tuple[int, Tally]] = []
         self.short: list[tuple[int, int]] = []
         """What it watches: places of classes, and their thresholds."""
         self.is_under_way = False
-        """Whether the steps were over before all its gangs could be tried."""
+        """Whether the steps ran out before all its gangs were tried."""
         self.news_heard = -1
-        """Of which news its gangs were tried last, if it has no tallies."""
+        """The number of the news after which its gangs were last tried, if it has no tallies."""
         self.is_unwatched = False
         """Whether there are too many classes for tallies of its own."""
 
     def refresh(self, likes: Likes | None = None) -> None:
-        """Find out which gang is first; ``likes`` are those of which another one may be."""
+        """Update ``first``; ``likes`` are the likes whose first gang may have changed."""
         if likes is not None and not likes.is_tried:
             head = likes.head()
             if head is not None and head != likes.noted:
@@ -192,7 +192,7 @@ class Bucket:
 
 
 def bucket_key(likeness: Likeness) -> BucketKey:
-    """Return which bucket gangs of this likeness are in."""
+    """Return the key of the bucket for gangs of this likeness."""
     counts: dict[int, int] = {}
     for pod_class, count in likeness.classes:
         counts[pod_class.base] = counts.get(pod_class.base, 0) + count

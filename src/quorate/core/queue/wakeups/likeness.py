@@ -1,4 +1,4 @@
-"""Which gangs are alike: all that decides whether one fits, as a value."""
+"""Makes a gang's likeness: all that decides whether it fits, as a value. Called by ``waking``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def likeness_of(
     *,
     is_alone: bool = False,
 ) -> Likeness:
-    """Return the likeness of a gang of which these members wait; the rest as in ``Likeness``.
+    """Return the likeness of a gang with these waiting members; the rest as in ``Likeness``.
 
-    ``is_alone`` says that no other one can be like it now: this turn has promised it room, or it
+    ``is_alone`` says that no other gang can be like it now: this turn has promised it room, or it
     avoids nodes.
     """
     asks_in_sum = gang.spec is not None and gang.spec.min_resources and not gang.started
@@ -33,7 +33,7 @@ def likeness_of(
         is_alone or bool(gang.memory.avoid_if_possible) or _has_room_of_its_own(gang, cluster)
     )
     if asks_in_sum and gang.bound + gang.assumed:
-        is_alone = True  # what its members have counts for it
+        is_alone = True  # the resources of its own members count toward minResources
     return Likeness(
         classes=tuple(sorted(waiting.items(), key=lambda one: one[0].id)),
         need=need,
@@ -46,7 +46,7 @@ def likeness_of(
 
 
 def asleep(gang: GangEntry) -> Likeness:
-    """Return the likeness of a gang that nothing can help but what happens to itself."""
+    """Return the likeness of a gang that only changes of its own objects can help."""
     return Likeness((), 0, gang.priority, alone=gang.key)
 
 

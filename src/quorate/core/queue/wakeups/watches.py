@@ -1,7 +1,7 @@
-"""Who waits until some number reaches a threshold, asked for all at once.
+"""Owners that wait until a number reaches a threshold; one array comparison checks all of them.
 
-The numbers are an array: slots by tally, or free room by resource. In: who waits for which of them.
-Out: those whose threshold is reached now, whatever way it came to that.
+In: owners with a place in an array of numbers (slots by tally, or free room by resource), and a
+threshold. Out: the owners whose threshold is reached now. Called by ``blocked`` and ``waking``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NEVER = 2**62
 
 
 class Watches(Generic[Owner]):
-    """Watches by number; a number that was given back is used again."""
+    """Watches by number; the number of a removed watch is reused."""
 
     def __init__(self) -> None:
         self._owners: list[Owner | None] = []
@@ -28,13 +28,13 @@ class Watches(Generic[Owner]):
         self._priorities: Ints = np.zeros(16, np.int64)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of watches."""
         return len(self._owners) - len(self._free)
 
     def add(self, owner: Owner, place: int, threshold: int, priority: int = 0) -> int:
         """Watch the number at a place; return the number of the watch.
 
-        ``priority`` is the owner's; it matters where not everybody may use all.
+        ``priority`` is the owner's; it decides which shelf ``reached`` reads.
         """
         if self._free:
             watch = self._free.pop()
@@ -57,14 +57,15 @@ class Watches(Generic[Owner]):
         self._free.append(watch)
 
     def move(self, watch: int, place: int) -> None:
-        """Watch the number at another place."""
+        """Move a watch to another place in the array."""
         self._places[watch] = place
 
     def reached(self, numbers: Ints, priorities: Sequence[int] = ()) -> list[Owner]:
-        """Return the owners whose threshold is reached, the longest known first.
+        """Return the owners whose threshold is reached, in the order of their watches' numbers.
 
-        ``numbers`` is int64[shelves, places]; an owner reads the first shelf whose priority, of
-        ``priorities``, is not below its own, else the last one.
+        ``numbers`` is int64[shelves, places]. ``priorities``, ascending, are those of all shelves
+        but the last. An owner reads the first shelf whose priority is not below its own, else the
+        last one.
         """
         count = len(self._owners)
         if not len(self) or not numbers.shape[1]:
