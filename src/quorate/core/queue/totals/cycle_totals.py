@@ -1,8 +1,8 @@
-"""Slots of all tallied classes while a decision places gangs: as they were, less what it placed.
+"""Slots of all tallied classes during one turn: as at its beginning, less what the turn placed.
 
-In: ``SlotTotals``, what is withheld from whom, and the rows on which something was placed with the
-room that is left there. Out: how many slots a gang of some priority may use. A value of one turn:
-the totals that it began with do not change by it. Called by ``waking``.
+In: ``SlotTotals``, the room withheld by priority, and the rows on which pods were placed, with the
+room left there. Out: how many slots a gang of a priority may use. It lasts one turn, and does not
+change the ``SlotTotals``. Called by ``waking``, ``line`` and ``blocked``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quorate.core.queue.totals.withheld import Withheld
 
 
 class CycleTotals:
-    """The totals of one turn. ``withheld`` is asked anew when room that it is about was taken."""
+    """The totals of one turn. ``withheld`` is called again when pods were placed on its rows."""
 
     def __init__(self, base: SlotTotals, withheld: Callable[[], Withheld], steps: Steps) -> None:
         self._base = base
@@ -27,17 +27,17 @@ class CycleTotals:
         self._steps = steps
         self._totals: Ints = base.totals.copy()
         self._free: dict[int, Ints] = {}
-        """Rows on which something was placed, and int64[r], what is left there."""
+        """By row on which pods were placed, int64[r]: what is left there."""
         self._fresh: list[tuple[Ints, Ints]] = []
-        """Rows, and what is left there, that the totals do not know of yet."""
+        """Rows, and what is left there, that are not in the totals yet."""
         self._withheld: Withheld | None = None
         self._held_back: dict[int, Ints] = {}
-        """By shelf int64[tallies]: slots that are withheld."""
+        """By shelf, int64[tallies]: slots that are withheld."""
         self.version = 0
-        """Differs whenever totals do."""
+        """Grows whenever pods are placed."""
 
     def took(self, rows: Iterable[int], free: Ints) -> None:
-        """Note that something was placed on these rows; ``free`` is int64[n, r]."""
+        """Note that pods were placed on these rows; ``free`` is int64[n, r], left on all nodes."""
         where = np.unique(np.fromiter(rows, np.int64))
         self._fresh.append((where, free[where]))
         self.version += 1
@@ -48,7 +48,7 @@ class CycleTotals:
         return int(self._totals[tally.index] - self._back(self._shelf(priority))[tally.index])
 
     def all(self) -> tuple[Ints, list[int]]:
-        """Return int64[shelves, tallies], and up to which priority each shelf but the last is for.
+        """Return int64[shelves, tallies], the slots, and the priorities of shelves but the last.
 
         See ``Withheld``.
         """
@@ -63,7 +63,7 @@ class CycleTotals:
         return self._withheld.shelf(priority)
 
     def _settle(self) -> None:
-        """Count in what was placed, and classes that were tallied since."""
+        """Bring the totals up to date with placed pods and with classes tallied since."""
         fresh: dict[int, Ints] = {}
         for where, free in self._fresh:
             fresh.update(zip(where.tolist(), free, strict=True))
@@ -83,7 +83,7 @@ class CycleTotals:
             self._held_back.clear()
 
     def _free_on(self, rows: list[int]) -> Ints:
-        """Return int64[m, r]: what was left on these rows, as totals know it."""
+        """Return int64[m, r]: what is left on m rows, as the totals count it."""
         free = self._base.free_on(rows)
         for place, row in enumerate(rows):
             if row in self._free:
@@ -91,7 +91,7 @@ class CycleTotals:
         return free
 
     def _change(self, rows: list[int], before: Ints) -> Ints:
-        """Return int64[tallies]: by how much the totals differ, since this was left on the rows."""
+        """Return int64[tallies]: the change of totals since ``before`` was left on the rows."""
         if not rows:
             return np.zeros(len(self._base), np.int64)
         return self._sums(rows, self._free_on(rows)) - self._sums(rows, before)

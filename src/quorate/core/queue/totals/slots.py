@@ -1,8 +1,8 @@
-"""How many more pods of each waiting class fit, added up over all nodes and kept by change.
+"""Tallies: how many more pods of each waiting class fit on all nodes together, updated by change.
 
-In: what is free on the nodes, which of them pass the attribute rules for a class, which rows
-changed. Out: for each class the sum of its slots. That is an upper bound: host ports, volumes,
-devices and rules that look at other pods may leave less. Called by ``waking``.
+In: free resources, masks of the rules of kind NODE for each class, and the rows that changed. Out:
+int64[tallies], the sum of each class's slots. The sum is an upper bound: host ports, volumes,
+devices and rules that read other pods may leave fewer slots. Called by ``waking`` and ``blocked``.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from quorate.core.model.steps import Steps
 from quorate.core.queue.totals.tallies import Demands, Tally
 
 _CELLS_PER_STEP = 1_500
-"""So many times a demand is compared with a row in one step."""
+"""How many comparisons of a demand with a row make one step."""
 _MASK_ROWS_PER_STEP = 4
-"""So many rows of masks are brought up to date in one step. A whole mask takes as long as the next
-rows do, and one more for each of so many that it has."""
+"""How many rows of masks are updated in one step. To make a whole mask costs as much as updating
+``_ROWS_AS_WHOLE`` rows, plus one row for each ``_ROWS_PER_ROW`` rows of the mask."""
 _ROWS_AS_WHOLE, _ROWS_PER_ROW = 8, 700
 _CELLS_AT_ONCE = 2**20
 _ROWS_AT_ONCE_MIN = 64
 _UNUSED_FEW = 64
 ALL_BELOW = 2**31
-"""The level of pods whose own priority has none: all that bound pods hold counts as room."""
+"""The level for priorities without a level of their own: room of all bound pods counts as free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What slots are counted on; n rows, r resources. All arrays are only read.
+    """The arrays on which slots are counted; n rows, r resources. All arrays are only read.
 
-    ``below(priority, rows)`` is int64[len(rows), r]: what bound pods of lower priority hold.
-    ``attributes`` has the rows for which a mask may be another one since; ``columns`` differs
-    whenever r or the meaning of a column might.
+    ``free`` is int64[n, r]. ``mask_of(pod_class)`` is bool[n]. ``below(priority, rows)`` is
+    int64[len(rows), r]: what bound pods of lower priority hold. ``attributes`` logs the rows whose
+    masks may have changed; ``columns`` changes whenever r or the meaning of a column may.
     """
 
     free: Ints
@@ -51,43 +51,44 @@ class Ground:
 
 
 class SlotTotals:
-    """The tallies. A total is the sum over all rows of the slots on what was last seen of them.
+    """The tallies, and the total of each: the sum of its slots over all rows as last seen.
 
-    ``totals`` is int64[tallies], by index. Classes whose masks are one array are a mask group.
+    ``totals`` is int64[tallies], by index. Classes with equal attributes share a mask: they are a
+    mask group.
     """
 
     def __init__(self) -> None:
         self._ask_ground: Callable[[], Ground] | None = None
         self.tallies: list[Tally] = []
-        """By index; some have no user any more."""
+        """By index; some have no users left."""
         self._by_key: dict[tuple[int, int | None], Tally] = {}
         self._unused = 0
         self._demands = Demands()
         self._totals: Ints = np.zeros(16, np.int64)
         self._group_of: Ints = np.zeros(16, np.int64)
         self._now: list[tuple[PodClass, Mask]] = []
-        """Of each mask group a class, and the mask as it is."""
+        """By mask group, one of its classes and the current mask."""
         self._groups: dict[tuple[object, ...], int] = {}
-        """The place of each mask group, by the attributes of its classes."""
+        """The number of each mask group, by the attributes of its classes."""
         self._masks: Mask = np.zeros((0, 0), np.bool_)
-        """bool[groups, rows]: the masks as totals count them."""
+        """bool[groups, rows]: the masks with which the totals were counted."""
         self._levels: list[int | None] = [None]
         self._seen: list[Ints] = []
-        """For each level int64[rows, r]: the room as totals count it."""
+        """By level, int64[rows, r]: the room with which the totals were counted."""
         self._attributes = 0
-        """The place in the log of attributes up to which masks were looked at."""
+        """The position in the log of attributes up to which masks were updated."""
         self._columns = -1
-        """By which meaning of the columns demands are encoded."""
+        """The version of the columns by which demands are encoded."""
         self._pending: dict[int, None] = {}
-        """Rows that may be other than they were seen."""
+        """Rows that may have changed since they were last seen."""
         self._is_all_new = False
-        """Whether that may be any row."""
+        """Whether any row may have changed."""
         self._grown: set[int] = set()
-        """Those of them that may take more than before."""
+        """Pending rows that may take more pods than before."""
         self._relabelled: set[int] = set()
-        """Those of them with other masks."""
+        """Pending rows whose masks may have changed."""
         self.moved = 0
-        """How often tallies have got other indices."""
+        """How many times the tallies were renumbered."""
 
     def __len__(self) -> int:
         """Return the number of tallies, those without users included."""
@@ -95,18 +96,18 @@ class SlotTotals:
 
     @property
     def totals(self) -> Ints:
-        """int64[tallies]: the slots of each over all nodes."""
+        """int64[tallies]: the slots of each tally over all nodes."""
         return self._totals[: len(self.tallies)]
 
     @property
     def is_behind(self) -> bool:
-        """Whether rows are left that a turn did not come to."""
+        """Whether rows are left for which a turn had no steps."""
         return bool(self._pending) or self._is_all_new
 
     # Rows
 
     def note(self, rows: Iterable[int] | None, grown_rows: set[int]) -> None:
-        """Take news of rows; None: any may be different."""
+        """Note rows that changed (None: any may have), and rows that may take more pods."""
         if self.tallies:
             self._is_all_new |= rows is None
             self._pending.update(dict.fromkeys(rows or ()))
@@ -114,11 +115,11 @@ class SlotTotals:
             self._grown.update(grown_rows)
 
     def stand_on(self, ask_ground: Callable[[], Ground]) -> None:
-        """Take note of who knows the ground from now on; it is asked when it is looked at."""
+        """Set the function that returns the ground; it is called when the ground is needed."""
         self._ask_ground = ask_ground
 
     def leave(self) -> None:
-        """Forget who knows the ground, as it may be another one next time; and unused tallies."""
+        """Forget that function at the end of a turn, and tallies without users if they are many."""
         self._ask_ground = None
         self._sweep()
 
@@ -128,9 +129,9 @@ class SlotTotals:
         return self._ask_ground()
 
     def bring_up_to_date(self, steps: Steps) -> Mask:
-        """Look at the rows of which there is news, as many as the steps allow.
+        """Count pending rows again, as many as the steps allow.
 
-        Return bool[tallies]: those that have a slot on a row that may take more than before.
+        Return bool[tallies]: whether the tally has a slot on a row that may take more than before.
         """
         reached = np.zeros(len(self.tallies), np.bool_)
         if not (self._pending or self._is_all_new):
@@ -151,7 +152,7 @@ class SlotTotals:
                 del self._pending[row]
             self._grown.difference_update(rows)
             self._relabelled.difference_update(rows)
-            steps.take(owed)  # after a piece: each turn comes further, though nodes never rest
+            steps.take(owed)  # after a batch, so that each turn makes progress
             owed = 0
         steps.take(owed)
         return reached
@@ -179,19 +180,19 @@ class SlotTotals:
             reached |= ((slots > 0) & (counts[self._group_of[: len(slots)]] > 0)).any(axis=1)
 
     def _room_on(self, rows: Ints, ground: Ground) -> Ints:
-        """Return int64[levels, m, r]: the room on these rows now."""
+        """Return int64[levels, m, r]: the current room on m rows."""
         free = ground.free[rows]
         more = (ground.below(level, rows) for level in self._levels if level is not None)
         return np.array([free, *(free + held for held in more)])
 
     def _seen_on(self, rows: Ints) -> Ints:
-        """Return int64[levels, m, r]: the room on these rows as totals count it."""
+        """Return int64[levels, m, r]: the room on m rows with which the totals were counted."""
         return np.array([seen[rows] for seen in self._seen])
 
     def _mask_anew(self, ground: Ground) -> int:
-        """Take note of rows with other attributes; whether masks differ there is seen later.
+        """Fetch current masks, and note the rows whose attributes changed as pending.
 
-        Return how many steps it took to have the masks brought up to date: row by row, or whole.
+        Return how many steps it took to update the masks, row by row or whole.
         """
         rows = ground.attributes.since(self._attributes)
         self._attributes = ground.attributes.position
@@ -203,7 +204,7 @@ class SlotTotals:
         return len(self._now) * (1 + min(len(changed), whole)) // _MASK_ROWS_PER_STEP
 
     def _fit(self, ground: Ground) -> None:
-        """Give new rows and other resources a place."""
+        """Widen the arrays for new rows; count again from zero if the columns changed."""
         rows = len(ground.free)
         if rows > len(self._seen[0]):
             self._seen = [grown(seen, 2 * rows) for seen in self._seen]
@@ -214,7 +215,7 @@ class SlotTotals:
             self._encode_anew(ground)
 
     def _encode_anew(self, ground: Ground) -> None:
-        """Count from nothing: columns of resources mean something else, or there are others."""
+        """Start from zero, all rows pending: the number or meaning of the columns has changed."""
         self._columns = ground.columns
         shape = len(self._seen[0]), ground.free.shape[1]
         self._seen = [np.zeros(shape, np.int64, order="F") for _ in self._levels]
@@ -229,7 +230,7 @@ class SlotTotals:
     # Sums
 
     def sums(self, room: Ints, masks: Mask, steps: Steps) -> Ints:
-        """Return int64[tallies]: the slots of each on some rows, added up.
+        """Return int64[tallies]: the slots of each tally, summed over m rows.
 
         ``room`` is int64[levels, m, r], ``masks`` bool[groups, m].
         """
@@ -238,11 +239,14 @@ class SlotTotals:
         return found
 
     def free_on(self, rows: list[int]) -> Ints:
-        """Return int64[m, r]: what is free on these rows, as totals count it."""
+        """Return int64[m, r]: what is free on m rows, as the totals count it."""
         return self._seen[0][rows] if self._seen else np.zeros((len(rows), 0), np.int64)
 
     def sums_if(self, rows: Ints, free: Ints, steps: Steps) -> Ints:
-        """Return int64[tallies]: the slots on these rows, added up, if this were free there."""
+        """Return int64[tallies]: the slots summed over m rows, if ``free`` were free there.
+
+        ``free`` is int64[m, r].
+        """
         if not self.tallies:
             return np.zeros(0, np.int64)
         room = self._seen_on(rows)
@@ -251,8 +255,8 @@ class SlotTotals:
     def _fitting(self, room: Ints, masks: Mask, steps: Steps) -> tuple[Ints, Ints]:
         """Return int64[tallies, u], the slots on u kinds of rows, and int64[groups, u].
 
-        The latter says on how many rows of a kind each group may go. Rows with the same room are
-        of one kind.
+        Rows with the same room are of one kind. The second array counts the rows of each kind that
+        pass a group's mask.
         """
         levels, rows, _ = room.shape
         counts = masks.astype(np.int64)
@@ -269,7 +273,7 @@ class SlotTotals:
     # Classes
 
     def add(self, pod_class: PodClass, priority: int | None, steps: Steps) -> Tally | None:
-        """Return the tally of a class, with one user more; None if there are too many."""
+        """Return the tally of a class, with one user more; None if there are too many tallies."""
         level = self._level(priority)
         tally = self._by_key.get((pod_class.base, level))
         if tally is None:
@@ -281,7 +285,7 @@ class SlotTotals:
         return tally
 
     def has_place_for(self, classes: Sequence[PodClass]) -> bool:
-        """Whether these classes could be tallied in addition."""
+        """Whether tallies for these classes could be added within the bounds."""
         new = {one.attributes for one in classes if one.attributes not in self._groups}
         rows = len(self._seen[0]) if self._seen else len(self._ground.free)
         return (
@@ -290,7 +294,7 @@ class SlotTotals:
         )
 
     def count(self, pod_class: PodClass, level: int | None, steps: Steps) -> int:
-        """Return the slots of a class over all nodes, counted now."""
+        """Return the slots of a class over all nodes, counted now and without a tally."""
         ground = self._ground
         steps.take(1 + len(ground.free) * len(checked_of(pod_class)) // _CELLS_PER_STEP)
         free = ground.free
@@ -337,7 +341,7 @@ class SlotTotals:
         self._demands.add(checked_of(tally.pod_class), self._levels.index(tally.level))
 
     def _group(self, pod_class: PodClass, ground: Ground) -> int:
-        """Return the number of the class's mask group."""
+        """Return the number of a class's mask group; a new group gets a row in ``_masks``."""
         place = self._groups.setdefault(pod_class.attributes, len(self._now))
         if place < len(self._now):
             return place
@@ -352,7 +356,7 @@ class SlotTotals:
         return place
 
     def _sweep(self) -> None:
-        """Forget the tallies without users when they are many, and all when no tally has one."""
+        """Forget the tallies without users if they are many, or if no tally has a user."""
         live = len(self.tallies) - self._unused
         if self._unused <= (max(_UNUSED_FEW, live) if live else 0):
             return

@@ -1,7 +1,7 @@
-"""What one pod of each tallied class asks for, as flat arrays: slots of all classes at once.
+"""The demands of all tallied classes as flat arrays, to compute slots of all classes at once.
 
-The demands of all classes are one list of ``(column, amount)``; class i has those from
-``starts[i]`` on. So a class costs what it asks for, whatever others ask for.
+Used by ``slots``. The demands of all classes are one list of ``(column, amount)``; those of class i
+begin at ``starts[i]``. So a class costs only as much as its own demands.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import SLOTS_MAX
 
 _WITHOUT_LIMIT = -1
-"""Stands for a column of which every node has enough."""
+"""The column of a class without demands: every node has enough of it."""
 _FIRST = 64
 
 
 class Tally:
-    """How many more pods of one class fit, over all nodes; see ``SlotTotals``.
+    """Names the count of slots of one class over all nodes; ``SlotTotals`` has the count.
 
-    ``level`` is a priority: what bound pods below it hold counts as room. None: none of them does.
-    ``users`` counts who asks for the tally; ``index`` is its place in the arrays.
+    ``level`` is a priority: what bound pods of lower priority hold counts as room; None: nothing
+    does. ``users`` counts the buckets with this tally; ``index`` is its place in the arrays.
     """
 
     __slots__ = ("group", "index", "key", "level", "pod_class", "users")
@@ -36,11 +36,11 @@ class Tally:
 
 
 class Demands:
-    """The demands of the tallied classes. Places in the list of levels stand for levels."""
+    """The demands of the tallied classes. A level is given by its place in the list of levels."""
 
     def __init__(self) -> None:
         self.count = 0
-        """How many classes there are."""
+        """The number of classes."""
         self._used = 0
         self._columns: Ints = np.zeros(_FIRST, np.int64)
         self._amounts: Ints = np.ones(_FIRST, np.int64)
@@ -49,12 +49,12 @@ class Demands:
 
     @property
     def size(self) -> int:
-        """How many demands all classes have together."""
+        """The number of demands of all classes together."""
         return self._used
 
     @property
     def columns(self) -> list[int]:
-        """The columns that some class asks for."""
+        """The columns that a class demands, ascending."""
         columns: list[int] = np.unique(self._columns[: self._used]).tolist()
         return [column for column in columns if column >= 0]
 
@@ -63,7 +63,7 @@ class Demands:
         self.count = self._used = 0
 
     def add(self, checked: tuple[tuple[int, int], ...], level: int) -> int:
-        """Add a class; return its place. One that asks for nothing fits everywhere."""
+        """Add a class; return its place. A class without demands fits everywhere."""
         checked = checked or ((_WITHOUT_LIMIT, 1),)
         first, last = self._used, self._used + len(checked)
         while last > len(self._columns):
@@ -84,7 +84,7 @@ class Demands:
         """Return int64[classes, m]: the slots of each class on each of m rows.
 
         ``free`` is int64[levels, m, r]. The formula is that of ``cluster.nodes.slots``, for all
-        classes at once. A column beyond r is one that no node has.
+        classes at once. A column >= r is one that no node has.
         """
         levels, rows, width = free.shape
         padded = np.zeros((levels, width + 2, rows), np.int64)

@@ -1,7 +1,7 @@
-"""Room that gangs of a priority may not use: reservations, and what is promised to nominated pods.
+"""Room that is withheld from gangs by priority: reservations, and promises to nominated pods.
 
-In: priorities, rows and amounts. Out: for a gang's priority, which room is not for it. A gang
-yields to what is reserved at its own priority or a higher one.
+In: priorities, rows and amounts. Out: by a gang's priority, the room that it may not use: that
+which is reserved or promised at its own priority or a higher one. Called by ``cycle_totals``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ Amounts = tuple[tuple[int, int], ...]
 
 
 class Withheld:
-    """What is withheld, on shelves: the first one is for the lowest priorities, and holds all.
+    """Withheld room by shelf, a range of priorities; the first shelf is the lowest range.
 
-    Shelf i is for gangs of at most ``priorities[i]``, and above those of the shelf before. From the
-    others nothing is withheld: theirs is the last shelf, which is empty. Of too many priorities the
-    highest are told apart; gangs between the others may use too much here, never too little.
+    Shelf i is for gangs with a priority above ``priorities[i - 1]`` and of at most
+    ``priorities[i]``. The last shelf is for all higher priorities: nothing is withheld from them.
+    If there are too many priorities, only the highest have shelves: a gang of lower priority may
+    then see too many slots here, never too few.
     """
 
     def __init__(self, found: Iterable[tuple[int, int, Amounts]], width: int) -> None:
-        """Sort what is withheld: ``(priority, row, demands)``; ``width`` is r, of resources."""
+        """Take withheld room as ``(priority, row, demands)``; ``width`` is r, of resources."""
         self._found = sorted(found)
         self._width = width
         every = sorted({priority for priority, _, _ in self._found})
@@ -34,11 +35,11 @@ class Withheld:
         self.rows = {row for _, row, _ in self._found}
 
     def shelf(self, priority: float) -> int:
-        """Return the shelf for gangs of a priority."""
+        """Return the number of the shelf for gangs of a priority."""
         return bisect_left(self.priorities, priority)
 
     def on_shelf(self, shelf: int) -> tuple[list[int], Ints]:
-        """Return rows, and int64[len(rows), r]: what is withheld there."""
+        """Return rows, and int64[len(rows), r]: what is withheld there from gangs of the shelf."""
         if shelf == len(self.priorities):
             return [], np.zeros((0, self._width), np.int64)
         lowest = self.priorities[shelf]
