@@ -1,4 +1,4 @@
-"""Where storage classes have space, as drivers publish it; by class.
+"""The storage capacity that CSI drivers publish, by storage class.
 
 Owned by ``cluster.storage.storage``.
 """
@@ -18,7 +18,7 @@ class Capacities:
         self._class_of: dict[ClaimKey, str] = {}
 
     def of(self, storage_class: str) -> Collection[CSIStorageCapacity]:
-        """Return those of one class."""
+        """Return the capacities of one storage class."""
         return self._by_class.get(storage_class, {}).values()
 
     def put(self, found: CSIStorageCapacity) -> bool:
@@ -32,7 +32,7 @@ class Capacities:
         return before.nodes != found.nodes or (found.size_max or 0) > (before.size_max or 0)
 
     def remove(self, key: ClaimKey) -> CSIStorageCapacity | None:
-        """Forget an object; return it as it was."""
+        """Forget an object; return it, or None if it was not known."""
         storage_class = self._class_of.pop(key, None)
         if storage_class is None:
             return None

@@ -1,4 +1,4 @@
-"""What the volumes of a pod can demand of a node, as values. Made by ``volume_needs``."""
+"""What a pod's volumes need of a node, as values. Made by ``volume_needs``; read by rules."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from quorate.core.model.storage import ClaimKey
 
 
 class Problem(NamedTuple):
-    """Why no node can take the pod, said by one rule, in kube-scheduler's words.
+    """Why no node can take the pod, found by one rule; ``text`` is kube-scheduler's message.
 
-    ``kind`` is alike for alike pods; ``detail`` names the object and the field to fix.
+    ``kind`` is the same for pods with the same problem; ``detail`` names the object and the field
+    to fix.
     """
 
     rule: str
@@ -24,24 +25,24 @@ class Problem(NamedTuple):
 
 
 class Topology(NamedTuple):
-    """A zone or region label of a bound volume: a node with such labels must have one of these."""
+    """A zone or region label of a bound volume; a node with such labels must have such a value."""
 
     key: str
     values: tuple[str, ...]
 
 
 class BoundNeed(NamedTuple):
-    """A bound claim; ``affinity`` is its volume's (None: any node)."""
+    """A bound claim; ``affinity`` is that of its volume (None: any node)."""
 
     affinity: tuple[SelectorTerm, ...] | None
     exists: bool = True
 
 
 class UnboundNeed(NamedTuple):
-    """A claim that waits for its first pod to have a node.
+    """A claim that is bound only when its first pod has a node (WaitForFirstConsumer).
 
-    ``kept`` is a volume that is kept for it already; ``claim`` names it where other living pods use
-    it too, ``shareable`` then says that these may be on other nodes.
+    ``kept`` is the name of a volume already kept for the claim, or "". ``claim`` is its key if
+    other living pods use it too; ``shareable`` then says that they may be on other nodes.
     """
 
     storage_class: str
@@ -59,9 +60,9 @@ class UnboundNeed(NamedTuple):
 class VolumeNeeds(msgspec.Struct, frozen=True, cache_hash=True):
     """All that the volume rules read of a pod.
 
-    ``bound`` is in the pod's order, ``unbound`` from small to large. ``new`` is how many volumes
-    that nobody else uses the pod brings along, by driver; ``shared`` are the others. ``exclusive``
-    are claims that one pod at a time may use, and that others use or want to.
+    ``bound`` is in the pod's order, ``unbound`` from small to large. ``new`` is, by driver, the
+    number of volumes that no other pod uses; ``shared`` are the ids of the others. ``exclusive``
+    are ReadWriteOncePod claims that other living pods use or wait for too.
     """
 
     problems: tuple[Problem, ...] = ()

@@ -1,6 +1,7 @@
-"""The objects of storage, and which volumes are used where; updated by change.
+"""The objects of storage, and which volumes are used on which node; updated by change.
 
-Owned by ``cluster.cluster``; read through ``volume_needs`` and ``room.volume_room``.
+In: storage objects, and pods that come and go. Out: claims, volumes, their users, and affected
+pods. Owned by ``cluster.cluster``; read through ``volume_needs`` and ``room.volume_room``.
 """
 
 from __future__ import annotations  # noqa: I001
@@ -51,33 +52,33 @@ class Storage:
         """The living pods that use a volume, by uid."""
         self._attached_ids: dict[str, tuple[str, VolumeId]] = {}
         self.in_use: Counter[ClaimKey] = Counter()
-        """Claims (not ephemeral ones) that pods on nodes use."""
+        """The number of pods on nodes by claim, without ephemeral claims."""
         self.disks: dict[tuple[str, str], dict[Disk, Counter[int]]] = {}
-        """How many pods mount a disk, by its plugin and id, then by how they do, then by row."""
+        """How many pods mount a disk, by its plugin and id, then by mount mode, then by row."""
         self.reserved: dict[str, ClaimKey] = {}
         """Volumes that a plan under way keeps for a claim."""
         self.kept_for: dict[ClaimKey, str] = {}
         """The same, by claim."""
         self.selected: dict[ClaimKey, str] = {}
-        """Nodes that a plan under way has a claim provisioned for."""
+        """The nodes for which a plan under way has claims provisioned."""
         self._assumed: dict[str, tuple[tuple[ClaimKey, str], ...]] = {}
         self._affected: set[str] = set()
         self._changed_classes: set[str] = set()
-        """Storage classes of which any claim may be helped."""
+        """Storage classes in which a change may help any waiting claim."""
         self._changed_ids: set[VolumeId] = set()
-        """Volumes that came to a node where they count once, however many pods share them."""
+        """Shared volumes that came to a node: another sharer costs no more of the limit there."""
 
     # Pods
 
     def add_pod(self, pod: Pod) -> None:
-        """Note a pod that exists, with or without a node."""
+        """Add a pod, with or without a node; nothing is kept of a pod without volumes."""
         if not uses_volumes(pod):
             return
         user = self._users.add(pod)
         for key in user.uses.keys:
             users = self.users_of.setdefault(key, {})
             users[pod.uid] = user
-            if len(users) == 2:  # the first one is alone no more
+            if len(users) == 2:  # the first pod shares the claim from now on
                 self._note_affected(users)
         self._set_ids(user, self._ids_of(user))
         if user.uses.users == 1:
@@ -85,7 +86,7 @@ class Storage:
         self._users.note(user)
 
     def drop(self, uid: str) -> None:
-        """Forget a pod; it must have left its node."""
+        """Remove a pod that has already left its node."""
         self.forget(uid)
         user = self.users.get(uid)
         if user is None:
@@ -95,13 +96,13 @@ class Storage:
         for key in user.uses.keys:
             users = self.users_of.get(key)
             if users is not None and users.pop(uid, None) is not None:
-                if len(users) == 1:  # it is alone now
+                if len(users) == 1:  # the last pod no longer shares the claim
                     self._note_affected(users)
                 if not users:
                     del self.users_of[key]
 
     def replace(self, pod: Pod) -> None:
-        """Take a pod's newest version; it must have left its node."""
+        """Take the newest version of a pod that has already left its node."""
         user = self.users.get(pod.uid)
         if user is None or (user.pod.claims, user.pod.shape.disks) != (pod.claims, pod.shape.disks):
             self.drop(pod.uid)
@@ -150,9 +151,9 @@ class Storage:
                 del self.disks[disk.plugin, disk.id]
 
     def assume(self, uid: str, prepared: Iterable[tuple[ClaimKey, str, str]]) -> None:
-        """Keep volumes and nodes for claims (claim, volume or "", node) until ``forget``.
+        """Keep volumes and nodes for the claims of a pod whose plan is under way, until ``forget``.
 
-        A plan that is being carried out gives them away.
+        ``prepared`` are (claim, volume, node); volume "" means that one is to be provisioned.
         """
         kept = []
         for key, volume, node in prepared:
@@ -172,7 +173,7 @@ class Storage:
                 self.reserved.pop(volume, None)
                 self.kept_for.pop(key, None)
                 found = self.volumes.get(volume)
-                if found is not None and found.claim is None:  # others may have it again
+                if found is not None and found.claim is None:  # the volume is free again
                     self._changed_classes.add(found.storage_class)
             else:
                 self.selected.pop(key, None)
@@ -220,7 +221,7 @@ class Storage:
                 self._attach(name, None)
 
     def take_affected_pods(self) -> set[str]:
-        """Return and forget the uids of pods of which the volume rules may say another thing."""
+        """Return the uids of pods for which the volume rules may have changed, and forget them."""
         classes = [(OF_CLASS, name) for name in sorted(self._changed_classes)]
         self._affected.update(self._users.waiting_for(classes))
         for volume_id in self._changed_ids:
@@ -232,7 +233,7 @@ class Storage:
         return affected
 
     def volume_id(self, claim: Claim) -> VolumeId | None:
-        """Return as what a claim's volume is counted; None where it counts for no driver."""
+        """Return the id by which a claim's volume is counted; None if no driver counts it."""
         volume = self.volumes.get(claim.volume) if claim.volume else None
         if volume is not None:
             return (volume.driver, volume.handle) if volume.driver and volume.handle else None
@@ -273,13 +274,13 @@ class Storage:
             if one is not None and one.claim is not None:
                 concerned.add(ClaimKey(one.claim.namespace, one.claim.name))
         self._refresh(concerned)
-        if volume is not None and volume.claim is None:  # it may be had by any claim of its class
+        if volume is not None and volume.claim is None:  # any claim of its class may take it
             self._changed_classes.add(volume.storage_class)
         for attachment in list(self.index.attachments_of.get(name, ())):
             self._attach(attachment, self._attachments[attachment])
 
     def _put_driver(self, name: str, driver: CSIDriver | None) -> None:
-        """Take a driver; where its space is checked no more, claims of its classes may be met."""
+        """Take a driver; when its capacity is no longer checked, claims of its classes may fit."""
         before = self.drivers.pop(name, None)
         if driver is not None:
             self.drivers[name] = driver
@@ -289,7 +290,7 @@ class Storage:
             self._changed_classes.update(found)
 
     def _attach(self, name: str, attachment: VolumeAttachment | None) -> None:
-        """Take an attachment; where one volume fewer is on a node, another one may come."""
+        """Take an attachment; one volume fewer on a node may let another volume in."""
         before = self._attached_ids.pop(name, None)
         if before is not None and self.nodes.count_attached(*before, -1):
             self._note_drivers((before[1][0],))
@@ -319,7 +320,7 @@ class Storage:
         return frozenset(found)
 
     def _set_ids(self, user: User, ids: frozenset[VolumeId]) -> None:
-        """Count a user's volumes as what they are now."""
+        """Count a user's volumes by their new ids, in place of the old ones."""
         held = self._counted_at(user, user.ids - ids)
         for volume_id in user.ids - ids:
             sharers = self.sharers[volume_id]
@@ -342,19 +343,19 @@ class Storage:
         user.ids = ids
 
     def _count(self, volume_id: VolumeId, row: int) -> None:
-        """Count one user more; where a limit is reached, others who share it may come now."""
+        """Count one user more; others that share the volume may fit now despite a limit."""
         self.nodes.count(volume_id, row, 1)
         if volume_id[0] in self.nodes.limits and len(self.sharers[volume_id]) > 1:
             self._changed_ids.add(volume_id)
 
     def _counted_at(self, user: User, ids: Iterable[VolumeId]) -> dict[str, int]:
-        """Return how many volumes of the drivers of these are on the node of a pod that has one."""
+        """Return by driver of these ids how many volumes are on the pod's node; no node: empty."""
         if user.row < 0:
             return {}
         return {driver: int(self.nodes.column(driver)[user.row]) for driver, _ in ids}
 
     def _note_matters(self, user: User) -> None:
-        """Note what may help pods that use what this one uses."""
+        """Record the drivers and storage classes whose changes may help pods with these volumes."""
         claims = (self.claims.get(key) for key in user.uses.keys)
         classes = {one.storage_class for one in claims if one is not None and not one.is_bound}
         matters = {(OF_DRIVER, driver) for driver, _ in user.ids}
@@ -362,7 +363,7 @@ class Storage:
         self._users.set_matters(user.uses, frozenset(matters))
 
     def _refresh(self, keys: Iterable[ClaimKey]) -> None:
-        """Look again at who uses these claims: they may mean other volumes now."""
+        """Count the users of these claims again: a claim may stand for another volume now."""
         for key in keys:
             users = self.users_of.get(key, {})
             ids_of: dict[Uses, frozenset[VolumeId]] = {}
@@ -378,7 +379,7 @@ class Storage:
             self._note_affected(users)
 
     def _note_exclusive(self, key: ClaimKey) -> None:
-        """Note as affected who may use a claim now that nobody uses it: others could before."""
+        """Note users as affected when a claim that one pod at a time may use is free again."""
         claim = self.claims.get(key)
         if claim is None or READ_WRITE_ONCE_POD in claim.access_modes:
             self._note_affected(self.users_of.get(key, ()))
@@ -388,7 +389,7 @@ class Storage:
         self._affected.update(self._users.waiting_for(matters))
 
     def _note_affected(self, uids: Iterable[str]) -> None:
-        """Note pods of which the rules may say another thing, also for other reasons than room."""
+        """Note pods for which the volume rules may have changed; their needs are computed again."""
         for uid in uids:
             self.users[uid].uses.volume_needs = None
             self._affected.add(uid)

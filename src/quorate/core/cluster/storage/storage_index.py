@@ -1,4 +1,7 @@
-"""Who means whom among storage objects: claims by volume and class, volumes by class and claim."""
+"""References among storage objects: claims by volume and class, volumes by class and claim.
+
+Owned and updated by ``cluster.storage.storage``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ V = TypeVar("V")
 
 
 class Index:
-    """Updated by ``Storage`` with each object, before and after (None: it is not there)."""
+    """Updated with each object as it was before and is after a change (None: it does not exist)."""
 
     def __init__(self) -> None:
         self.claims_on: dict[str, dict[ClaimKey, None]] = {}
@@ -26,14 +29,14 @@ class Index:
         """Attachments by volume."""
 
     def claim_changed(self, key: ClaimKey, before: Claim | None, after: Claim | None) -> None:
-        """Note a claim's volume and class."""
+        """Index a claim by its volume and class."""
         for one, change in ((before, _leave), (after, _join)):
             if one is not None:
                 change(self.claims_on, one.volume, key)
                 change(self.claims_in, one.storage_class, key)
 
     def volume_changed(self, before: Volume | None, after: Volume | None) -> None:
-        """Note a volume's class, and the claim that it is kept for."""
+        """Index a volume by its class and the claim for which it is kept."""
         for one, change in ((before, _leave), (after, _join)):
             if one is not None:
                 change(self.volumes_in, one.storage_class, one.name)
@@ -47,7 +50,7 @@ class Index:
     def attachment_changed(
         self, name: str, before: VolumeAttachment | None, after: VolumeAttachment | None
     ) -> None:
-        """Note what is attached."""
+        """Index an attachment by its volume."""
         if before is not None:
             _leave(self.attachments_of, before.volume, name)
         if after is not None:

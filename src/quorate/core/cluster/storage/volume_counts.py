@@ -1,8 +1,9 @@
-"""How many volumes of each CSI driver are on each node, and how many may be there.
+"""Counts the volumes of each CSI driver on each node, and keeps the limits of CSINode objects.
 
-Owned by ``cluster.storage.storage``. A volume counts once on a node, whether pods use it there, it
-is merely attached, or both. Updated by change. A driver has an int64 column over the node rows
-while a volume of it is on some node, and one of limits while some node lists it.
+In: pods that use volumes, attachments, CSINodes. Out: int64[rows] columns of counts and limits by
+driver. Owned by ``cluster.storage.storage``; updated by change. A volume counts once on a node,
+whether pods use it there, it is only attached, or both. A driver has a column of counts while one
+of its volumes is on a node, and a column of limits while a node has a limit for it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from quorate.core.cluster.arrays import Ints, grown
 from quorate.core.model.storage import CSINode
 
 VolumeId = tuple[str, str]
-"""Driver and handle. Of a claim that is not bound yet, its own name stands for the handle."""
+"""Driver and handle. For a claim that is not bound yet, the claim's name stands for the handle."""
 UNLIMITED = 2**31
 
 
 class VolumeCounts:
-    """Counts and limits; ``rows`` is how long the columns are."""
+    """Counts and limits; ``rows`` is the length of each column."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -29,23 +30,23 @@ class VolumeCounts:
         self._name_of: dict[int, str] = {}
         self._csi_nodes: dict[str, CSINode] = {}
         self.holders: dict[VolumeId, Counter[int]] = {}
-        """Rows on which pods use a volume, and how many."""
+        """By volume, the number of pods that use it on each row."""
         self._attached: dict[VolumeId, Counter[str]] = {}
-        """Nodes to which a volume is attached."""
+        """By volume, the number of its attachments to each node."""
         self._attached_to: dict[str, Counter[VolumeId]] = {}
-        """The same by node."""
+        """The same numbers, by node."""
         self.counts: dict[str, Ints] = {}
         self._counted: Counter[str] = Counter()
         """The sum of each column of ``counts``."""
         self.limits: dict[str, Ints] = {}
-        """Of the drivers that have one somewhere."""
+        """Columns of limits, by driver."""
         self._limited: Counter[str] = Counter()
-        """On how many nodes a driver has one."""
+        """The number of nodes with a limit, by driver."""
 
     def node_added(self, name: str, row: int, rows: int) -> None:
-        """Count what is attached to a new node; its pods are taken after that.
+        """Add a node, and count the volumes attached to it; its pods are counted afterwards.
 
-        ``rows`` is how many rows there are now.
+        ``rows`` is the number of rows now.
         """
         if rows != self._rows:
             self._grow(rows)
@@ -65,10 +66,7 @@ class VolumeCounts:
         self._limit(row, _limits_of(self._csi_nodes.get(name)), {})
 
     def set_limits(self, name: str, node: CSINode | None) -> set[str]:
-        """Take what a node's CSINode says; None when it is gone.
-
-        Returns the drivers of which the node may hold more now.
-        """
+        """Take a node's CSINode (None: it is gone); return the drivers whose limit there grew."""
         before, after = _limits_of(self._csi_nodes.pop(name, None)), _limits_of(node)
         if node is not None:
             self._csi_nodes[name] = node
@@ -78,12 +76,12 @@ class VolumeCounts:
         return {driver for driver, limit in before.items() if after.get(driver, UNLIMITED) > limit}
 
     def column(self, driver: str) -> Ints:
-        """Return int64[rows]: the driver's volumes on each node. Not to be written to."""
+        """Return int64[rows]: the number of a driver's volumes on each node. Do not write to it."""
         found = self.counts.get(driver)
         return np.zeros(self._rows, np.int64) if found is None else found
 
     def count(self, volume_id: VolumeId, row: int, sign: int) -> None:
-        """Count one pod more (1) or less (-1) that uses the volume on the row."""
+        """Count one pod more (``sign`` 1) or fewer (-1) that uses the volume on the row."""
         held = self.holders.get(volume_id)
         if held is None:
             held = self.holders[volume_id] = Counter()
@@ -99,9 +97,9 @@ class VolumeCounts:
             self._count(volume_id[0], row, sign)
 
     def count_attached(self, node: str, volume_id: VolumeId, sign: int) -> bool:
-        """Count one attachment more (1) or less (-1) of the volume to the node.
+        """Count one attachment more (``sign`` 1) or fewer (-1) of the volume to the node.
 
-        Returns whether there is one volume fewer on the node now.
+        Return whether the node has one volume fewer now.
         """
         nodes = self._attached.setdefault(volume_id, Counter())
         volumes = self._attached_to.setdefault(node, Counter())
@@ -122,15 +120,15 @@ class VolumeCounts:
         return sign < 0
 
     def is_attached(self, volume_id: VolumeId, row: int) -> bool:
-        """Whether the volume is attached to the row's node, whoever uses it."""
+        """Whether the volume is attached to the row's node, used by pods there or not."""
         return volume_id in self._attached and self._name_of.get(row) in self._attached[volume_id]
 
     def attached_to(self, node: str) -> set[VolumeId]:
-        """Return the volumes that are attached to a node, whoever uses them."""
+        """Return the volumes that are attached to a node, used by pods there or not."""
         return set(self._attached_to.get(node, ()))
 
     def attached_rows(self, volume_id: VolumeId) -> list[int]:
-        """Return the rows of the nodes to which the volume is attached, whoever uses it."""
+        """Return the rows of the nodes to which the volume is attached, used there or not."""
         there = self._attached.get(volume_id, ())
         return [self._row_of[name] for name in there if name in self._row_of]
 
@@ -151,7 +149,7 @@ class VolumeCounts:
             del self._counted[driver], self.counts[driver]
 
     def _limit(self, row: int, before: Mapping[str, int], after: Mapping[str, int]) -> None:
-        """Take other limits of one row."""
+        """Replace the limits of one row."""
         for driver, limit in after.items():
             if driver not in self.limits:
                 self.limits[driver] = np.full(self._rows, UNLIMITED, np.int64)

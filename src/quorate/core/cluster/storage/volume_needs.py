@@ -1,8 +1,9 @@
-"""What a pod's volumes demand of a node, without the names that only tell alike pods apart.
+"""What a pod's volumes need of a node, without names that do not affect placement.
 
-Made at planning time from ``Storage``; part of a pod class's identity, so that a thousand pods with
-one alike claim each are one class. A name stays in where it matters: a volume or a claim that
-another living pod uses too. Rules and texts: kube-scheduler 1.36's volume plugins.
+In: a pod and ``Storage``. Out: ``VolumeNeeds``, a part of the pod's class: a thousand pods, each
+with its own claim of the same kind, are one class. A volume or claim is named only if another
+living pod uses it too. Called at planning time. Rules and texts: kube-scheduler 1.36's volume
+plugins.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ZONE_LABELS = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""A volume's labels that a node must match, in the plugin's order, each with its present name."""
+"""The volume labels that a node must match, in the plugin's order, each with its current name."""
 
 RESTRICTIONS = "VolumeRestrictions"
 LIMITS = "NodeVolumeLimits"
@@ -43,14 +44,14 @@ ZONE = "VolumeZone"
 
 
 def volume_needs_of(pod: Pod, storage: Storage) -> VolumeNeeds | None:
-    """Return what the pod's volumes demand; None when it uses none that a rule reads."""
+    """Return the needs of the pod's volumes; None if no volume rule applies to it."""
     user = storage.users.get(pod.uid)
     if user is None:
         return None
     if user.uses.volume_needs is None:
         problems = problems_of(pod, storage)
         if problems:
-            return VolumeNeeds(problems=problems)  # these name the pod, so that they are its own
+            return VolumeNeeds(problems=problems)  # problems name the pod: they are not shared
         user.uses.volume_needs = _volume_needs(pod, user, storage)
     return user.uses.volume_needs
 
@@ -90,13 +91,13 @@ def _volume_needs(pod: Pod, user: User, storage: Storage) -> VolumeNeeds:
 
 
 def unbound_claims(pod: Pod, storage: Storage) -> list[Claim]:
-    """Return the claims that are bound when the pod has a node, small ones first."""
+    """Return the pod's unbound claims, from small to large; KeyError if a claim is missing."""
     waiting = [claim for claim in _claims(pod, storage) if not claim.is_bound]
     return sorted(waiting, key=lambda claim: claim.size or 0)
 
 
 def problems_of(pod: Pod, storage: Storage) -> tuple[Problem, ...]:
-    """Return why no node can take the pod: the first finding of each rule, in the rules' order."""
+    """Return why no node can take the pod: the first problem of each rule, in the rules' order."""
     if volumes_of(pod) > policy.VOLUMES_PER_POD_MAX:
         return tuple(_too_many(rule, pod) for rule in (RESTRICTIONS, LIMITS, BINDING, ZONE))
     found = (
@@ -109,7 +110,7 @@ def problems_of(pod: Pod, storage: Storage) -> tuple[Problem, ...]:
 
 
 def fits_claim(volume: Volume, claim: Claim | UnboundNeed) -> bool:
-    """Whether a volume's size, mode and attributes do for the claim, kept for it or not."""
+    """Whether a volume's size, mode and attributes satisfy the claim, kept for it or not."""
     return (
         volume.capacity >= (claim.size or 0)
         and volume.volume_mode == claim.volume_mode
@@ -160,7 +161,7 @@ def _unbound(claim: Claim, storage: Storage) -> UnboundNeed:
 
 
 def _kept(claim: Claim, storage: Storage) -> str:
-    """Return the volume that is kept for the claim, by somebody or by a plan under way."""
+    """Return the name of the volume kept for the claim, by its claimRef or by a plan under way."""
     for name in sorted(storage.index.volumes_for.get(claim.key, ())):
         volume = storage.volumes[name]
         meant = volume.claim is not None and volume.claim.means(claim)
@@ -226,7 +227,7 @@ def _binding_problem(pod: Pod, storage: Storage) -> Problem | None:
 
 
 def _immediate(claim: Claim, storage: Storage) -> str:
-    """Say why an unbound claim does not wait for its first pod; nothing when it does."""
+    """Return why an unbound claim does not wait for its first pod; "" if it does."""
     found = storage.classes.get(claim.storage_class)
     if claim.is_bound:
         return ""
@@ -282,5 +283,5 @@ def _not_owned(rule: str, pod: Pod, key: ClaimKey) -> Problem:
 
 
 def is_kept_for(ref: ClaimRef | None, claim: Claim) -> bool:
-    """Whether a volume is kept for this claim and its uid is written down."""
+    """Whether a volume's claimRef names this claim with its uid."""
     return ref is not None and bool(ref.uid) and ref.means(claim)

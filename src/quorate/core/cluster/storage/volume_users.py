@@ -1,7 +1,7 @@
-"""Living pods that use claims or disks, and which of them wait for what of storage.
+"""Living pods that use claims or disks, and the changes of storage that may help waiting ones.
 
-Owned by ``cluster.storage.storage``. Pods with the same volumes share one ``Uses``, so that what
-follows from these is worked out once for a gang that mounts one claim.
+Owned by ``cluster.storage.storage``. Pods with the same volumes share one ``Uses``, so that their
+needs are computed once, even for a large gang that mounts one claim.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from quorate.core.model.storage import ClaimKey, ClaimUse
 
 OF_DRIVER, OF_CLASS = "driver", "class"
 Matter = tuple[str, str]
-"""What a waiting pod may be helped by: volumes of a driver, or claims of a storage class."""
+"""A change that may help a waiting pod: in volumes of a driver, or in claims of a storage class."""
 
 
 def uses_volumes(pod: Pod) -> bool:
-    """Whether volume rules have anything to say of the pod."""
+    """Whether volume rules apply to the pod."""
     return bool(pod.claims or pod.shape.disks)
 
 
 def volumes_of(pod: Pod) -> int:
-    """Return how many claims and disks the pod has."""
+    """Return the number of the pod's claims and disks."""
     return len(pod.claims) + len(pod.shape.disks)
 
 
 class Uses:
-    """The claims and disks of alike pods, ``policy.VOLUMES_PER_POD_MAX`` of them at most.
+    """The claims and disks of pods with the same volumes, at most ``policy.VOLUMES_PER_POD_MAX``.
 
-    A pod with more is not placed; of one that runs, the others are not counted.
+    A pod with more is not placed; if it runs already, the rest is not counted.
     """
 
     __slots__ = (
@@ -53,14 +53,14 @@ class Uses:
         self.counted = tuple(
             key for use, key in zip(self.claims, self.keys, strict=True) if not use.ephemeral
         )
-        """Claims that others may use too."""
+        """Claims that other pods may use too: all but the ephemeral ones."""
         self.users = 0
         self.waiting: dict[str, None] = {}
         """Uids of the pods that have no node yet."""
         self.matters: frozenset[Matter] = frozenset()
-        """Under what they are found."""
+        """The changes that may help these pods."""
         self.volume_needs: VolumeNeeds | None = None
-        """What they demand, if that was asked for since something about it changed."""
+        """A cache of the pods' volume needs; a change clears it."""
 
 
 class User:
@@ -73,11 +73,11 @@ class User:
         self.uses = uses
         self.row = -1
         self.ids: frozenset[VolumeId] = frozenset()
-        """As what its volumes are counted."""
+        """The ids by which its volumes are counted."""
 
 
 class Users:
-    """Users by uid, and those that wait also by what matters to them."""
+    """Users by uid, and their ``Uses`` by the changes that may help them."""
 
     def __init__(self) -> None:
         self.by_uid: dict[str, User] = {}
@@ -85,7 +85,7 @@ class Users:
         self._of_matter: dict[Matter, dict[Uses, None]] = {}
 
     def add(self, pod: Pod) -> User:
-        """Note a pod."""
+        """Add a pod; return it as a user."""
         key = _key_of(pod)
         uses = self._uses.get(key)
         if uses is None:
@@ -95,7 +95,7 @@ class Users:
         return user
 
     def remove(self, user: User) -> None:
-        """Forget a pod."""
+        """Remove a pod."""
         del self.by_uid[user.pod.uid]
         uses = user.uses
         uses.waiting.pop(user.pod.uid, None)
@@ -105,14 +105,14 @@ class Users:
             del self._uses[_key_of(user.pod)]
 
     def note(self, user: User) -> None:
-        """Note whether the pod has a node by now."""
+        """Update whether the pod waits for a node."""
         if user.row < 0 and not user.pod.node:
             user.uses.waiting[user.pod.uid] = None
         else:
             user.uses.waiting.pop(user.pod.uid, None)
 
     def set_matters(self, uses: Uses, matters: frozenset[Matter]) -> None:
-        """Note what matters to pods."""
+        """Replace the changes that may help pods with these volumes."""
         for one in uses.matters - matters:
             there = self._of_matter[one]
             del there[uses]
@@ -123,12 +123,12 @@ class Users:
         uses.matters = matters
 
     def waiting_for(self, matters: Iterable[Matter]) -> list[str]:
-        """Return the uids of the pods that wait and to which one of these matters."""
+        """Return the uids of the waiting pods that one of these changes may help."""
         found = (uses for one in matters for uses in self._of_matter.get(one, ()))
         return [uid for uses in found for uid in uses.waiting]
 
 
 def _key_of(pod: Pod) -> object:
-    """Return what pods that share their uses have in common; claims made for a pod are its own."""
+    """Return the key by which pods share ``Uses``; a pod with ephemeral claims has its own."""
     own = pod.uid if any(use.ephemeral for use in pod.claims) else ""
     return pod.namespace, pod.claims, pod.shape.disks, own
