@@ -1,8 +1,8 @@
-"""Place one whole gang. In: what it demands and the room. Out: a placement, or how many would fit.
+"""Place one whole gang. In: its demand and the room. Out: a placement, or how many pods would fit.
 
-Called by ``turn.cycle`` once for each gang, in queue order. Pods of one class are placed together;
-a gang of several classes is tried largest first, then in other orders, then by a bounded search:
-that greedy order fails does not mean that the gang does not fit. The search may take several turns.
+Called by ``turn.cycle`` once for each gang, in queue order. Pods of one class are placed together.
+Classes are tried largest first, then in other orders, then by a bounded search, because a gang may
+fit although every greedy order fails. The search may take several turns.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class DoesNotFit:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The steps of the turn were over in the middle of the search: it goes on in a later turn.
+    """The turn ran out of steps during the search, which a later turn continues.
 
-    ``search`` is None if it has not begun. ``fit`` is how many pods would fit as far as is known.
+    ``search`` is None if it has not begun. ``fit`` is how many pods fit in the best order so far.
     """
 
     search: JointSearch | None
@@ -55,7 +55,7 @@ class Unfinished:
 def place_gang(
     demand: Demand, room: Room, packing: Packing, steps_max: int
 ) -> Placement | DoesNotFit:
-    """Place at least ``demand.need`` pods, and as many more as fit. Changes nothing.
+    """Place at least ``demand.need`` pods, and as many more as fit. The given room is unchanged.
 
     ``steps_max`` bounds the search for a joint placement of several classes.
     """
@@ -68,7 +68,7 @@ def place_gang(
 def place_gang_within(
     demand: Demand, room: Room, packing: Packing, steps: Steps
 ) -> Placement | DoesNotFit:
-    """As ``place_gang``, but end with the ``steps``: what was not found by then does not fit."""
+    """As ``place_gang``, but stop when the ``steps`` are used up and return ``DoesNotFit``."""
     found = place_gang_in_turn(demand, room, packing, steps.left, steps, None, counts_fit=True)
     return DoesNotFit(found.fit, exhausted=True) if isinstance(found, Unfinished) else found
 
@@ -84,14 +84,14 @@ def place_gang_in_turn(
     searches: bool = True,
     counts_fit: bool = False,
 ) -> Placement | DoesNotFit | Unfinished:
-    """As ``place_gang``, but let the joint search end with the ``steps`` of this turn.
+    """As ``place_gang``, but pause the joint search when this turn's ``steps`` are used up.
 
-    ``open_search`` is what an earlier turn left unfinished. It goes on if the demand is the same,
-    and it is about the room as it was when it began. So what it finds is checked pod by pod against
-    the present room, and where that fails a search begins anew. When it finds nothing, room that
-    has become free since was not looked at: the caller wakes the gang for it. Without ``searches``
-    none begins or goes on: then it is left for a later turn. How many pods would fit is found out
-    only if somebody ``counts_fit``: else no class is looked at once too many pods have no place.
+    ``open_search`` is a search that an earlier turn left unfinished. It continues if the demand is
+    the same, on the room as of its start. So its solution is checked pod by pod against the present
+    room; if a pod does not fit, a new search begins. If it finds nothing, it has not seen room that
+    became free since its start; the caller wakes the gang for that. With ``searches`` False, no
+    search begins or continues in this turn. With ``counts_fit`` False, packing stops as soon as too
+    many pods have no place, so ``fit`` may be too low.
     """
     classes = largest_first(demand.classes, room)
     best = place_in_order(classes, demand, room, packing, steps, counts_fit=counts_fit)
@@ -131,9 +131,9 @@ def _as_answer(best: Placement, demand: Demand, *, exhausted: bool) -> Placement
 def _search(
     demand: Demand, room: Room, steps_max: int, steps: Steps, search: JointSearch | None
 ) -> tuple[JointSearch | None, Found | None]:
-    """Go on with a search, or begin one: also where what was found does not hold any more.
+    """Continue a search, or begin one; begin again where its solution is no longer valid.
 
-    None is made of which the tables alone would take more steps than it may take in all.
+    No search is created if building its tables would use up all the steps that it may take.
     """
     if search is not None:
         found = _run(search, steps)
@@ -146,7 +146,7 @@ def _search(
 
 
 def _run(search: JointSearch, steps: Steps) -> Found | None:
-    """Go on with a search; some steps it has in each turn, though greedy orders took them all."""
+    """Continue a search. It gets some steps in each turn, even if greedy orders used them up."""
     mine = Steps(max(steps.left, policy.SEARCH_STEPS_MIN))
     found = search.run(mine)
     steps.take(mine.taken)
@@ -154,7 +154,7 @@ def _run(search: JointSearch, steps: Steps) -> Found | None:
 
 
 def _is_coupled(demand: Demand, room: Room) -> bool:
-    """Whether where one member goes decides where another may."""
+    """Whether the place of one member decides where another member may go."""
     return any(
         pod_class.matched
         or uses_selectors(pod_class.shape)
@@ -165,7 +165,7 @@ def _is_coupled(demand: Demand, room: Room) -> bool:
 
 
 def _is_searched(demand: Demand) -> bool:
-    """Whether the joint search may be asked: it knows nothing of volumes and devices."""
+    """Whether the joint search applies; it does not model volumes or devices."""
     return demand.need <= policy.SEARCHED_PODS_MAX and all(
         pod_class.volume_needs is None and pod_class.device_needs is None
         for pod_class, _ in demand.classes
@@ -173,7 +173,7 @@ def _is_searched(demand: Demand) -> bool:
 
 
 def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
-    """Whether even alone, class by class, fewer than ``need`` pods have a slot."""
+    """Whether fewer than ``need`` pods have a slot even if each class is placed alone."""
     alone, most = [], demand.pods
     for pod_class, count in demand.classes:
         steps.take(1 + len(room.free) // policy.CHECKED_NODES_PER_STEP)
@@ -185,9 +185,9 @@ def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
 
 
 def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps: Steps) -> bool:
-    """Whether pods can still be placed in the order, each where it was found to have a place.
+    """Whether the pods still fit on the nodes of the solution, placed in its order.
 
-    Pods of one class that come one after the other are checked together if they may be.
+    Consecutive pods of one class are checked together if they do not constrain one another.
     """
     if max(row for _, row in order) >= len(room.free):
         return False
@@ -213,7 +213,7 @@ def _completed(
     packing: Packing,
     steps: Steps,
 ) -> Placement:
-    """Turn a quorum that was searched for into a placement."""
+    """Turn the quorum that the search found into a placement, and add the other pods."""
     after = room.copy()
     found = {pod_class.id: np.zeros(len(room.free), np.int64) for pod_class, _ in demand.classes}
     for class_id, row in order:

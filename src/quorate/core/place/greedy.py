@@ -1,4 +1,4 @@
-"""Orders of a gang's classes: class after class is packed, and what does not fit is left out.
+"""Greedy orders of a gang's classes: each class is packed in turn; what does not fit is skipped.
 
 In: what a gang demands and the room. Out: a placement of some or all of it. Called by
 ``place.gang`` before the joint search and after it.
@@ -26,9 +26,9 @@ from quorate.core.rules.filtering import pod_slots
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Pods that wait, as ``(class, count)``; at least ``need`` of them must be placed, or none.
+    """Waiting pods, as ``(class, count)``; at least ``need`` of them must be placed, or none.
 
-    ``least`` are the tasks of which so many must be among these; they sum up to at most ``need``.
+    ``least`` has the minimum of each task among the placed pods; the sum is at most ``need``.
     """
 
     classes: tuple[tuple[PodClass, int], ...]
@@ -37,15 +37,15 @@ class Demand:
 
     @property
     def pods(self) -> int:
-        """How many pods wait."""
+        """The number of waiting pods."""
         return sum(count for _, count in self.classes)
 
     @property
     def wanted(self) -> int:
-        """How many of them one plan places if there is room.
+        """The number of pods that one plan places if there is room.
 
-        Where all of the quorum are needed for their tasks, the others wait until it has started:
-        no bind of theirs may stand in for one of these.
+        Where the tasks' minima make up the whole quorum, other pods wait until the gang has
+        started: no bind of theirs may stand in for a pod that a task needs.
         """
         return self.need if self.least and needed(self.least) >= self.need else self.pods
 
@@ -60,7 +60,7 @@ class Placement:
 
     pods: tuple[tuple[PodClass, Ints], ...]
     room: Room
-    """The room that is left after it."""
+    """The room after this placement."""
 
     @property
     def placed(self) -> int:
@@ -69,7 +69,7 @@ class Placement:
 
     @property
     def counts(self) -> tuple[tuple[PodClass, int], ...]:
-        """How many pods of each class have a node."""
+        """Classes in order, each with the number of its pods that have a node."""
         return tuple((pod_class, int(pods.sum())) for pod_class, pods in self.pods)
 
 
@@ -96,14 +96,14 @@ def place_in_order(
     *,
     counts_fit: bool = False,
 ) -> Placement:
-    """Place class after class, in this order; what does not fit is left out.
+    """Place class after class, in this order; pods that do not fit are skipped.
 
-    What the tasks need comes before what they do not. Unless somebody ``counts_fit``, no more
-    classes follow when all their pods would be too few: what is placed then is of no use.
+    Pods that the tasks need come first. Unless ``counts_fit``, placing stops as soon as the
+    remaining pods cannot make up the quorum: an incomplete placement is of no use.
 
-    This is one piece, however many classes there are: 1,000 on 5,000 nodes take 0.3 s, which is
-    longer than a turn should be. To go on in a later turn, what is placed would have to be kept,
-    and placed anew where others have taken its room in between.
+    All classes are placed in one turn: 1,000 classes on 5,000 nodes take 0.3 s, longer than a
+    turn should be. To split the work, a partial placement would have to be stored, and its pods
+    placed again wherever others have taken their room between turns.
     """
     after = room.copy()
     needs: dict[int, Ints] = {}
@@ -127,7 +127,7 @@ def place_in_order(
 
 
 def _expect(pod_class: PodClass, room: Room) -> None:
-    """Raise OutOfStepsError if the turn is over and pods of the class constrain one another."""
+    """Raise OutOfStepsError if no steps are left and pods of the class constrain one another."""
     steps = room.steps
     if steps is not None and steps.are_over and pack.constrain_one_another(pod_class, room):
         raise OutOfStepsError
@@ -147,9 +147,9 @@ def with_extras(
     packing: Packing,
     steps: Steps,
 ) -> Placement:
-    """Add as many of the other pods as fit to what was ``found``; ``after`` is the room it leaves.
+    """Add to ``found`` as many other pods as fit; ``after`` is the room after ``found``.
 
-    None of them where the tasks need all of the quorum.
+    None is added where the tasks' minima make up the whole quorum.
     """
     nobody = np.zeros(len(after.free), np.int64)
     has_others = not demand.least or needed(demand.least) < demand.need
@@ -172,7 +172,7 @@ def best_of_orders(
     *,
     counts_fit: bool,
 ) -> Placement:
-    """Try orders of the classes until one places all that is needed, or the steps are over."""
+    """Try orders of the classes until one places the quorum or the steps are used up."""
     for order, packing in _ways(classes, room) if not steps.are_over else ():
         if steps.are_over or demand.towards_quorum(best.counts) >= demand.need:
             break
@@ -191,10 +191,10 @@ def best_after_search(
     *,
     counts_fit: bool,
 ) -> Placement | None:
-    """As ``best_of_orders``, and over several turns; None when the turn ends before the orders.
+    """As ``best_of_orders``, over several turns; None if the turn ends with orders left.
 
-    One of them is tried in each turn. Raises OutOfStepsError when the turn ends in the midst of
-    that one, so that a later turn is longer.
+    At least one order is tried in each turn. Raises OutOfStepsError if the turn ends within
+    that order; the caller then gives a later turn more steps.
     """
     if search is None:
         return best_of_orders(classes, demand, best, room, steps, counts_fit=counts_fit)
@@ -218,7 +218,7 @@ def best_after_search(
 def _ways(
     classes: tuple[tuple[PodClass, int], ...], room: Room
 ) -> Iterator[tuple[tuple[tuple[PodClass, int], ...], Packing]]:
-    """Yield the orders to try, each with both ways of packing."""
+    """Yield the orders to try, each with both packings."""
     packings: tuple[Packing, ...] = ("most-allocated", "least-allocated")
     return product(_orders(classes, room), packings)
 
@@ -226,7 +226,7 @@ def _ways(
 def _orders(
     classes: tuple[tuple[PodClass, int], ...], room: Room
 ) -> Iterator[tuple[tuple[PodClass, int], ...]]:
-    """Yield orders to try: the classes with the fewest slots to spare first, then any."""
+    """Yield orders to try: first by fewest slots to spare, then the other permutations."""
     spare = {pod_class.id: int(pod_slots(pod_class, room).sum()) - n for pod_class, n in classes}
     yield tuple(sorted(classes, key=lambda item: spare[item[0].id]))
     yield from islice(

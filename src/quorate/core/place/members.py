@@ -1,4 +1,4 @@
-"""The members of a gang that wait, by class. Called by ``turn.cycle`` and ``words.diagnosis``."""
+"""The waiting members of a gang, by class. Called by ``turn.cycle`` and ``words.diagnosis``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Members = dict[PodClass, list[PodEntry]]
 def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = frozenset()) -> Members:
     """Return the gang's waiting members by class: by shape, labels, claims of both kinds, task.
 
-    Those that are ``placed`` (uids) are left out. Classes come in the order of their first names:
-    a bounded search then looks at the same orders, whatever has happened to the members before.
+    Members in ``placed`` (uids) are left out. Classes are sorted by the first name in each, so
+    that a bounded search tries the same orders whatever happened to the members before.
     """
     neighbours, storage = cluster.neighbours, cluster.storage
     members: Members = {}
@@ -63,7 +63,7 @@ def _by_name(members: Members) -> Members:
 def _add_with_problems(
     members: Members, found: list[tuple[PodEntry, VolumeNeeds]], cluster: Cluster
 ) -> None:
-    """Put pods that no node can take for a like problem into one class, named after the first."""
+    """Merge pods that no node can take for the same problem into one class, that of the first."""
     first: dict[tuple[object, ...], VolumeNeeds] = {}
     for entry, volume_needs in sorted(found, key=lambda one: one[0].pod.name):
         base = entry.pod_class
@@ -83,6 +83,6 @@ def _add_with_problems(
 
 
 def demand_of(members: Members, need: int, least: Least) -> Demand:
-    """Return what the waiting members ask for; ``least`` as in ``Demand``."""
+    """Return the demand of the waiting members; ``least`` as in ``Demand``."""
     classes = tuple((pod_class, len(entries)) for pod_class, entries in members.items())
     return Demand(classes, need, least if need else ())

@@ -1,7 +1,7 @@
 """The minResources gate: the cluster must have room in sum before a gang's first pod may start.
 
-Rule: scheduler-plugins' PreFilter. The free room of all nodes is added up, the gang's own pods are
-not counted as used; any shortage holds the gang. It is necessary, not sufficient. Spark and
+Rule: scheduler-plugins' PreFilter. Free resources of all nodes are summed; the gang's own pods do
+not count as used; any shortage holds the gang. The gate is necessary, not sufficient. Spark and
 LeaderWorkerSet rely on it: their min is 1, and the gang is in minResources.
 """
 
@@ -13,7 +13,7 @@ from quorate.core.room.room import Room
 
 
 def shortage(gang: GangEntry, room: Room, resources: Resources) -> dict[str, tuple[int, int]]:
-    """Return ``{resource: (free, wanted)}`` for each resource of which there is too little."""
+    """Return ``{resource: (free, wanted)}`` for each resource that is short."""
     if gang.spec is None or not gang.spec.min_resources:
         return {}
     free_by_column = room.in_sum()

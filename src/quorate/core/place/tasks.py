@@ -1,9 +1,9 @@
 """Quorums with a minimum for each task (Volcano's ``minTaskMember``).
 
-In: a gang, its waiting members by class, where a plan would put them. Out: how many of them count
+In: a gang, its waiting members by class, their places in a plan. Out: how many of them count
 towards the quorum, and in which order their binds are sent. Called by ``place.gang`` and
-``turn.cycle``. Classes are split by task before (``PodClass.task``), so that counts by class tell
-all. The minima are part of the quorum: they sum up to no more than it needs.
+``turn.cycle``. Each class has one task (``PodClass.task``), so counts by class give counts by
+task. The minima are part of the quorum: their sum is at most its size.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.plan import Bind
 
 Least = tuple[tuple[int, int], ...]
-"""Tasks by their numbers, and how many more members each needs at once."""
+"""Pairs of a task's number and how many more of its members must be placed at once."""
 
 
 def numbers_of(gang: GangEntry) -> dict[str, int]:
-    """Return the tasks that a quorum still has to look at, from 1 on; nothing once it has started.
+    """Return the tasks with a minimum, numbered from 1; empty once the gang has started.
 
-    Numbers, not names, so that no user's text makes a class of pods.
+    Classes use numbers, not names, so that a user's text cannot create classes of pods.
     """
     if gang.spec is None or gang.started:
         return {}
@@ -32,7 +32,7 @@ def numbers_of(gang: GangEntry) -> dict[str, int]:
 
 
 def least_of(gang: GangEntry) -> Least:
-    """Return how many more members of each task have to be placed at once."""
+    """Return, by task number, how many more of its members must be placed at once."""
     if gang.started:
         return ()
     missing = lacking(gang.spec, gang.members.values(), PLACED)
@@ -40,15 +40,15 @@ def least_of(gang: GangEntry) -> Least:
 
 
 def needed(least: Least) -> int:
-    """Return how many pods the minima ask for in all."""
+    """Return the sum of the minima, in pods."""
     return sum(count for _, count in least)
 
 
 def towards_quorum(placed: Iterable[tuple[PodClass, int]], need: int, least: Least) -> int:
     """Return how many of the placed pods count towards a quorum of ``need`` more.
 
-    Without minima all do. Else those of one task do not stand in for those of another: it is
-    ``need`` if and only if there are enough of all and of each task.
+    Without minima, all of them count. With minima, pods of one task cannot stand in for another
+    task: the result is ``need`` only if there are enough in all and of each task.
     """
     if not least:
         return sum(count for _, count in placed)
@@ -64,7 +64,7 @@ def quorum_first(
 ) -> tuple[Bind, ...]:
     """Put the binds that the tasks need before the others.
 
-    All but one of a quorum's binds are sent before the last, and that one must make it whole.
+    The last of a quorum's binds is sent after all others, and it must complete the quorum.
     """
     if not least:
         return binds

@@ -1,4 +1,4 @@
-"""What scores of allocation look at: some nodes' room, as arrays."""
+"""What allocation scores read: allocatable and free amounts of some nodes, as arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quorate.core.cluster.nodes.encoding import Resources
 
 
 class Amounts(NamedTuple):
-    """Of m nodes: ``free`` and ``allocatable`` int64[m, r], ``scored`` int64[m, 2] as in Room."""
+    """For m nodes: ``free`` and ``allocatable`` int64[m, r], ``scored`` int64[m, 2] as in Room."""
 
     free: Ints
     allocatable: Ints
@@ -19,7 +19,7 @@ class Amounts(NamedTuple):
 
 
 class NodeAmounts(NamedTuple):
-    """The same of one node, in plain integers: by resource, and ``scored`` for cpu and memory."""
+    """The same for one node, as plain integers by resource; ``scored`` is cpu and memory."""
 
     free: Sequence[int]
     allocatable: Sequence[int]

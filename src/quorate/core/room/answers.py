@@ -1,9 +1,9 @@
-"""What rules and scores found out about all nodes, kept from decision to decision.
+"""A cache of what rules and scores computed about all nodes; it outlives the decision.
 
-In: a key, and what to make. Out: arrays that nobody may write to. An answer is made anew when the
-nodes' attributes have changed; a mask is brought up to date row by row by ``rules.masks``, which
-alone reads and writes masks here. When answers take too much memory
-(``policy.MASKS_KEPT_BYTES_MAX``), the one that was used longest ago goes first.
+In: a key and a function. Out: read-only arrays. A fact is computed again when node attributes have
+changed. A mask is updated row by row by ``rules.masks``, the only module that reads and writes
+masks here. When the cache takes too much memory (``policy.MASKS_KEPT_BYTES_MAX``), the least
+recently used entry is evicted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KeptMask(NamedTuple):
 
 
 class _KeptFact(NamedTuple):
-    """What was made of the nodes' attributes of a version."""
+    """A value computed from one version of the node attributes."""
 
     version: Version
     value: Any
@@ -44,11 +44,11 @@ class Answers:
     def __init__(self) -> None:
         self._kept: Recent[tuple[object, ...], KeptMask | _KeptFact] = Recent()
         self.outcomes = Outcomes()
-        """What claims get on kinds of nodes."""
+        """The device allocations that claims get on kinds of nodes."""
         self._given_back = 0
 
     def give_back(self, classes: PodClasses) -> None:
-        """Forget the masks of attributes that no pod has, when they may be half of all."""
+        """Drop the masks of attributes that no pod has, once they may be half of all masks."""
         if classes.given_back - self._given_back <= max(
             policy.ANSWERS_UNUSED_FEW, len(self._kept) // 2
         ):
@@ -60,25 +60,25 @@ class Answers:
 
     @staticmethod
     def version_of(snapshot: Snapshot, *, images: bool = False) -> Version:
-        """Return a value that differs whenever labels, taints, nodes (or ``images``) differ."""
+        """Return a value that changes whenever labels, taints, nodes (or ``images``) change."""
         version = snapshot.table.images_version if images else 0
         return snapshot.attributes_version, version, len(snapshot)
 
     def mask(self, attributes: object) -> KeptMask | None:
-        """Return the mask that is kept for a class with these attributes, and count its use."""
+        """Return the mask cached for these attributes of a class, and mark it as used."""
         found = self._kept.get(("mask", attributes))
         return found if isinstance(found, KeptMask) else None
 
     def has_mask(self, attributes: object) -> bool:
-        """Whether a mask is kept for a class with these attributes."""
+        """Whether a mask is cached for these attributes of a class."""
         return ("mask", attributes) in self._kept
 
     def keep_mask(self, attributes: object, kept: KeptMask) -> None:
-        """Keep a mask, as the one that was used last."""
+        """Add a mask to the cache as the most recently used entry."""
         self._keep(("mask", attributes), kept)
 
     def replace_mask(self, attributes: object, kept: KeptMask) -> None:
-        """Put a mask of the same size in the place of the one that is kept."""
+        """Replace a cached mask by one of the same size."""
         self._kept.replace(("mask", attributes), kept)
 
     def fact(
@@ -89,10 +89,10 @@ class Answers:
         *,
         images: bool = False,
     ) -> _Value:
-        """Return what ``make`` returns, made once for as long as nodes stay as they are.
+        """Return what ``make`` returns, read-only; it is called once for each version of the nodes.
 
-        ``make`` may look at the nodes' labels and taints, and at what is in the ``key``; with
-        ``images`` at their images too. Nobody may write to what is returned.
+        ``make`` may depend on the nodes' labels and taints and on the ``key``; with ``images``
+        also on the nodes' images.
         """
         version = self.version_of(snapshot, images=images)
         known = self._kept.get(("made", key))
@@ -110,12 +110,12 @@ class Answers:
         self._kept.put(key, entry, policy.MASKS_KEPT_BYTES_MAX, _bytes_of(value))
 
     def __len__(self) -> int:
-        """Return how many answers are kept."""
+        """Return the number of cached answers."""
         return len(self._kept)
 
     @property
     def bytes_kept(self) -> int:
-        """How much memory they take, as it is counted."""
+        """The memory of all cached answers, in bytes, by this class's own count."""
         return self._kept.size
 
 

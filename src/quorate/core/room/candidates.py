@@ -1,4 +1,4 @@
-"""Which volume an unbound claim would get on each node: the smallest one that does, free still.
+"""Which volume an unbound claim would get on each node: the smallest free one that suits it.
 
 Called by ``room.claim_choices``. Volumes with the same node affinity are one group: on each node
 only the smallest free ones of a group matter. Source: FindMatchingVolume of component-helpers.
@@ -18,13 +18,13 @@ from quorate.core.model.storage import Volume
 from quorate.core.room.reach import Reach
 
 Group = tuple[list[int], Ints]
-"""Numbers of volumes, the smallest first, and the sorted rows of the nodes that reach them."""
+"""Numbers of volumes, smallest volume first, and the sorted rows of nodes that reach them."""
 Starts = dict[tuple[int, int], int]
-"""How many volumes of a group are known to be given away, by ``Candidates`` and group."""
+"""By ``Candidates`` and group: how many volumes at its start are known to be taken."""
 
 
 class Candidates:
-    """Volumes for one kind of claim, as numbers. ``order`` is their rank, the smallest first."""
+    """Volumes for one kind of claim, as numbers. ``order`` ranks them by size, smallest first."""
 
     def __init__(self, groups: list[Group], order: dict[int, int]) -> None:
         self._groups = groups
@@ -32,11 +32,11 @@ class Candidates:
         self._flat = self._flatten(groups)
         self.numbers = frozenset(number for numbers, _ in groups for number in numbers)
         self.is_local = all(len(rows) == 1 for _, rows in groups)
-        """Whether each of them is for one node: then pods on other nodes do not take it away."""
+        """Whether each volume is reachable from one node only: no pod elsewhere can take it."""
         pairs = sum(len(rows) for _, rows in groups)
         each = 0 if self._flat is not None else len(groups) // 8 + len(order) // 100
         self.steps = each + pairs // policy.VOLUME_PAIRS_PER_STEP
-        """What one look at all nodes costs, in steps."""
+        """The cost of one ``pick`` over all nodes, in steps."""
         self.steps_to_make = len(order) // 12 + pairs // 500
         self._at_rows: tuple[Ints, list[int]] | None = None
         self._looks = 0
@@ -50,7 +50,7 @@ class Candidates:
         return self._joined(pairs)
 
     def _joined(self, pairs: list[tuple[int, Ints]]) -> tuple[Ints, Ints]:
-        """Return numbers and rows side by side, the largest volume first: the last one wins."""
+        """Return numbers and rows, largest volume first: a later assignment overwrites it."""
         pairs.sort(key=lambda pair: -self._order[pair[0]])
         if not pairs:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -62,7 +62,8 @@ class Candidates:
     def pick(self, n: int, taken: Collection[int], before: Sequence[Ints]) -> Ints:
         """Return int64[n]: the number of the volume that the claim gets on each node, or -1.
 
-        ``taken`` are given away; ``before`` is what the pod's smaller claims get on each node.
+        ``taken`` are volumes of other pods; ``before`` (int64[n] each) are those that the
+        pod's smaller claims get.
         """
         choice = np.full(n, -1, np.int64)
         if not self._groups:
@@ -90,7 +91,7 @@ class Candidates:
     ) -> int:
         """Return the number that ``pick`` returns for one row.
 
-        ``starts`` is kept from call to call, while ``taken`` only grows.
+        ``starts`` may be reused between calls as long as ``taken`` only grows.
         """
         best, rank = -1, len(self._order)
         groups = self._groups_at(row)
@@ -108,13 +109,13 @@ class Candidates:
         return best
 
     def _groups_at(self, row: int) -> list[int]:
-        """Return the groups that reach the row. Those of all rows are sorted by row at once."""
+        """Return the groups that reach the row. The first call sorts the pairs of all rows."""
         if self._at_rows is None:
             all_rows = [rows for _, rows in self._groups] or [np.zeros(0, np.int64)]
             rows = np.concatenate(all_rows)
             groups = np.repeat(np.arange(len(all_rows)), [len(some) for some in all_rows])
             n = int(rows.max(initial=-1)) + 1
-            # Sorting 16 bits takes an eighth of the time of sorting 64.
+            # Sorting 16-bit integers takes an eighth of the time of 64-bit ones.
             order = np.argsort(rows.astype(np.uint16) if n <= 2**16 else rows, kind="stable")
             starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
             self._at_rows = groups[order], starts.tolist()
@@ -126,12 +127,12 @@ class Candidates:
         return found
 
     def take_steps(self) -> int:
-        """Return and forget how many steps ``pick_at`` has done."""
+        """Return the steps that ``pick_at`` has done, and reset the count."""
         steps, self._looks = divmod(self._looks, policy.VOLUME_GROUPS_PER_STEP)
         return steps
 
     def free_at(self, n: int, taken: Collection[int]) -> Ints:
-        """Return int64[n]: how many volumes that are not given away the node reaches."""
+        """Return int64[n]: how many volumes outside ``taken`` the node reaches."""
         if self._flat is not None:
             flat, rows = self._flat
             return np.bincount(rows[_are_free(flat, taken)], minlength=n).astype(np.int64)
@@ -148,7 +149,7 @@ def _are_free(numbers: Ints, taken: Collection[int]) -> Mask:
 
 
 def candidates_of(need: UnboundNeed, reach: Reach, numbers: dict[str, int]) -> Candidates:
-    """Return the volumes that do for the claim; new ones get a number in ``numbers``."""
+    """Return the volumes that suit the claim; new ones get a number in ``numbers``."""
     storage = reach.snapshot.storage
     if need.kept:
         fitting = [storage.volumes[need.kept]] if need.kept in storage.volumes else []

@@ -1,8 +1,8 @@
-"""Which volumes unbound claims get, or where these are made, while one cycle places gangs.
+"""Which volumes unbound claims get, or where volumes are provisioned, while one cycle places gangs.
 
-A part of ``room.volume_room``, copied with it. Keeps what was chosen in the cycle, also for claims
-that several pods share: the first of them decides for all. Later gangs see that as they would see
-it written on the claim. What was chosen for whom is asked by ``turn.cycle``.
+A part of ``room.volume_room``, copied with it. In: volume needs and rows. Out: slots, and names of
+volumes. Where several pods share a claim, the first pod decides for all of them. Later gangs of the
+cycle treat that decision as if it were written on the claim. ``turn.cycle`` reads the choices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quorate.core.room.reach import NO_VOLUME, OK, Codes, Reach
 
 
 class _Lasting:
-    """What does not change while a cycle lasts."""
+    """A cache that all copies of one cycle share."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -36,10 +36,10 @@ class _Lasting:
 
 
 class _Part(NamedTuple):
-    """How one claim of a pod is met: by one of ``candidates`` or by a volume that is made.
+    """How one claim of a pod is met: by one of ``candidates`` or by provisioning a volume.
 
-    On ``row`` alone, or (None) anywhere. ``is_open`` says that it is not decided which volume it
-    is, ``must`` that it gets one of the candidates or none.
+    ``row`` is the only node allowed; None allows all. ``is_open``: the volume is not chosen yet.
+    ``must``: no volume may be provisioned, so the claim needs one of the candidates.
     """
 
     need: UnboundNeed
@@ -57,15 +57,15 @@ class ClaimChoices:
         self._lasting = _Lasting()
         self.steps: Steps | None = None
         self._taken: frozenset[int] = frozenset()
-        """Volumes, by number, that were chosen for claims."""
+        """Numbers of the volumes that were chosen for claims."""
         self._decided: dict[ClaimKey, tuple[int, str]] = {}
-        """Where a claim of several pods is provisioned (row, ""), or which volume it gets."""
+        """By shared claim: the row where it is provisioned and "", or the volume it gets."""
         self._settled: dict[ClaimKey, tuple[int, str]] = {}
-        """The same, by gangs that are placed: as if written."""
+        """The same for gangs that are placed: treated as if written on the claim."""
         self._chosen: dict[tuple[int, int], tuple[tuple[str, ...], ...]] = {}
 
     def copy(self) -> ClaimChoices:
-        """Return choices of their own to try something in."""
+        """Return an independent copy for a trial."""
         other = ClaimChoices.__new__(ClaimChoices)
         other._reach, other._lasting, other.steps = self._reach, self._lasting, self.steps
         other._taken, other._settled = self._taken, self._settled
@@ -108,9 +108,9 @@ class ClaimChoices:
         return codes
 
     def constrain(self, volume_needs: VolumeNeeds) -> bool:
-        """Whether what one pod gets decides where the next pod with alike claims may go.
+        """Whether one pod's volumes decide where the next pod with equal claims may go.
 
-        It does not where each volume is for one node: ``slots`` counts them.
+        They do not where each volume is reachable from one node only: ``slots`` counts those.
         """
         if any(part.is_open and part.need.claim for part in map(self._part, volume_needs.unbound)):
             return True
@@ -121,14 +121,14 @@ class ClaimChoices:
         return any(not one.isdisjoint(two) for one, two in combinations(kinds, 2))
 
     def gather(self, volume_needs: VolumeNeeds) -> bool:
-        """Whether the first pod with such claims decides on a node for all others."""
+        """Whether all pods with these claims must go to the node of the first one."""
         open_ones = [part.need for part in map(self._part, volume_needs.unbound) if part.is_open]
         return any(need.claim is not None and not need.shareable for need in open_ones)
 
     def slots(self, volume_needs: VolumeNeeds) -> Ints | None:
-        """Return int64[n]: for how many pods there are volumes; None: for any number.
+        """Return int64[n]: the number of pods for which there are volumes; None: any number.
 
-        Where pods constrain one another that is how many there are at most.
+        Where pods constrain one another, it is an upper bound.
         """
         n, slots = len(self._reach.snapshot), None
         for candidates, (need, each) in self._contested(volume_needs).items():
@@ -140,7 +140,7 @@ class ClaimChoices:
         return slots
 
     def most(self, volume_needs: VolumeNeeds) -> int:
-        """Return for how many pods there are volumes at most, over all nodes."""
+        """Return an upper bound on the pods that get volumes, over all nodes."""
         most = UNLIMITED
         for candidates, (need, each) in self._contested(volume_needs).items():
             if (self._made(need) != OK).all():
@@ -148,7 +148,7 @@ class ClaimChoices:
         return most
 
     def served(self, volume_needs: VolumeNeeds, rows: Ints, pods: Ints) -> Ints:
-        """Return int64[len(rows)]: how many of so many pods on each row get all their volumes."""
+        """Return int64[len(rows)]: of ``pods`` on each row, how many get all their volumes."""
         found = np.zeros(len(rows), np.int64)
         places = np.repeat(np.arange(len(rows)), pods).tolist()
         got = self.copy()._give(volume_needs, rows[places].tolist())
@@ -159,9 +159,9 @@ class ClaimChoices:
     # What pods take
 
     def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Choose volumes for more pods of the class on these rows.
+        """Choose volumes for ``pods`` (int64[len(rows)]) more pods of the class.
 
-        A pod for which none is left has them made: whoever placed it there answers for that.
+        A claim for which no volume is left is provisioned; the caller has checked that it can be.
         """
         volume_needs = pod_class.volume_needs
         if volume_needs is None or not any(self._has_names(need) for need in volume_needs.unbound):
@@ -174,10 +174,10 @@ class ClaimChoices:
             self._chosen[pod_class.id, row] = (*before, names)
 
     def take_chosen(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
-        """Return and forget the volumes chosen for one pod of the class on the row.
+        """Remove and return the volumes chosen for one pod of the class on the row.
 
-        One name for each unbound claim; "" where a volume is to be made for it. To be asked when
-        the whole gang is placed: what it decided for shared claims is settled from then on.
+        One name for each unbound claim; "" where a volume is to be provisioned. Call it when the
+        whole gang is placed: its decisions for shared claims are final from then on.
         """
         if self._decided:
             self._settled, self._decided = self._settled | self._decided, {}
@@ -190,7 +190,7 @@ class ClaimChoices:
     # Inside
 
     def _give(self, volume_needs: VolumeNeeds, rows: Iterable[int]) -> list[list[int] | None]:
-        """Give volumes to pods, one on each of these rows; None where one got not all of them."""
+        """Choose volumes for one pod on each of these rows; None for a pod that lacks one."""
         taken, starts = set(self._taken), Starts()
         parts = [self._part(need) for need in volume_needs.unbound]
         is_shared = any(need.claim for need in volume_needs.unbound)
@@ -226,19 +226,19 @@ class ClaimChoices:
         return numbers
 
     def _is_made(self, part: _Part, row: int) -> bool:
-        """Whether a volume can be made on the row, or that is settled."""
+        """Whether a volume can be provisioned on the row, or was decided to be."""
         if part.row is None and part.candidates is None:
             return True
         return bool(self._made(part.need)[row] == OK)
 
     def _made(self, need: UnboundNeed) -> Codes:
-        """Return int8[n]: whether a volume can be made for the claim, by node."""
+        """Return int8[n]: whether each node lets a volume be provisioned for the claim."""
         found = self._reach.provision(need.storage_class, need.size)
         self._count(self._reach.take_steps())
         return found
 
     def _decide(self, row: int, parts: list[_Part], numbers: list[int]) -> bool:
-        """Note what a pod decided for claims that others share; return whether it did."""
+        """Record a pod's decisions for shared claims; return whether there were any."""
         before = len(self._decided)
         for part, number in zip(parts, numbers, strict=True):
             claim = part.need.claim
@@ -248,7 +248,7 @@ class ClaimChoices:
         return len(self._decided) > before
 
     def _part(self, need: UnboundNeed) -> _Part:
-        """Return how a claim is met, by what was decided so far."""
+        """Return how a claim is met, given the decisions so far."""
         if need.selected_node is not None:
             rows = self._reach.snapshot.rows_named((need.selected_node,))
             return _Part(need, row=rows[0] if rows else -1)
@@ -267,7 +267,7 @@ class ClaimChoices:
         return _Part(need, row=row)
 
     def _contested(self, volume_needs: VolumeNeeds) -> dict[Candidates, tuple[UnboundNeed, int]]:
-        """Return the volumes that may be given away, and of how many alike claims of a pod."""
+        """Return the volumes that pods compete for, with the number of equal claims of a pod."""
         parts = [part for part in map(self._part, volume_needs.unbound) if part.is_open]
         each = Counter(part.candidates for part in parts if part.candidates is not None)
         found: dict[Candidates, tuple[UnboundNeed, int]] = {}

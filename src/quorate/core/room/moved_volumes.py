@@ -1,4 +1,4 @@
-"""Volumes of pods that a trial thinks away from a node, or there. Used by ``room.volume_room``."""
+"""Volumes of pods that a trial removes from one node or adds to it. Used by ``volume_room``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NONE: Counter[int] = Counter()
 
 
 class MovedVolumes:
-    """How many pods more or fewer than in the cluster use volumes, claims and disks on a row."""
+    """Changes, against the cluster, in how many pods use volumes, claims and disks on a row."""
 
     def __init__(self, storage: Storage, row: int) -> None:
         self.row = row
@@ -23,7 +23,7 @@ class MovedVolumes:
         self._disks: Counter[Disk] = Counter()
 
     def shift(self, uid: str, pods: int) -> bool:
-        """Count a pod more (1) or less (-1) on the row; return whether it uses volumes."""
+        """Add a pod to the row (1) or remove it (-1); return whether the pod uses volumes."""
         user = self._storage.users.get(uid)
         if user is None:
             return False
@@ -36,7 +36,7 @@ class MovedVolumes:
         return True
 
     def is_used(self, claims: Iterable[ClaimKey]) -> bool:
-        """Whether a pod on a node uses one of the claims; each counts once, as it should."""
+        """Whether a pod on any node uses one of the claims."""
         used = [(key in self._storage.in_use) + self._claims[key] for key in set(claims)]
         return sum(used) > 0
 
@@ -54,9 +54,9 @@ class MovedVolumes:
         return self._held(volume_id) + self._ids[volume_id] > 0
 
     def change(self, driver: str, also: Mapping[VolumeId, Collection[int]]) -> int:
-        """Return how many volumes of the driver there are more (or fewer) on the row.
+        """Return the change in the number of the driver's volumes on the row; may be negative.
 
-        ``also`` are rows on which pods use volumes that the cluster does not count yet.
+        ``also`` has, by volume, rows where pods use it that the cluster does not count yet.
         """
         moved: Iterable[VolumeId] = (one for one in self._ids if one[0] == driver)
         counts = self._storage.nodes

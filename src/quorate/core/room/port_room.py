@@ -1,7 +1,7 @@
-"""Which host ports pods placed in a cycle take, and where: a part of ``Room``, copied with it.
+"""The host ports of pods placed in a cycle, and their nodes: a part of ``Room``, copied with it.
 
-By port, so that a question costs as much as the ports that are asked for, however many are taken.
-Asked by ``rules.resources.node_ports`` and ``Room``.
+Indexed by port, so that the cost of a query depends on the ports queried, not on those taken.
+Called by ``rules.resources.node_ports`` and ``Room``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class PortRoom:
         self._steps = steps
         self._taken: list[tuple[tuple[HostPort, ...], Ints]] = []
         self._rows: dict[_Key, Ints] = {}
-        """Rows by protocol, address and port; and by protocol and port, of all addresses."""
+        """Rows by (protocol, address, port), and by (protocol, port) over all addresses."""
         self._is_shared = False
-        """Whether ``_rows`` are another's too, and have to be copied to be written to."""
+        """Whether a copy shares ``_rows``: they are copied before a write."""
 
     def copy(self) -> PortRoom:
-        """Return a room of its own to try something in."""
+        """Return an independent copy for a trial."""
         other = PortRoom(self._steps)
         other._taken, other._rows = list(self._taken), self._rows
         other._is_shared = self._is_shared = True
@@ -49,7 +49,7 @@ class PortRoom:
                 self._rows[key] = rows if there is None else np.concatenate([there, rows])
 
     def holding(self, ports: Iterable[HostPort]) -> list[Ints]:
-        """Return rows where a port is taken that conflicts with one of these; they may repeat."""
+        """Return the rows where a taken port conflicts with one of these; rows may repeat."""
         if not self._rows:
             return []
         found: dict[int, Ints] = {}

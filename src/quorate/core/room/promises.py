@@ -1,7 +1,7 @@
-"""What a cycle has promised and decided so far, beside the room that it has taken.
+"""The nominations, victims and placed gangs of one cycle; the room it took is in ``Room``.
 
-In: the cluster's nominations, and what the cycle adds to them. Out: who is promised room where, and
-which pods are about to go. A value of one cycle; the cluster learns of it when the plan is applied.
+In: the cluster's nominations, and those that the cycle adds. Out: which pods are promised room
+where, and which are victims. The cluster gets these changes when the plan is applied.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Promised = dict[int, list[PodEntry]]
 
 @dataclass(slots=True)
 class Promises:
-    """Nominations, victims, and gangs whose binds have begun, as one cycle sees them."""
+    """Nominations, victims and gangs with binds under way, as one cycle knows them."""
 
     cluster: Cluster
     nominated: Nominations
     going: set[str] = field(default_factory=set)
     """Uids of pods that this cycle deletes for others."""
     placed: set[GangKey] = field(default_factory=set)
-    """Gangs of which this cycle has placed members: their pods are no victims for a while."""
+    """Gangs with members that this cycle placed: their pods cannot be victims yet."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> Promises:
-        """Return promises of its own for one cycle."""
+        """Return new promises for one cycle, copied from the cluster's nominations."""
         return cls(cluster, cluster.precedence.nominated.copy())
 
     def to_others(self, priority: int, but: GangEntry | PodEntry | None = None) -> Promised:
-        """Return by row the nominated pods to which pods of a priority yield, ``but`` left out."""
+        """Return, by row, the nominated pods to which this priority yields, without ``but``."""
         found: Promised = {}
         if not self.nominated:
             return found
@@ -56,7 +56,7 @@ class Promises:
         return entry.preempting or entry.pod.uid in self.going or by_others
 
     def may_go(self, entry: PodEntry) -> bool:
-        """Whether a pod may be a victim, as far as this cycle has come."""
+        """Whether a pod may be a victim, given what this cycle has decided so far."""
         gang = entry.gang
         if entry.where is not Where.PAST and gang is not None and gang.key in self.placed:
             return False

@@ -1,7 +1,7 @@
-"""Which nodes reach which volumes, by their labels: of bound ones, and of those that can be made.
+"""Which nodes reach bound volumes, and where volumes can be provisioned, by node labels.
 
-Called by ``room.volume_room`` and ``room.claim_choices``. Worked out when it is first asked for,
-and good for one cycle, whose rooms share it.
+Called by ``room.volume_room`` and ``room.claim_choices``. Computed on demand and valid for one
+cycle, whose rooms share it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from quorate.core.model.storage import NO_PROVISIONER
 
 Codes = npt.NDArray[np.int8]
 OK, NO_VOLUME, NO_SPACE = 0, 1, 2
-"""Verdicts on unbound claims: as kube-scheduler's BindConflict and NotEnoughSpace."""
+"""Verdicts on unbound claims; kube-scheduler's are BindConflict and NotEnoughSpace."""
 
 
 class Reach:
-    """Rows are those of the snapshot; n of them. What is returned must not be written to."""
+    """Rows are those of the snapshot; n of them. Returned arrays are read-only."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._affinities: dict[tuple[SelectorTerm, ...], Mask] = {}
         self._zones: dict[tuple[Topology, ...], Mask] = {}
         self._by_label: dict[str, tuple[Ints, list[int]]] = {}
-        """Rows in the order of their codes of a label, and where those of each code begin."""
+        """By label: rows sorted by their code, and where the rows of each code begin."""
         self._provisions: dict[tuple[str, int | None], Codes] = {}
         self._space: dict[str, Ints] = {}
         self._steps = 0
         self._work = 0
-        """What is less than a step, in about microseconds."""
+        """Work below one step, in microseconds, roughly."""
 
     def affinity(self, terms: tuple[SelectorTerm, ...]) -> Mask:
         """Return bool[n]: nodes that match a volume's node affinity."""
@@ -52,8 +52,8 @@ class Reach:
     def rows_of(self, terms: tuple[SelectorTerm, ...] | None) -> Ints:
         """Return the rows of the nodes that match a volume's node affinity (None: of all), sorted.
 
-        Volumes that name their nodes, or zones, by one label: these are looked up, not searched
-        for.
+        Where the affinity is values of one label (host names, zones), the rows are looked up, not
+        searched for.
         """
         alive = self.snapshot.alive
         if terms is None:
@@ -83,7 +83,7 @@ class Reach:
         return found
 
     def in_zone(self, topologies: tuple[Topology, ...]) -> Mask:
-        """Return bool[n]: nodes in the zones of bound volumes, and those that are in no zone."""
+        """Return bool[n]: nodes in the zones of bound volumes, and nodes without a zone."""
         found = self._zones.get(topologies)
         if found is None:
             bears_none = np.ones(len(self.snapshot), np.bool_)
@@ -108,7 +108,7 @@ class Reach:
         return found
 
     def provision(self, class_name: str, size: int | None) -> Codes:
-        """Return int8[n]: whether a volume could be made for a claim, by node."""
+        """Return int8[n]: whether a volume can be provisioned for a claim, by node."""
         key = class_name, size
         found = self._provisions.get(key)
         if found is None:
@@ -133,7 +133,7 @@ class Reach:
         return codes
 
     def _largest(self, class_name: str) -> Ints:
-        """Return int64[n]: the largest volume for which space is published, -1 for none."""
+        """Return int64[n], bytes: the largest volume by published capacity; -1 for none."""
         found = self._space.get(class_name)
         if found is None:
             found = self._space[class_name] = np.full(len(self.snapshot), -1, np.int64)
@@ -148,7 +148,7 @@ class Reach:
         return found
 
     def take_steps(self) -> int:
-        """Return and forget how many steps were done."""
+        """Return the steps that were done, and reset the count."""
         more, self._work = divmod(self._work, policy.REACH_WORK_PER_STEP)
         steps, self._steps = self._steps + more, 0
         return steps

@@ -1,6 +1,6 @@
-"""The room that one gang may use: all of it, less what is reserved for other gangs.
+"""The room that one gang may use: the room less the reservations of other gangs.
 
-In: the room, the reservations, a gang. Out: a smaller room, and reservations that are over. Called
+In: the room, the reservations, a gang. Out: a smaller room, and reservations that ended. Called
 by ``turn.cycle``, ``lifecycle.advancing`` and ``words``.
 A gang of equal or lower priority may not use another gang's reservation. A gang of higher priority
 uses it only when it does not fit otherwise.
@@ -26,14 +26,14 @@ _WITHHELD = re.compile(r"(node \S+ holds|\d+ nodes hold) room for gang ")
 
 
 def withheld_from(gang: GangEntry, reservations: Reservations) -> list[list[Reservation]]:
-    """Return what is withheld from a gang: at first, and (if that is less) when it does not fit."""
+    """Return the reservations withheld from a gang, then (if fewer) those of a second attempt."""
     others = [reservation for reservation in reservations if reservation.key != gang.key]
     strong = [reservation for reservation in others if reservation.priority >= gang.priority]
     return [others] if len(strong) == len(others) else [others, strong]
 
 
 def without(room: Room, reservations: Sequence[Reservation]) -> Room:
-    """Return the room without what is reserved; the same room when nothing is."""
+    """Return the room less these reservations; the same object when there are none."""
     if not reservations:
         return room
     left = room.copy()
@@ -43,7 +43,7 @@ def without(room: Room, reservations: Sequence[Reservation]) -> Room:
 
 
 def pods_of(reservations: Sequence[Reservation], room: Room) -> list[tuple[PodClass, Ints]]:
-    """Return for each class int64[n]: for how many pods of it each node holds room."""
+    """Return for each class int64[n]: the pods of it for which each node holds room."""
     rows = room.snapshot.table.rows
     found: dict[int, tuple[PodClass, Ints]] = {}
     for reservation in reservations:
@@ -60,9 +60,9 @@ def pods_of(reservations: Sequence[Reservation], room: Room) -> list[tuple[PodCl
 
 
 def end_taken(reservations: Reservations, room: Room) -> bool:
-    """End the reservations whose room is not there any more; return whether there was one.
+    """End the reservations whose room is gone; return whether any ended.
 
-    Pods of other schedulers, and gangs of higher priority, take it; or the node has shrunk.
+    Other schedulers' pods or gangs of higher priority took the room, or the node shrank.
     """
     rows = room.snapshot.table.rows
     left: dict[int, list[int]] = {}
@@ -89,9 +89,9 @@ def end_taken(reservations: Reservations, room: Room) -> bool:
 def end_unusable(
     reservations: Reservations, room: Room, mask_of: Callable[[PodClass, Room], Mask]
 ) -> None:
-    """End the reservations on nodes that take no such pod any more: cordoned, tainted, relabelled.
+    """End the reservations on nodes that now refuse such a pod: cordoned, tainted, relabelled.
 
-    ``mask_of`` returns bool[n]: the nodes whose attributes do for a class.
+    ``mask_of`` returns bool[n]: the nodes whose attributes suit a class.
     """
     rows = room.snapshot.table.rows
 
@@ -103,7 +103,7 @@ def end_unusable(
 
 
 def withheld_words(withheld: Sequence[Reservation]) -> str:
-    """Say what is withheld from a gang: "2 nodes hold room for gang a/b until 12:03:04 UTC"."""
+    """Return, as text: "2 nodes hold room for gang a/b until 12:03:04 UTC"."""
     nodes = sorted({reservation.node for reservation in withheld})
     gangs = sorted({reservation.key for reservation in withheld})
     who = f"node {nodes[0]} holds" if len(nodes) == 1 else f"{len(nodes)} nodes hold"
@@ -113,14 +113,14 @@ def withheld_words(withheld: Sequence[Reservation]) -> str:
 
 
 def speaks_of_reservations(message: str) -> bool:
-    """Tell whether a gang's message is made of ``withheld_words``."""
+    """Whether ``withheld_words`` made this message of a gang."""
     return _WITHHELD.search(message) is not None
 
 
 def reserved_for(
     reservations: Sequence[Reservation], not_reserved: NotReserved | None = None
 ) -> str:
-    """Say what is reserved for a gang, and what a bound keeps from it; "" when nothing is."""
+    """Say what is reserved for a gang, and what a bound refused it; "" when nothing is."""
     if not reservations:
         return _not_reserved_words(not_reserved) if not_reserved is not None else ""
     nodes = Counter(reservation.node for reservation in reservations)
@@ -148,6 +148,6 @@ def _not_reserved_words(not_reserved: NotReserved) -> str:
 
 
 def _time(reservations: Sequence[Reservation]) -> str:
-    """Return when the last of them ends."""
+    """Return the time when the last of the reservations ends."""
     end_s = max(reservation.until_s for reservation in reservations)
     return f"{datetime.fromtimestamp(end_s, tz=UTC):%H:%M:%S} UTC"

@@ -1,7 +1,8 @@
-"""The room that is left while one decision places gangs: a working copy of what is free.
+"""The room that is left while one decision places gangs: a working copy of the free resources.
 
-A gang is tried on a ``copy``. The copy is then taken over whole, or dropped: nothing is ever undone
-by hand. The room asks no rules; what rules say of it is in ``core.rules``.
+In: a snapshot, and pods that are placed. Out: free resources, ports, volumes, devices, pod counts.
+A gang is tried on a ``copy``; the copy replaces the room or is dropped, so nothing is undone by
+hand. Called by the planner and by the rules in ``core.rules``; the room itself calls no rule.
 """
 
 from __future__ import annotations
@@ -29,43 +30,43 @@ _Value = TypeVar("_Value")
 
 
 class Room:
-    """Free space (int64[n, r], base units) and the host ports taken since the snapshot.
+    """Free resources (int64[n, r], base units) and all that was taken since the snapshot.
 
-    It begins as the cluster's own arrays, which it only reads: what is taken goes to copies. So all
-    that a cycle has placed is here, and nowhere else, until the plan is applied.
+    The room starts with the cluster's own arrays and copies them before the first write. So until
+    the plan is applied, what a cycle has placed is recorded here and nowhere else.
     """
 
     def __init__(self, snapshot: Snapshot, answers: Answers, steps: Steps | None = None) -> None:
-        """Begin with all that is free.
+        """Start with everything that is free in the snapshot.
 
-        ``answers`` are kept from decision to decision. ``steps`` bound what is looked up for
-        claims, and where pods constrain one another; None: all of it.
+        ``answers`` are a cache that outlives the decision. ``steps`` bound the work for claims and
+        for pods that constrain one another; None sets no bound.
         """
         self.snapshot = snapshot
         self.steps = steps
         self.answers = answers
         self._is_shared = True
-        """Whether ``free`` and ``scored`` are another's, and have to be copied to be written to."""
+        """Whether another room shares ``free`` and ``scored``: they are copied before a write."""
         self.free: Ints = snapshot.free
         self.volumes = VolumeRoom(snapshot)
         self.volumes.steps = steps
         self.scored: Ints = snapshot.scored
         self.ports = PortRoom(steps)
         self.rows_taken: list[int] = []
-        """Rows of which room was taken here, in order."""
+        """Rows on which this room placed pods or withheld resources, in order."""
         self.changed_selectors: list[Key] = []
-        """Columns of which counts were shifted here, in order."""
+        """Columns of ``Neighbours`` whose counts this room changed, in order."""
         self._counts: dict[Key, Ints] = {}
-        """Columns that were looked at, with all that was placed since the snapshot counted in."""
+        """Columns that were read so far; pods placed since the snapshot are counted in."""
         self._sums: dict[Key, Ints] = {}
-        """The same, summed over domains; see ``sums``."""
+        """The same columns, summed over domains; see ``sums``."""
         self._placed: dict[Key, tuple[tuple[Ints, Ints], ...]] = {}
-        """What was placed here, by column: rows, and what each adds."""
+        """By column: the rows where this room placed pods, and what each row adds to the count."""
         self._taking: Taking | None = None
         self._in_sum: Sums | None = None
 
     def copy(self) -> Room:
-        """Return a room of its own to try something in. Arrays are copied when they are written."""
+        """Return an independent copy for a trial. Arrays are copied on their first write."""
         other = self.what_if()
         other.rows_taken, other.changed_selectors = (
             list(self.rows_taken),
@@ -75,7 +76,7 @@ class Room:
         return other
 
     def what_if(self) -> Room:
-        """Return a room in which only ``shift_counts`` and volumes may be changed."""
+        """Return a copy in which only pod counts (``shift_counts``) and volumes may change."""
         other = Room.__new__(Room)
         other.snapshot, other.answers, other.steps = self.snapshot, self.answers, self.steps
         other.free, other.scored = self.free, self.scored
@@ -95,12 +96,12 @@ class Room:
             self.steps.take(count)
 
     def kept(self, key: object, make: Callable[[], _Value], *, images: bool = False) -> _Value:
-        """Return what ``make`` returns of the nodes' attributes, kept; see ``Answers.fact``."""
+        """Return what ``make`` derives from node attributes, cached; see ``Answers.fact``."""
         return self.answers.fact(self.snapshot, key, make, images=images)
 
     @property
     def version(self) -> Version:
-        """What differs whenever labels, taints or nodes do."""
+        """A value that changes whenever labels, taints or the set of nodes change."""
         return self.answers.version_of(self.snapshot)
 
     @property
@@ -113,11 +114,11 @@ class Room:
         return self._taking
 
     def adopt_choices(self, other: Room) -> None:
-        """Take over which volumes and devices were chosen in ``other``, a copy of this room."""
+        """Adopt the volumes and devices that were chosen in ``other``, a copy of this room."""
         self.volumes, self._taking = other.volumes, other._taking
 
     def amounts(self, rows: Ints | None = None) -> Amounts:
-        """Return the room of these rows (None: of all) as scores of allocation look at it."""
+        """Return the amounts that allocation scores read, for these rows (None: all rows)."""
         resources = self.snapshot.table.resources
         size = self.snapshot.allocatable
         if rows is None:
@@ -125,19 +126,19 @@ class Room:
         return Amounts(self.free[rows], size[rows], self.scored[rows], resources)
 
     def in_sum(self) -> Sums:
-        """Return float64[r]: the free room of all nodes that are not cordoned, added up."""
+        """Return float64[r]: the sum of free resources over all nodes that are not cordoned."""
         if self._in_sum is None:
             usable = self.snapshot.alive & ~self.snapshot.unschedulable
             self._in_sum = np.maximum(self.free[usable], 0).sum(axis=0, dtype=np.float64)
         return self._in_sum
 
     def take(self, pod_class: PodClass, pods: Ints) -> None:
-        """Count ``pods`` (int64[n]) more pods of the class."""
+        """Place ``pods`` (int64[n], per node) more pods of the class."""
         rows = np.flatnonzero(pods)
         self.take_at(pod_class, rows, pods[rows])
 
     def take_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
+        """Place ``pods`` (int64[len(rows)]) more pods of the class; each row occurs once."""
         self._take_amounts(pod_class, rows, pods)
         if pod_class.device_needs is not None:
             for ask, on in by_nodes(pod_class.device_needs, self.snapshot, np.repeat(rows, pods)):
@@ -148,10 +149,10 @@ class Room:
         self.shift_counts(pod_class, rows, pods)
 
     def shift_counts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Count pods (int64[len(rows)], negative: fewer) for rules that look at labels alone.
+        """Add ``pods`` (int64[len(rows)], may be negative) to the counts of label rules only.
 
-        A pod that terminates counts like any other here: kube-scheduler's what-if forgets that
-        PodTopologySpread leaves such pods out.
+        A terminating pod counts like any other pod here. So it does in kube-scheduler's what-if,
+        although PodTopologySpread otherwise ignores terminating pods.
         """
         if pod_class.matched or uses_selectors(pod_class.shape):
             effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
@@ -165,7 +166,7 @@ class Room:
                 self._shift_sums(effects, rows, pods)
 
     def _shift_sums(self, effects: dict[Key, int], rows: Ints, pods: Ints) -> None:
-        """Bring sums up to date, or forget them where that is no more work."""
+        """Update the cached sums, or drop them where a new sum costs no more than an update."""
         for key, before in list(self._sums.items()):
             amount = effects.get(_column_of(key), 0)
             if not amount:
@@ -178,7 +179,7 @@ class Room:
                 sums[self._rows_beside(row, key.topology)] += amount * more
 
     def _rows_beside(self, row: int, topology: str) -> Ints:
-        """Return the rows in the domain of one; none without the label."""
+        """Return the rows in the same domain as ``row``; none if it lacks the label."""
         column = self.snapshot.label(topology)
         codes = column.codes[: len(self.free)]
 
@@ -191,17 +192,17 @@ class Room:
         return order[starts[code] : starts[code + 1]] if code >= 0 else order[:0]
 
     def close(self, rows: list[int]) -> None:
-        """Leave no slot on these rows for any pod: each takes at least one of ``pods``."""
+        """Leave no slot on these rows for any pod: every pod takes at least one of ``pods``."""
         self._own_arrays()
         self.free[rows] = -1
 
     def withhold(self, pod_class: PodClass, pods: Ints) -> None:
-        """Take the room of ``pods`` (int64[n]) that do not exist, so that no rule sees them."""
+        """Subtract the resources of ``pods`` (int64[n]) that do not exist; no rule counts them."""
         rows = np.flatnonzero(pods)
         self.withhold_at(pod_class, rows, pods[rows])
 
     def withhold_at(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Withhold on these rows (each once): ``pods`` is int64[len(rows)]."""
+        """As ``withhold``, with ``pods`` int64[len(rows)]; each row occurs once."""
         self._take_amounts(pod_class, rows, pods)
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
@@ -229,7 +230,7 @@ class Room:
             self._is_shared = False
 
     def counts(self, key: Key) -> Ints:
-        """Return int64[n]: what a column of ``Neighbours`` counts, with what was placed here."""
+        """Return int64[n]: a column of ``Neighbours``, with pods placed in this room counted in."""
         found = self._counts.get(key)
         if found is None:
             found = self.snapshot.neighbours.column(key)[: len(self.free)].copy()
@@ -239,16 +240,16 @@ class Room:
         return found
 
     def domain_sums(self, topology: str, counts: Ints) -> Ints:
-        """Return int64[n]: ``counts`` summed over the node's domain; 0 without the label."""
+        """Return int64[n]: the sum of ``counts`` over each node's domain; 0 without the label."""
         codes = self.snapshot.label(topology).codes[: len(counts)]
         sums = np.bincount(codes + 1, weights=counts, minlength=1).astype(np.int64)
         sums[0] = 0
         return sums[codes + 1]
 
     def sums(self, key: Key) -> Ints:
-        """Return int64[n]: a column summed over the node's domain of ``key.topology``.
+        """Return int64[n], read-only: a column summed over each node's domain of ``key.topology``.
 
-        Of columns of pods the key has the topology in addition. Not to be written to.
+        Columns of pods have no topology of their own; here their key names one as well.
         """
         found = self._sums.get(key)
         if found is None:
@@ -257,14 +258,14 @@ class Room:
         return found
 
     def domains(self, topology: str, nodes: Mask) -> int:
-        """Return in how many domains the nodes are; all without the label are one more."""
+        """Return the number of domains of the nodes; nodes without the label form one more."""
         column = self.snapshot.label(topology)
         is_there = np.zeros(len(column.values) + 1, np.bool_)
         is_there[column.codes[: len(nodes)][nodes]] = True
         return int(np.count_nonzero(is_there))
 
     def has_label(self, key: str) -> Mask:
-        """Return bool[n]: nodes that bear the label."""
+        """Return bool[n]: the nodes that have the label."""
 
         def make() -> Mask:
             present: Mask = self.snapshot.label(key).codes[: len(self.free)] >= 0
@@ -273,7 +274,7 @@ class Room:
         return self.kept(("label", key), make)
 
     def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
-        """Return the columns of terms that match such a pod and that pods on nodes carry."""
+        """Return the columns of terms of placed pods that match a pod of this class."""
         found = set(self.snapshot.neighbours.terms(pod_class.matched, column))
         found.update(
             key
@@ -283,10 +284,10 @@ class Room:
         return sorted(found)
 
     def has_port(self, row: int, port: HostPort) -> bool:
-        """Whether a pod on the row, one placed here included, holds a conflicting port."""
+        """Whether a pod on the row holds a conflicting port; pods placed here count too."""
         return self.snapshot.has_port(row, port) or self.ports.has(row, port)
 
 
 def _column_of(key: Key) -> Key:
-    """Return the column that is summed: those of pods are the same for all topologies."""
+    """Return the column to sum; one column of pods serves all topologies."""
     return key if key.column not in (Column.PODS, Column.STAYING) else key._replace(topology="")

@@ -1,8 +1,8 @@
-"""What volumes leave room for while one cycle places gangs: a part of ``Room``, copied with it.
+"""The room that volumes leave while one cycle places gangs: a part of ``Room``, copied with it.
 
-Keeps what was taken since the snapshot: volumes attached, disks mounted, claims in use, and (in
-``ClaimChoices``) volumes chosen for claims. So the cluster need not know of it before the cycle
-ends. Asked by ``rules.volumes``.
+In: pods that are placed. Out: slots, by attach limits, disks, claims in use, and (from
+``ClaimChoices``) volumes chosen for claims. It records what the cycle has taken since the
+snapshot; the cluster is not changed. Called by ``rules.volumes``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOBODY: frozenset[int] = frozenset()
 
 
 class VolumeRoom:
-    """What is left for pods with volumes. Rows are those of the snapshot."""
+    """The room for pods with volumes. Rows are those of the snapshot; n of them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -36,17 +36,17 @@ class VolumeRoom:
         self.reach = Reach(snapshot)
         self._choices = ClaimChoices(self.reach)
         self._attached: dict[str, Ints] = {}
-        """Of drivers with limits of which a volume was taken: all that is on each node then."""
+        """By driver with limits that the cycle used: int64[n], the volumes on each node."""
         self._holders: dict[VolumeId, frozenset[int]] = {}
-        """Rows on which pods placed here use a volume of such a driver that others use too."""
+        """By shared volume of such a driver: the rows where pods placed here use it."""
         self._disks: dict[tuple[str, str], tuple[tuple[Disk, frozenset[int]], ...]] = {}
-        """What pods placed here mount, by plugin and id, and on which rows."""
+        """By plugin and id: the disks that pods placed here mount, and the rows."""
         self._in_use: frozenset[ClaimKey] = frozenset()
         self.moved: MovedVolumes | None = None
-        """Of pods that a trial thinks away, or there; set on a copy."""
+        """Volumes of pods that a trial removes or adds; set on a copy only."""
 
     def copy(self) -> VolumeRoom:
-        """Return a room of its own to try something in."""
+        """Return an independent copy for a trial, without ``moved``."""
         other = VolumeRoom.__new__(VolumeRoom)
         other._snapshot, other._storage, other.reach = self._snapshot, self._storage, self.reach
         other._choices = self._choices.copy()
@@ -57,7 +57,7 @@ class VolumeRoom:
 
     @property
     def steps(self) -> Steps | None:
-        """The budget of the turn, which choices count against; None: there is none."""
+        """The turn's budget for choosing volumes; None sets no bound."""
         return self._choices.steps
 
     @steps.setter
@@ -118,9 +118,9 @@ class VolumeRoom:
         return self._choices.judge(volume_needs)
 
     def new_shared(self, volume_needs: VolumeNeeds) -> dict[str, Ints]:
-        """Return int64[n] by driver: shared volumes that no pod uses on the node.
+        """Return int64[n] by driver: shared volumes that no pod of the node uses yet.
 
-        Of drivers with limits alone.
+        Only drivers with limits are included.
         """
         found: dict[str, Ints] = {}
         for volume_id in volume_needs.shared:
@@ -135,9 +135,9 @@ class VolumeRoom:
     # What pods take
 
     def constrains(self, pod_class: PodClass) -> bool:
-        """Whether one pod of the class changes where the next one of it may go.
+        """Whether placing one pod of the class changes where the next one may go.
 
-        Limits do not: what one node takes is counted by slots, also of volumes that all share.
+        Attach limits do not count here: slots already include them, for shared volumes too.
         """
         volume_needs = pod_class.volume_needs
         if volume_needs is None or volume_needs.problems:
@@ -147,16 +147,16 @@ class VolumeRoom:
         return BINDING not in pod_class.profile.disabled and self._choices.constrain(volume_needs)
 
     def gathers(self, pod_class: PodClass) -> bool:
-        """Whether the first pod of the class decides on a node for all others of it."""
+        """Whether all pods of the class must go to the node of the first one."""
         return pod_class.volume_needs is not None and self._choices.gather(pod_class.volume_needs)
 
     def _is_for_one(self, pod_class: PodClass) -> bool:
-        """Whether its pods have a claim in common that one pod at a time may use."""
+        """Whether pods of the class share a claim that one pod at a time may use."""
         exclusive = pod_class.volume_needs is not None and bool(pod_class.volume_needs.exclusive)
         return exclusive and RESTRICTIONS not in pod_class.profile.disabled
 
     def couples(self, pod_class: PodClass) -> bool:
-        """Whether what its pods get may decide where pods of other classes go."""
+        """Whether volumes of its pods may decide where pods of other classes can go."""
         volume_needs = pod_class.volume_needs
         if volume_needs is None:
             return False
@@ -164,7 +164,7 @@ class VolumeRoom:
         return bool(volume_needs.unbound) or has_limits
 
     def most(self, pod_class: PodClass) -> int:
-        """Return how many more pods of the class volumes let in at most, over all nodes."""
+        """Return an upper bound on further pods of the class, over all nodes, by volumes alone."""
         if pod_class.volume_needs is None or pod_class.volume_needs.problems:
             return UNLIMITED
         if self._is_for_one(pod_class):
@@ -174,8 +174,7 @@ class VolumeRoom:
     def served(self, pod_class: PodClass, pods: Ints) -> Ints:
         """Return int64[n]: how many of ``pods`` (int64[n]) get volumes for all their claims.
 
-        ``pods`` are within the slots that volumes leave. As many rows as possible are served, in
-        their order.
+        ``pods`` must not exceed the slots that volumes leave. Rows are served in their order.
         """
         if pod_class.volume_needs is None:
             return pods
@@ -190,16 +189,16 @@ class VolumeRoom:
             np.minimum(slots, 1, out=slots)
 
     def cap_by_claims(self, volume_needs: VolumeNeeds, slots: Ints) -> None:
-        """Lower ``slots`` (int64[n]) to the pods for whose claims there are volumes.
+        """Lower ``slots`` (int64[n]) to the number of pods whose claims can get volumes.
 
-        Where pods constrain one another that is how many there are at most.
+        Where pods constrain one another, that number is an upper bound.
         """
         chosen = self._choices.slots(volume_needs)
         if chosen is not None:
             np.minimum(slots, chosen, out=slots)
 
     def cap_by_limits(self, volume_needs: VolumeNeeds, slots: Ints) -> None:
-        """Lower ``slots`` (int64[n]): the first pod brings the shared volumes, each its own."""
+        """Lower ``slots`` (int64[n]): the first pod adds the shared volumes, every pod its own."""
         shared = self.new_shared(volume_needs)
         own = {driver: each for driver, each in volume_needs.new if self.limits(driver) is not None}
         for driver in shared.keys() | own.keys():
@@ -218,7 +217,7 @@ class VolumeRoom:
             np.minimum(slots, np.where(is_let_in, 1 + more, 0), out=slots)
 
     def _merely_attached(self, volume_needs: VolumeNeeds, driver: str) -> Ints:
-        """Return int64[n]: shared volumes that are on the node already, but of which no pod is."""
+        """Return int64[n]: shared volumes attached to the node that no pod on it uses."""
         found = np.zeros(len(self._snapshot), np.int64)
         for volume_id in volume_needs.shared:
             if volume_id[0] == driver:
@@ -230,7 +229,7 @@ class VolumeRoom:
         return sorted(set(attached).difference(self.holders(volume_id))) if attached else []
 
     def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        """Count more pods of the class on these rows (each once): ``pods`` is int64[len(rows)]."""
+        """Place ``pods`` (int64[len(rows)]) more pods of the class; each row occurs once."""
         volume_needs = pod_class.volume_needs
         for disk in pod_class.shape.disks if rows.size else ():
             alike = self._disks.get((disk.plugin, disk.id), ())
@@ -255,5 +254,5 @@ class VolumeRoom:
         self._choices.take(pod_class, rows, pods)
 
     def take_chosen(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
-        """Return and forget the volumes chosen for one pod of the class; see ``ClaimChoices``."""
+        """Remove and return the volumes chosen for one pod of the class; see ``ClaimChoices``."""
         return self._choices.take_chosen(pod_class, row)

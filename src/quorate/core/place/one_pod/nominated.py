@@ -1,9 +1,8 @@
-"""Room that is promised to pods which wait for it (``status.nominatedNodeName``).
+"""Judge nodes for one pod where room is promised to others (``status.nominatedNodeName``).
 
-In: a pod, the room. Out: what each node says of it, nominated pods considered. Called by
+In: a pod class and the room. Out: the nodes that take it, and why others do not. Called by
 ``turn.cycle``, ``preempt.preemption`` and ``words.diagnosis``. The rule is kube-scheduler's: a node
-has to take the pod beside the nominated pods of equal or higher priority there, and without them
-too.
+must fit the pod both with the node's nominated pods of equal or higher priority and without them.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from quorate.core.rules.verdict import Refused, Verdict
 
 
 def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster) -> Room:
-    """Return the room that is left beside nominated pods, for a gang: one room for all its pods.
+    """Return the room less what nominated pods ask for; one room for all pods of a gang.
 
-    A gang with required affinity or hard spread must not rely on pods that may come to nothing:
-    they could be what it has to be near, or raise the minimum. So no rule sees them there.
+    A gang with required affinity or hard spread must not rely on pods that may never start: they
+    could satisfy its affinity or raise the minimum. So label rules do not count them.
     """
     if not promised:
         return room
@@ -52,9 +51,9 @@ def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster:
 
 
 def _by_class(promised: Promised, cluster: Cluster) -> list[tuple[PodClass, dict[int, int]]]:
-    """Return for each class how many nominated pods of it are on which row.
+    """Return for each class the number of its nominated pods, by row.
 
-    Those that choose volumes or devices come one by one, in their order: the first has the choice.
+    Pods that choose volumes or devices come one by one, in their order: the first chooses first.
     """
     found: dict[int, tuple[PodClass, dict[int, int]]] = {}
     choosing: list[tuple[PodClass, dict[int, int]]] = []
@@ -72,10 +71,10 @@ def _by_class(promised: Promised, cluster: Cluster) -> list[tuple[PodClass, dict
 
 @dataclass(slots=True)
 class Look:
-    """What the nodes say of one pod; masks are bool[n].
+    """The verdict of all nodes on one pod; masks are bool[n].
 
-    ``resolvable`` are the nodes that do not take it and might, with fewer pods there. ``whole`` is
-    set when no node was looked at (PreFilter rejects the pod).
+    ``resolvable`` are the nodes that refuse it and might take it with fewer pods there. ``whole``
+    is set when PreFilter rejects the pod, so that no node was filtered.
     """
 
     feasible: Mask
@@ -83,10 +82,10 @@ class Look:
     rules: list[str]
     found: list[Verdict]
     refused: dict[int, Refused] = field(default_factory=dict)
-    """By row, where nominated pods are in the way."""
+    """By row: the refusal of nodes that only nominated pods keep from taking the pod."""
     whole: str = ""
     hopeless_by: str = ""
-    """The rule of that rejection, if it leaves preemption nothing to try."""
+    """The rule that rejected the pod in PreFilter, if preemption cannot help."""
 
 
 def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) -> Look:
@@ -140,7 +139,7 @@ def _yield_to(
 
 
 def ruled_out(seen: Look, room: Room) -> tuple[RuledOut, ...]:
-    """Count nodes by what rules them out, as kube-scheduler's FitError does.
+    """Count nodes by the reason that rules them out, as kube-scheduler's FitError does.
 
     A node counts for the first rule that it fails; resources may count it several times.
     """

@@ -1,12 +1,11 @@
 """Place pods one at a time, as kube-scheduler does: each on a node with the highest total score.
 
 In: a pod class and the room. Out: a row. Called by ``turn.cycle`` for pods of no gang under a
-profile of kube-scheduler's. Totals are kept from pod to pod and from cycle to cycle. What a class
-reads is of three kinds, and each is brought up to date only when it is asked for and has changed:
-its rows (``NodeTable.log``), the pods that its rules look at (``Neighbours.log``), and the nodes'
-attributes, with which all begins anew. Volumes and devices have no log: they are looked at each
-time. What a cycle has placed is in its room alone, so a cycle has totals of its own, which begin as
-copies of those that are kept.
+profile of kube-scheduler's. Totals are cached across pods and cycles, and updated on demand by what
+has changed: rows (``NodeTable.log``), or pods that the class's rules match (``Neighbours.log``). If
+node attributes have changed, totals are computed from scratch. Volumes and devices have no log:
+their rules are asked each time. Only the cycle's own room knows what the cycle has placed, so each
+cycle has its own totals, which start as copies of the cached ones.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ _NOWHERE = -1
 
 @dataclass(slots=True)
 class _Totals:
-    """What one class gets on each node: arrays of length n, good for what was noted until then."""
+    """Verdicts and scores of one class: arrays of length n, valid as of ``*_seen``."""
 
     version: tuple[int, int, int]
-    """Of the nodes' attributes."""
+    """The version of the nodes' attributes."""
     images_seen: int
     rows_seen: int
     selectors_seen: int
     fits: Mask
-    """Nodes that pass the rules that look at one node alone."""
+    """Nodes that pass the rules about single nodes."""
     allocation: Ints
     open: Mask
     """Nodes that pass the other rules."""
@@ -50,7 +49,7 @@ class _Totals:
     """-1 where the pod does not fit."""
 
     def copy(self) -> _Totals:
-        """Return totals for a room in which nothing is placed yet, with arrays of their own."""
+        """Return a copy with its own arrays, for a room in which nothing is placed yet."""
         fits, feasible = self.fits.copy(), self.feasible.copy()
         allocation, total = self.allocation.copy(), self.total.copy()
         return replace(
@@ -65,7 +64,7 @@ class _Totals:
 
 
 class Singles:
-    """Totals by class: answers that are kept, of the cluster and of the newest cycle."""
+    """Cached totals by class: those of the cluster, and those of the newest cycle."""
 
     def __init__(self) -> None:
         self._totals: dict[PodClass, _Totals] = {}
@@ -78,7 +77,7 @@ class Singles:
     ) -> int | None:
         """Return the row where the pod goes: its nominated node's, or the first of highest total.
 
-        None when no node takes the pod, nominated pods considered.
+        None when no node takes the pod beside the nominated pods.
         """
         total = self._total(pod_class, room)
         promised = promises.to_others(entry.pod.priority, entry)
@@ -113,7 +112,7 @@ class Singles:
         return mine.total
 
     def _kept(self, pod_class: PodClass, room: Room) -> _Totals:
-        """Return what is kept of the class, up to date with the cluster; nothing is in ``room``."""
+        """Return the class's cached totals, up to date with the cluster; ``room`` must be empty."""
         kept = self._totals.get(pod_class)
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
         rows = table.log.since(kept.rows_seen) if kept is not None else None
@@ -145,7 +144,7 @@ def _update(
     *,
     is_stale: bool = False,
 ) -> None:
-    """Bring totals up to date: ``rows`` were taken or left, counts of selectors changed."""
+    """Update the totals after changes of room on ``rows`` and of selectors' counts."""
     is_stale = is_stale or bool(pod_class.volume_needs or pod_class.device_needs)
     if changed_selectors and not is_stale:
         is_stale = not room.snapshot.neighbours.deciding_selectors(pod_class).isdisjoint(
@@ -176,7 +175,7 @@ def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
 
 
 def _update_all(kept: _Totals, pod_class: PodClass, room: Room) -> None:
-    """Ask the rules and scores that look at other pods, volumes or devices once more."""
+    """Recompute the rules and scores about other pods, volumes or devices, for all nodes."""
     kept.open = open_to(pod_class, room)
     _update_standing(kept, pod_class, room)
 
@@ -190,7 +189,7 @@ def _update_standing(kept: _Totals, pod_class: PodClass, room: Room) -> None:
 def _update_rows(
     kept: _Totals, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
 ) -> None:
-    """Look again at rows of which room was taken or left; ``is_stale``: totals follow anyway."""
+    """Recompute rows whose room changed; ``is_stale``: the caller recomputes totals anyway."""
     if len(rows) > policy.SINGLE_ROWS_FEW or not _look_again(kept, rows, pod_class, room):
         kept.fits[rows] = fits_alone(pod_class, room, rows)
         kept.allocation[rows] = allocation_score(pod_class, room.amounts(rows))
@@ -206,7 +205,7 @@ def _update_rows(
 
 
 def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> bool:
-    """Look at rows one by one; return whether that can be done."""
+    """Recompute rows one by one; return False if the class's rules do not allow that."""
     resources = room.snapshot.table.resources
     for row in rows.tolist():
         free, size = room.free[row].tolist(), room.snapshot.allocatable[row].tolist()
@@ -220,6 +219,6 @@ def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> b
 
 
 def _is_flat(kept: _Totals) -> bool:
-    """Whether the standing part is the same on all feasible nodes: so it is then on fewer."""
+    """Whether ``standing`` is equal on all feasible nodes, and so also on any subset of them."""
     among = kept.standing[kept.feasible]
     return not len(among) or bool((among == among[0]).all())

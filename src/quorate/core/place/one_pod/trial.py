@@ -1,7 +1,7 @@
-"""Whether a pod would fit on a node, were some pods not there, or others there too.
+"""Whether a pod would fit on a node with some pods removed from it or others added.
 
-Used by ``nominated`` and ``preempt.preemption``. Costs what the node's pods cost: only rules that
-look at labels beyond the node judge all nodes, on counts of the trial's own. Each counts its steps.
+Used by ``nominated`` and ``preempt.preemption``. The cost depends on the node's pods. Only rules
+about pods of whole domains judge all nodes, on the trial's own counts. Each rule counts its steps.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from quorate.core.rules.verdict import Refused, Verdict
 
 
 class Trial:
-    """What one node would hold. Rules that no pod changes are not asked.
+    """One node with pods removed or added. Rules that no pod can change are not asked.
 
-    ``rules`` are those that apply to the pod as things are: a rule that kube-scheduler's PreFilter
-    skips stays skipped, whoever is thought there. ``promised`` are the nominated pods to which the
-    pod yields: it has to fit beside them, and without them.
+    ``rules`` are those that apply to the pod now: a rule that kube-scheduler's PreFilter skips
+    stays skipped, whatever pods are added. ``promised`` are the nominated pods to which the pod
+    yields: it must fit with them and without them.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class Trial:
             cluster.neighbours.deciding_selectors(pod_class) if self._counted else frozenset()
         )
         self._uncounted: Counter[PodClass] = Counter()
-        """Pods that came, or (negative) went, since the rules were asked: most come back before."""
+        """Pods added or (negative) removed since the rules were asked; many changes cancel out."""
         self._is_stale = True
-        """Whether what rules count may differ from when they last let the pod in."""
+        """Whether counts may have changed since the rules last accepted the pod."""
         self._on_node = [
             rule.on_node(room, row, cluster)
             for rule in ON_USE
@@ -68,11 +68,11 @@ class Trial:
         ]
 
     def remove(self, entry: PodEntry) -> None:
-        """Think a pod of the node away."""
+        """Remove a pod of the node, in the trial only."""
         self._shift(entry, -1)
 
     def add(self, entry: PodEntry) -> None:
-        """Think a pod there."""
+        """Add a pod to the node, in the trial only."""
         self._shift(entry, 1)
 
     def _shift(self, entry: PodEntry, pods: int) -> None:
@@ -83,7 +83,7 @@ class Trial:
             self._shift_counts(entry, pods)
 
     def _shift_counts(self, entry: PodEntry, pods: int) -> None:
-        """Count a pod for the rules that look at labels, if they look at pods like this one."""
+        """Change the counts of label rules by ``pods``, if any of them matches this pod."""
         neighbours = self._cluster.neighbours
         matched = neighbours.matched(entry.label_set)
         if not uses_selectors(entry.pod.shape) and matched.isdisjoint(self._concerns):
@@ -94,7 +94,7 @@ class Trial:
         self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)
 
     def refused(self) -> Refused | None:
-        """Return why the node does not take the pod; None: it does."""
+        """Return why the node refuses the pod; None if it fits."""
         for entry in self._promised:
             self.add(entry)
         found = self._judge()
@@ -120,7 +120,7 @@ class Trial:
         return None
 
     def _count(self) -> None:
-        """Bring counts up to date: they are copies of arrays over all nodes."""
+        """Apply the pending changes to the counts, which are copies of arrays over all nodes."""
         here = np.array([self._row])
         for pod_class, pods in self._uncounted.items():
             if pods:
@@ -130,7 +130,7 @@ class Trial:
 
 
 def at_row(verdict: Verdict, row: int) -> Refused:
-    """Return what a rule that refuses a node says of it."""
+    """Return the refusal that a rule's verdict has for the row."""
     refusal = verdict.refusals[verdict.codes[row] - 1]
     if verdict.several:
         texts = tuple(text for text, nodes in verdict.several if nodes[row])

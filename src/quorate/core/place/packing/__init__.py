@@ -1,1 +1,1 @@
-"""Where alike pods go: as many of one class as the nodes take, all at once or domain by domain."""
+"""Places pods of one class: as many as the nodes take, all at once or domain by domain."""

@@ -1,4 +1,4 @@
-"""Domains of a topology, and how many alike pods each of them gets. Called by ``pack``."""
+"""Domains of a topology, and how many pods of one class each gets. Called by ``pack``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDLESS = 2**40
 def domain_codes(topology: str, room: Room) -> Ints:
     """Return int64[n]: numbers of the domains in the order of their first nodes; -1: none.
 
-    The label's own codes depend on when somebody first asked for it, which no plan may depend on.
+    The label's own codes depend on when it was first read, and no plan may depend on that.
     """
     codes = room.snapshot.label(topology).codes[: len(room.free)].astype(np.int64)
     values, first, which = np.unique(codes, return_index=True, return_inverse=True)
@@ -32,7 +32,7 @@ def domain_codes(topology: str, room: Room) -> Ints:
 
 
 class Cells(NamedTuple):
-    """Nodes that agree in the labels: ``codes`` is int64[n], -1 where a label is absent."""
+    """Nodes grouped by the values of some labels: ``codes`` int64[n], -1 if one is absent."""
 
     codes: Ints
     number: int
@@ -66,7 +66,7 @@ class Cells(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """What a spread constraint counts: int64[cells], and which cells its minimum is over."""
+    """Counts of a spread constraint, int64[cells], and the cells that its minimum is taken over."""
 
     counts: Ints
     in_minimum: Mask
@@ -78,7 +78,7 @@ class Levels(NamedTuple):
 def levels_of(
     constraint: SpreadConstraint, pod_class: PodClass, room: Room, cells: Cells
 ) -> Levels:
-    """Return how full the domains of the constraint are; ``cells`` are those domains."""
+    """Return how many pods the constraint counts in each of its domains, the ``cells``."""
     counted = pod_topology_spread.counted(constraint, pod_class, room).nodes
     pods = np.where(counted, pod_topology_spread.matching(constraint, room), 0)
     in_minimum = cells.sums(counted.astype(np.int64)) > 0
@@ -89,8 +89,9 @@ def levels_of(
 def even_quotas(count: int, levels: Levels, slots: Ints) -> Ints:
     """Return int64[cells]: how many of ``count`` pods each domain gets, the emptiest first.
 
-    ``slots`` is how many each takes. No domain gets more than the emptiest one will hold, plus the
-    skew: as much as placing pod after pod, always into the emptiest domain that has room, reaches.
+    ``slots`` (int64[cells]) is what each domain takes. No domain exceeds the final count of the
+    emptiest one plus the skew. The result equals that of placing pod after pod, always into the
+    emptiest domain that has room.
     """
     filled = np.minimum(levels.counts + slots, _ENDLESS)
     lowest = 0
@@ -99,7 +100,7 @@ def even_quotas(count: int, levels: Levels, slots: Ints) -> Ints:
     most = np.clip(lowest + levels.max_skew - levels.counts, 0, slots)
     count = min(count, int(most.sum()))
     low, high = 0, int((levels.counts + most).max(initial=0))
-    while low < high:  # the lowest level at which all have been dealt out
+    while low < high:  # the lowest level at which all pods have a domain
         middle = (low + high) // 2
         if int(np.clip(middle - levels.counts, 0, most).sum()) >= count:
             high = middle
@@ -113,7 +114,7 @@ def even_quotas(count: int, levels: Levels, slots: Ints) -> Ints:
 
 
 def one_by_domain(slots: Ints, cells: Cells, domains: Cells) -> Ints:
-    """Return int64[n]: of the slots, one of each cell and domain; all where there is no domain."""
+    """Return int64[n]: ``slots`` cut to one per cell and domain; uncut where there is no domain."""
     inside = np.flatnonzero((slots > 0) & (cells.codes >= 0) & (domains.codes >= 0))
     pairs = cells.codes[inside] * domains.number + domains.codes[inside]
     left = np.where(domains.codes < 0, slots, 0)
@@ -122,7 +123,7 @@ def one_by_domain(slots: Ints, cells: Cells, domains: Cells) -> Ints:
 
 
 def most_by_cell(cells: Cells, slots: Ints, domains: Cells, levels: Levels) -> Ints:
-    """Return int64[cells]: how many pods ``even_quotas`` deals out in each cell, if all go there.
+    """Return int64[cells]: how many pods ``even_quotas`` places in each cell, if all go there.
 
     ``slots`` is int64[n], ``domains`` and ``levels`` are those of the spread constraint.
     """
@@ -142,7 +143,7 @@ def most_by_cell(cells: Cells, slots: Ints, domains: Cells, levels: Levels) -> I
 
 
 def _lowest_outside(cell: Ints, domain: Ints, cells: int, levels: Levels) -> Ints:
-    """Return int64[cells]: how full the emptiest domain is that is in no pair with the cell."""
+    """Return int64[cells]: the count of the emptiest domain that has no node in the cell."""
     emptiest = np.argsort(np.where(levels.in_minimum, levels.counts, _ENDLESS), kind="stable")
     emptiest = emptiest[: int(levels.in_minimum.sum())]
     rank = np.full(len(levels.counts), len(emptiest))
@@ -150,15 +151,15 @@ def _lowest_outside(cell: Ints, domain: Ints, cells: int, levels: Levels) -> Int
     order = np.lexsort((rank[domain], cell))
     place = np.arange(len(order)) - np.searchsorted(cell[order], cell[order])
     covered = np.bincount(cell[order][rank[domain][order] == place], minlength=cells)
-    # The emptiest ones of all are the first so many pairs of the cell; the next one is in none.
+    # ``covered``: how many of the emptiest domains, in order, meet the cell; the next does not.
     lowest: Ints = np.append(levels.counts[emptiest], _ENDLESS)[np.minimum(covered, len(emptiest))]
     return lowest
 
 
 def fixed_slots(pod_class: PodClass, room: Room, movers: Sequence[PodClass]) -> Ints:
-    """Return int64[n]: slots by all rules that further pods of the ``movers`` do not relax.
+    """Return int64[n]: slots by all rules that placing pods of the ``movers`` cannot relax.
 
-    Left out are affinity to them, and spread constraints that count them.
+    It leaves out affinity to the movers and spread constraints that count them.
     """
     slots = own_slots(pod_class, room)
     for one in pod_topology_spread.hard_ones(pod_class):

@@ -1,6 +1,6 @@
-"""Spread a number of alike pods over nodes: the packing. Hot code: plain functions of arrays.
+"""Distribute pods of one class over nodes by score. Hot code: plain functions of arrays.
 
-``fill`` looks at all nodes alike; ``fill_cells`` does the same in many cells at once.
+``fill`` treats all nodes as one set; ``fill_cells`` does the same in many cells at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
     if not count:
         return pods
     standing = standing_score(pod_class, room, slots > 0)
-    which = rows if len(rows) < len(slots) else slice(None)  # of all nodes nothing is copied
+    which = rows if len(rows) < len(slots) else slice(None)  # a slice of all nodes copies nothing
     score, slope = _scores(pod_class, standing, which, room, packing)
     if slope is None:
         pods[rows] = _fill_best_first(score, slots[rows], count)
@@ -45,10 +45,10 @@ def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Pack
 def fill_cells(
     pod_class: PodClass, quotas: Ints, codes: Ints, slots: Ints, room: Room, packing: Packing
 ) -> Ints:
-    """Return int64[n]: pods of each node, in each cell as ``fill`` would place its quota there.
+    """Return int64[n]: the pods of each node; ``fill`` would place each cell's quota so.
 
-    ``quotas`` is int64[cells], none above the slots there are; ``codes`` is int64[n], -1: no cell.
-    Scores that are relative to the best node are so to the best in any cell.
+    ``quotas`` is int64[cells], none above the cell's slots; ``codes`` is int64[n], -1: no cell.
+    Scores relative to the best node use the best node of all cells.
     """
     pods = np.zeros(len(slots), np.int64)
     rows = np.flatnonzero((slots > 0) & (np.append(quotas, 0)[codes] > 0))
@@ -61,7 +61,9 @@ def fill_cells(
     standing = standing_score(pod_class, room, slots > 0)
     score, slope = _scores(pod_class, standing, rows, room, packing)
     if slope is None:
-        order = np.lexsort((-score, which))  # within a cell the best first: it stays in its place
+        order = np.lexsort(
+            (-score, which)
+        )  # within a cell the best node comes first; the sort is stable
         pods[rows[order]] = cells.first_ones(slots[rows[order]], cells.quotas)
     else:
         pods[rows] = _spread_in_cells(score, slope, slots[rows], cells)
@@ -71,14 +73,14 @@ def fill_cells(
 
 
 class _Cells(NamedTuple):
-    """Cells of which the nodes come one cell after the other."""
+    """Cells over m nodes that are sorted by cell."""
 
     starts: Ints
     which: Ints
     quotas: Ints
 
     def sums(self, counts: Ints) -> Ints:
-        """Return int64[cells] from int64[m]."""
+        """Return int64[cells]: the sum of ``counts`` (int64[m]) over each cell."""
         sums: Ints = np.add.reduceat(counts, self.starts)
         return sums
 
@@ -96,9 +98,9 @@ class _Cells(NamedTuple):
 def _scores(
     pod_class: PodClass, standing: Ints, rows: Ints | slice, room: Room, packing: Packing
 ) -> tuple[utilisation_of.Scores, utilisation_of.Scores | None]:
-    """Return for these rows how good they are for one pod, and how much less for each further one.
+    """Return, by row, the score of a first pod, and how much it falls with each further pod.
 
-    The latter is None where nodes are filled whole.
+    The second is None where each node is filled before the next one.
     """
     if not pod_class.profile.packs_gangs:
         packing = "least-allocated" if pod_class.profile.fit.type == _LEAST else "most-allocated"
@@ -112,7 +114,7 @@ def _scores(
 
 
 def _fill_best_first(score: utilisation_of.Scores, slots: Ints, count: int) -> Ints:
-    """Fill nodes whole, best first. Filling raises a node's score, so greedy order is the same."""
+    """Fill node after node, best first. A placed pod raises its node's score, as greedy would."""
     if 4 * count < len(score):  # at most ``count`` nodes are needed: do not sort the others
         edge = np.partition(score, len(score) - count)[len(score) - count]
         best = np.flatnonzero(score > edge)
@@ -129,11 +131,11 @@ def _fill_best_first(score: utilisation_of.Scores, slots: Ints, count: int) -> I
 def _spread(
     score: utilisation_of.Scores, slope: utilisation_of.Scores, slots: Ints, count: int
 ) -> Ints:
-    """Give each next pod to the node that is then the best.
+    """Place each pod on the node that has the best score at that moment.
 
     The k-th pod on a node scores ``score - (k - 1) * slope``: find the score that ``count`` pods
-    reach by bisection, and hand out what is left at that score in row order. So no pod goes to a
-    node that ``count`` others come before.
+    reach by bisection, then place the remaining pods at that score in row order. So no pod goes to
+    a node that ranks behind ``count`` other nodes.
     """
     if 4 * count < len(score):
         best = _first_few(score, count)
@@ -154,7 +156,7 @@ def _spread(
     at_the_edge = np.flatnonzero(_pods_above(low, score, slope, slots) > pods)
     pods[at_the_edge[:left]] += 1
     left = count - int(pods.sum())
-    if left:  # several pods of one node share the edge's score
+    if left:  # several pods of one node have the threshold's score
         more = np.minimum((slots - pods).cumsum(), left)
         pods += np.diff(more, prepend=0)
     return pods
@@ -163,7 +165,7 @@ def _spread(
 def _spread_in_cells(
     score: utilisation_of.Scores, slope: utilisation_of.Scores, slots: Ints, cells: _Cells
 ) -> Ints:
-    """Do what ``_spread`` does, in each cell by itself."""
+    """As ``_spread``, for each cell separately."""
     slope = np.maximum(slope, 1e-6)
     low = np.minimum.reduceat(score - slots * slope, cells.starts) - 1.0
     high = np.maximum.reduceat(score, cells.starts) + 1.0
@@ -179,9 +181,9 @@ def _spread_in_cells(
 
 
 def _first_few(score: utilisation_of.Scores, count: int) -> Ints:
-    """Return the rows with the ``count`` best scores, in their order; and as many with the last.
+    """Return the rows with the ``count`` best scores, in row order, and ties with the last one.
 
-    Of one it is the first with the best.
+    For a count of 1 it is the first row with the best score only.
     """
     if count == 1:
         return np.array([np.argmax(score)])

@@ -1,10 +1,10 @@
-"""Place alike pods one after the other, by domain, where several constraints meet.
+"""Place pods of one class one by one, by domain, where several constraints meet.
 
-Called by ``pack``. It is what placing pod after pod would do, always into the emptiest domains, but
-with counters instead of arrays. Cells wait in heaps, the emptiest first, and what a heap says of a
-cell is looked up anew only when that cell comes first: counts only grow, so none comes too late.
-Where a constraint has few domains, each pod would change what is said of many cells: then there is
-one heap for each of its domains, and it is asked of their first cells alone.
+Called by ``pack``. In: ranked rows and constraints. Out: pods per node. Each pod goes into the
+emptiest domains that accept it; counters replace arrays. Cells are in heaps, the emptiest first. A
+cell's count in a heap is refreshed only when the cell comes first; counts only grow, so a stale
+count never hides a better cell. Where a constraint has few domains, one pod changes the counts of
+many cells: then each such domain has a heap, and the constraint is checked for first cells only.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from quorate.core.model.steps import Steps
 from quorate.core.place.packing.domains import Cells, Levels
 
 _Row = tuple[int, int, int]
-"""A node of a group: how many pods constraints on single nodes count there, its turn, its row."""
+"""A node of a group: the pods that per-node constraints count there, its rank, its row."""
 
 
 class _Group:
-    """Nodes of one cell: first those where constraints on single nodes count the fewest pods."""
+    """Nodes of one cell, sorted by the pods that per-node constraints count there."""
 
     def __init__(self, number: int, rows: list[_Row], block: _Block) -> None:
         self.number = number
@@ -35,7 +35,7 @@ class _Group:
 
     @property
     def first(self) -> int:
-        """The row of the first one; -1 if there is none left."""
+        """The row of the first node; -1 if none is left."""
         return self.rows[0][2] if self.rows else -1
 
 
@@ -43,9 +43,9 @@ _Entry = tuple[tuple[int, ...], int, _Group]
 
 
 class _Block:
-    """Cells that agree in the domains of all constraints with few domains, of which ``row`` is one.
+    """Cells in the same domains of all constraints with few domains; ``row`` is one of their rows.
 
-    ``heap`` are those that may take a pod, by how full they are by the other constraints: at least.
+    ``heap`` has the cells that may take a pod, by a lower bound of their other constraints' counts.
     """
 
     def __init__(self, row: int) -> None:
@@ -54,7 +54,7 @@ class _Block:
 
 
 class _Count:
-    """Pods by domain for one constraint, and how many domains that count hold how many."""
+    """Pods by domain for one constraint, and how many domains hold each number of pods."""
 
     def __init__(self, cells: Cells, levels: Levels) -> None:
         self.cells = cells
@@ -66,14 +66,14 @@ class _Count:
         self._is_fixed = levels.too_few or not self._held
         self._lowest = 0 if self._is_fixed else min(self._held)
         self._waiting: dict[int, list[_Group]] = {}
-        """Groups that are refused, by the lowest level at which they no longer are."""
+        """Refused groups, by the lowest minimum at which they are accepted again."""
 
     def pods(self, row: int) -> int:
-        """Return how many are in the row's domain."""
+        """Return the number of pods in the row's domain."""
         return self._pods[self.codes[row]]
 
     def pods_on(self, rows: Ints) -> Ints:
-        """Return int64[m]: as ``pods``, before any was added."""
+        """Return int64[m]: as ``pods``, before the first ``add``."""
         found: Ints = self._levels.counts[self.cells.codes[rows]]
         return found
 
@@ -82,12 +82,12 @@ class _Count:
         return self.pods(row) + 1 - self._lowest <= self._levels.max_skew
 
     def wait(self, group: _Group) -> None:
-        """Keep a group that is refused until its first row is accepted."""
+        """Store a refused group until its first row is accepted."""
         level = self.pods(group.first) + 1 - self._levels.max_skew
         self._waiting.setdefault(level, []).append(group)
 
     def add(self, row: int) -> list[_Group]:
-        """Count one pod; return the groups that are no longer refused."""
+        """Count one pod in the row's domain; return the groups that are accepted again."""
         code = self.codes[row]
         if self._in_minimum[code]:
             self._held[self._pods[code]] -= 1
@@ -116,14 +116,14 @@ class _OneByOne:
         self._apart = [cells.codes.tolist() for cells in apart]
         self._taken: list[set[int]] = [set() for _ in apart]
         self.looks = len(order) * (2 + len(self._counts) + len(self._apart)) // 4
-        """How often something was looked up so far. Of arrays, so much less time is a look."""
+        """Look-ups so far. Array operations count less: they take less time for each element."""
         self._turns = len(order)
         self._coarse: list[_Count] = []
         which = _agreeing([*(one.cells.codes for one in shared), *(c.codes for c in apart)], order)
         self._blocks = self._split(order, which, shared) if len(order) else []
 
     def _split(self, order: Ints, which: Ints, shared: list[_Count]) -> list[_Block]:
-        """Make the groups, int64[m] by the turns of their nodes, and give each its block."""
+        """Build the groups from ``which`` (int64[m], by rank of the nodes), and assign blocks."""
         level = np.zeros(len(order), np.int64)
         for one in self._per_node:
             level += one.pods_on(order)
@@ -146,7 +146,7 @@ class _OneByOne:
         return found
 
     def _blocks_of(self, first: Ints, shared: list[_Count]) -> list[_Block]:
-        """Return each group's block: there are so few that asking all of them for each pod pays."""
+        """Return each group's block. Blocks are few, so checking all of them for each pod pays."""
         which = np.zeros(len(first), np.int64)
         for one in shared:
             codes = one.cells.codes[first]
@@ -177,7 +177,7 @@ class _OneByOne:
         return self._take(best[2])
 
     def _first_of(self, block: _Block) -> _Group | None:
-        """Return the emptiest group that takes a pod, as far as the block does; the first one."""
+        """Return the block's first group, by fewest pods, that takes a pod; None without one."""
         heap, fine = block.heap, self._fine
         while heap:
             self.looks += 1 + len(fine) + len(self._apart)
@@ -206,7 +206,7 @@ class _OneByOne:
         return tuple([one.pods(row) for one in counts]), group.number, group
 
     def _take(self, group: _Group) -> int:
-        """Place a pod on the first node of a group that is the first of its block."""
+        """Place a pod on the first node of the block's first group; return the row."""
         row = group.first
         heappop(group.block.heap)
         self._left[row] -= 1
@@ -216,7 +216,7 @@ class _OneByOne:
                 taken.add(codes[row])
         if self._per_node or not self._left[row]:
             heappop(group.rows)
-            if self._left[row]:  # after those of the same level
+            if self._left[row]:  # behind the nodes with the same count
                 self._turns += 1
                 level = sum(one.pods(row) for one in self._per_node)
                 heappush(group.rows, (level, self._turns, row))
@@ -229,7 +229,7 @@ class _OneByOne:
 
 
 def _agreeing(codes: list[Ints], order: Ints) -> Ints:
-    """Return int64[m]: the same number for rows that agree in all ``codes``, by the first ones."""
+    """Return int64[m]: equal numbers for rows equal in all ``codes``, in order of first rows."""
     which = np.zeros(len(order), np.int64)
     for one in codes:
         here = one[order] + 1
@@ -249,8 +249,8 @@ def place_one_by_one(
 ) -> Ints:
     """Return int64[n]: how many of ``count`` pods each node gets.
 
-    ``order`` are the rows with slots, the best first. No domain of ``apart`` gets a second pod; a
-    node without a domain there may. Raises OutOfStepsError when the ``steps`` (None: endless) end.
+    ``order`` has the rows with slots, the best first. No domain of ``apart`` gets a second pod; a
+    node without a domain may. Raises OutOfStepsError when the ``steps`` (None: no bound) run out.
     """
     state = _OneByOne(slots, order, spread, apart)
     pods = np.zeros(len(slots), np.int64)

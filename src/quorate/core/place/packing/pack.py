@@ -1,7 +1,8 @@
-"""Place a number of alike pods, and take their room. Called by ``place.gang`` class by class.
+"""Place pods of one class, and take their room. Called by ``place.greedy`` class by class.
 
-Pods that do not constrain one another are filled in, all at once. Those that do are dealt out to
-domains first, and filled in within each; only choices of volumes are made pod after pod.
+In: a class, a count, the room. Out: pods per node. Pods that do not constrain one another are
+distributed over all nodes at once; others over domains first, then over the nodes of each domain.
+Only volumes are chosen pod by pod.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from quorate.core.rules.scoring import standing_score
 
 
 def steps_for(nodes: int, *, is_dealt: bool) -> int:
-    """Return how many steps it is to place pods of one class, besides those that ``pack`` takes."""
+    """Return the steps to place pods of one class, in addition to those that ``pack`` takes."""
     return (
         40 + nodes // policy.SPREAD_NODES_PER_STEP
         if is_dealt
@@ -38,10 +39,10 @@ def steps_for(nodes: int, *, is_dealt: bool) -> int:
 
 
 def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
-    """Return int64[n]: how many of ``count`` pods each node gets. Takes that from ``room``.
+    """Return int64[n]: how many of ``count`` pods each node gets. Takes their room from ``room``.
 
-    Raises OutOfStepsError when the room's steps are over while pods that constrain one another are
-    dealt out.
+    Raises OutOfStepsError if the room's steps run out while pods that constrain one another are
+    placed.
     """
     count = min(count, room.volumes.most(pod_class))
     if not constrain_one_another(pod_class, room):
@@ -58,12 +59,12 @@ def pack(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
 
 
 def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
-    """Whether a pod of the class changes where the next one of it may go."""
+    """Whether placing one pod of the class changes where the next one may go."""
     return _is_one_by_one(pod_class, room) or _is_in_its_own_way(pod_class, room)
 
 
 def _is_in_its_own_way(pod_class: PodClass, room: Room) -> bool:
-    """Whether rules about other pods' labels mean pods of its own."""
+    """Whether the class's rules about other pods match pods of the class itself."""
     shape = pod_class.shape
     if not pod_class.matched:
         return False
@@ -76,7 +77,7 @@ def _is_in_its_own_way(pod_class: PodClass, room: Room) -> bool:
 
 
 def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
-    """Place pod after pod, until nothing has to be chosen for the others any more."""
+    """Place pods one by one until the remaining ones need no choice of volumes or devices."""
     pods = np.zeros(len(room.free), np.int64)
     while (left := count - int(pods.sum())) and _is_one_by_one(pod_class, room):
         one = fill(pod_class, 1, pod_slots(pod_class, room), room, packing)
@@ -88,7 +89,7 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
 
 
 def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
-    """Whether nothing but what volumes are left decides where its pods go."""
+    """Whether only the volumes that are left decide where the pods go."""
     devices = pod_class.device_needs is not None and room.taking.couples(
         pod_class.device_needs.at_most
     )
@@ -96,14 +97,14 @@ def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
 
 
 def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
-    """Fill in pods, give volumes to as many as get them, and try the others again elsewhere.
+    """Distribute pods, choose volumes for as many as possible, and retry the others elsewhere.
 
-    In each round either all get theirs, or the volumes within reach of some node are used up.
+    In each round either all pods get volumes, or some node runs out of volumes in its reach.
     """
     pods = np.zeros(len(room.free), np.int64)
     while (left := count - int(pods.sum())) and room.volumes.constrains(pod_class):
         slots = pod_slots(pod_class, room)
-        if room.volumes.gathers(pod_class):  # on a node for all of them, or for most
+        if room.volumes.gathers(pod_class):  # on a node with room for all of them, or for most
             slots[slots < min(left, slots.max(initial=0))] = 0
         tried = fill(pod_class, left, slots, room, packing)
         served = room.volumes.served(pod_class, tried)
@@ -115,7 +116,7 @@ def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packin
 
 
 def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
-    """Whether what one pod's claims get decides what is left for the next one's elsewhere."""
+    """Whether one pod's volumes or devices limit the next pod's choice on other nodes."""
     if pod_class.device_needs is not None and room.taking.couples(pod_class.device_needs.at_most):
         return True
     return room.volumes.constrains(pod_class)
@@ -124,8 +125,9 @@ def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
 def is_exact(pod_class: PodClass, room: Room) -> bool:
     """Whether ``pack`` places as many pods of the class as can be placed.
 
-    So it is where they constrain one another along one topology, besides affinity and the node.
-    Spread along two topologies, or along another one than anti-affinity, is dealt out greedily.
+    It does where pods constrain one another along one topology, not counting affinity and
+    hostname. With spread along two topologies, or spread and anti-affinity along different ones,
+    it is greedy.
     """
     if room.volumes.most(pod_class) <= 1:
         return True
@@ -139,7 +141,7 @@ def _is_along_one_topology(pod_class: PodClass, room: Room) -> bool:
 
 
 def _apart_by(pod_class: PodClass, room: Room) -> set[str]:
-    """Return the topologies along which its pods repel one another."""
+    """Return the topologies along which the class has anti-affinity to itself."""
     number = room.snapshot.neighbours.selector_id
     if inter_pod_affinity.is_disabled(pod_class):
         return set()
@@ -175,12 +177,12 @@ def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packin
 
 
 def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
-    """Place the pods of a group that is attracted to itself, and of which none is there yet.
+    """Place pods with affinity to themselves, of which none is placed yet.
 
-    The first one decides on the domains. Those with room for all are preferred: the tightest, or
-    the roomiest if pods are to be spread; then those where the most are placed, of them the one
-    with the most slots. Tried first are those where the most may be placed, rule by rule: mostly
-    that is how many are, and one try is enough.
+    The first pod decides on the domains. A cell with room for all pods is preferred: the tightest,
+    or the roomiest if pods are to be spread. Otherwise it is the cell that places the most pods,
+    then the one with the most slots. Cells are tried in order of an upper bound by single rules;
+    mostly the bound is reached, and one try is enough.
     """
     cells = Cells.of([term.topology_key for term in pod_class.shape.affinity], room)
     has = cells.sums(slots)
@@ -192,7 +194,7 @@ def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing:
     for cell in np.lexsort((rank, -most)).tolist():
         if most[cell] < placed or (most[cell] == placed and rank[cell] > best_rank):
             break
-        if room.steps is not None and best_rank >= 0:  # the first one is paid for
+        if room.steps is not None and best_rank >= 0:  # the first try is paid for already
             room.steps.expect()
             room.steps.take(steps_for(len(slots), is_dealt=True))
         pods = _spread_out(pod_class, count, np.where(cells.codes == cell, slots, 0), room, packing)
@@ -203,10 +205,10 @@ def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing:
 
 
 def _most_by_cell(pod_class: PodClass, cells: Cells, slots: Ints, room: Room) -> Ints:
-    """Return int64[cells]: how many pods each cell takes at most, if all go there.
+    """Return int64[cells]: an upper bound on the pods that each cell takes, if all go there.
 
-    Each rule of the pods towards one another is looked at by itself, but for anti-affinity along
-    the topology that they are spread over. So of what ``is_exact`` it is how many are placed.
+    Rules between the pods are bounded one by one; spread and anti-affinity along one topology are
+    combined. For a class that ``is_exact``, the bound is the number that is placed.
     """
     alone = {}
     for topology in _apart_by(pod_class, room):
@@ -228,7 +230,7 @@ def _most_by_cell(pod_class: PodClass, cells: Cells, slots: Ints, room: Room) ->
 
 
 def _place_one_by_one(pod_class: PodClass, count: int, slots: Ints, room: Room) -> Ints:
-    """Place pods one after the other, into the emptiest domains of several constraints."""
+    """Place pods one by one, each into the emptiest domains of several constraints."""
     spread = []
     for one in _spread_over(pod_class, room):
         cells = Cells.of([one.topology_key], room)
@@ -247,7 +249,7 @@ def _place_one_by_one(pod_class: PodClass, count: int, slots: Ints, room: Room) 
 def _one_for_each(
     topology: str, pod_class: PodClass, slots: Ints, room: Room, packing: Packing
 ) -> Ints:
-    """Leave one slot in each domain, on the node that is best for one pod."""
+    """Keep one slot in each domain, on the node with the best score for one pod."""
     codes = domain_codes(topology, room)
     if _is_per_node(topology, room):
         return np.where(codes >= 0, np.minimum(slots, 1), slots)
@@ -257,7 +259,7 @@ def _one_for_each(
 
 
 def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
-    """Fill in, domain by domain if a spread constraint counts these pods."""
+    """Distribute the pods, domain by domain if a spread constraint counts them."""
     if not _is_along_one_topology(pod_class, room):
         return _place_one_by_one(pod_class, count, slots, room)
     for topology in sorted(_apart_by(pod_class, room)):
@@ -270,5 +272,5 @@ def _spread_out(pod_class: PodClass, count: int, slots: Ints, room: Room, packin
     levels = levels_of(constraint, pod_class, room, cells)
     quotas = even_quotas(count, levels, cells.sums(slots))
     if cells.is_per_node:
-        return np.append(quotas, 0)[cells.codes]  # the last one is for nodes without the label
+        return np.append(quotas, 0)[cells.codes]  # the last quota is for nodes without the label
     return fill_cells(pod_class, quotas, cells.codes, slots, room, packing)
