@@ -1,8 +1,8 @@
-"""What news and time do before a decision: attempts end, claims are ready, back-offs are over.
+"""The step before each plan: takes in news, and acts on times that have come.
 
-In: the cluster with its news, the time. Out: ``Due``, what is to be sent because of it. Called by
-``scheduler.decide``. It writes what gangs have come to and what the queue remembers; no pod is
-placed here.
+In: the cluster with its news, the time. Out: ``Due``, what has to be sent as a result. Called by
+``scheduler.decide``. Attempts time out, claims become bound, reservations end and back-offs expire
+here. It updates gangs and the queue; it places no pod.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from quorate.core.rules.masks import mask_of
 
 @dataclass(slots=True)
 class Due:
-    """What has to be sent, whatever is decided besides."""
+    """What has to be sent, independently of what is planned."""
 
     gangs: list[GangBinds] = field(default_factory=list)
     """Plans whose claims are bound."""
@@ -46,7 +46,7 @@ class Due:
     """Gangs with which a defect of ours was met."""
 
     def plan(self, tried: Sequence[Tried]) -> Plan:
-        """Return the plan of this and of what came of the gangs that were tried."""
+        """Return one plan with this and with the outcomes of the gangs that were tried."""
         placed = [one for one in tried if one.binds is not None]
         return Plan(
             gangs=(*self.gangs, *(o.binds for o in placed if o.binds and not o.prepares)),
@@ -83,19 +83,19 @@ class Advance:
         self._nominating = Nominating()
         self._gangs_left: set[GangKey] = set()
         self._singles_left: set[GangKey] = set()
-        """Those whose news the next turns take in; pods of no gang come after gangs."""
+        """Pods without a gang whose news is taken in by later turns, after that of gangs."""
         self._late: set[GangKey] = set()
-        """Gangs with news that are set aside: they get them when that is over."""
+        """Gangs with news that are set aside: the news waits until that is over."""
         self._held_on_version = -1
         """Version of the nodes' attributes at the last check that reservations are usable."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is news that a further step has to take in before anything is planned."""
+        """Whether another step has to take in news before anything is planned."""
         return bool(self._gangs_left or self._singles_left)
 
     def is_left(self, key: GangKey) -> bool:
-        """Whether a further step has to take in what happened to the gang."""
+        """Whether another step has to take in the gang's news."""
         return key in self._gangs_left or key in self._singles_left
 
     def step(
@@ -141,7 +141,7 @@ class Advance:
         queue.time_passed(now_s)
 
     def next_s(self, cluster: Cluster, queue: Queue, now_s: float) -> float | None:
-        """Return when time alone changes something next; None: never."""
+        """Return the next time (epoch seconds) at which something is due without news, or None."""
         due_s = (
             queue.next_s(),
             self._attempts.wake_at_s(cluster.gangs),
@@ -152,7 +152,7 @@ class Advance:
         return min((one for one in due_s if one is not None), default=None)
 
     def _some_of(self, news: set[GangKey]) -> set[GangKey]:
-        """Return whose news is taken in now, and keep the others for the next step."""
+        """Return the gangs whose news is taken in now, and keep the others for the next step."""
         gangs, singles, most = self._gangs_left, self._singles_left, bounds.TOUCHED_PER_TURN_MAX
         if not self.is_behind and len(news) <= most:
             return news
@@ -172,7 +172,7 @@ class Advance:
         now_s: float,
         due: Due,
     ) -> None:
-        """Bring the life-cycle of touched gangs up to date, and of those whose time is over."""
+        """Update the life-cycle of touched gangs, and end the attempts that have timed out."""
         cluster.reservations.forget_not_reserved(now_s)
         for key in sorted(touched):
             gang = cluster.gangs.get(key)
@@ -204,7 +204,7 @@ class Advance:
         touched: set[GangKey],
         now_s: float,
     ) -> set[int]:
-        """End reservations that are over, taken or unusable; return the rows of their nodes."""
+        """End reservations that have expired, are used or unusable; return their nodes' rows."""
         reservations = cluster.reservations
         if reservations:
             reservations.end_due(now_s)
@@ -218,14 +218,14 @@ class Advance:
 
 
 def _is_aside(key: GangKey, cluster: Cluster, now_s: float) -> bool:
-    """Whether the gang is left alone, for a defect of ours was met with it."""
+    """Whether the gang is set aside because it met a defect of ours."""
     gang = cluster.gangs.get(key)
     return gang is not None and gang.memory.aside.lasts(now_s)
 
 
 @contextmanager
 def _guarded(key: GangKey, due: Due) -> Iterator[None]:
-    """Note a defect that is met with one gang, so that it costs no other one."""
+    """Record a defect that one gang meets, so that the other gangs go on."""
     try:
         yield
     except Exception as error:
@@ -233,7 +233,7 @@ def _guarded(key: GangKey, due: Due) -> Iterator[None]:
 
 
 def _note_refusals(gang: GangEntry, now_s: float, avoid_s: float) -> None:
-    """Remember the nodes whose kubelets refused a member: no other one goes there for a while."""
+    """Have a gang avoid, for ``avoid_s`` seconds, the nodes whose kubelets refused a member."""
     memory = gang.memory
     if memory.avoid:
         memory.avoid = {node: end_s for node, end_s in memory.avoid.items() if end_s > now_s}

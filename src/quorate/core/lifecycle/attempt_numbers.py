@@ -1,4 +1,4 @@
-"""Numbers the attempts that a cycle opens, and makes their plans. Called by ``cycle``."""
+"""Numbers the attempts that a cycle opens, and makes their plans. Called by ``turn.cycle``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from quorate.core.model.policy import Policy
 
 @dataclass(slots=True)
 class AttemptNumbers:
-    """Numbers for the attempts that a cycle opens: they follow those that were opened before."""
+    """Numbers for the attempts that a cycle opens; ``made`` is the number of the newest one."""
 
     policy: Policy
     identity: str
     made: int
 
     def plan(self, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
-        """Return the binds as the plan of an attempt: of the one that is open, or of a new one.
+        """Return the binds as a plan of the gang's open attempt, or of a new one.
 
-        All but one of the binds that make the gang quorate are sent first; see ``GangBinds``.
+        ``first`` is one bind less than makes the gang quorate: those go first; see ``GangBinds``.
         """
         attempt = gang.attempt
         if attempt is None:

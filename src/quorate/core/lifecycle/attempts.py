@@ -1,8 +1,8 @@
-"""Attempts: from a gang's plan until its binds are settled, or until time is over and it is undone.
+"""Attempts: from a gang's plan until its binds are settled, or until it times out and is undone.
 
-In: gangs, their plans, the time. Out: evictions, and the journal for a successor. Called by
-``scheduler``. A gang that a dead leader left bound in part is an attempt too: it is taken up, then
-finished or undone.
+In: gangs, their plans, the time (epoch seconds). Out: evictions, and the journal for a successor.
+Called by ``scheduler`` and ``advancing``. A gang that a dead leader left partly bound becomes an
+attempt too, which is finished or undone.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ class Attempts:
         self.policy = policy
         self.identity = identity
         self.made = 0
-        """How many attempts were opened; the number of the newest."""
+        """The number of the newest attempt."""
         self._due: list[tuple[float, int, GangKey, Attempt]] = []  # a heap; some have ended
         self._overdue: dict[GangKey, Attempt] = {}
-        """Attempts whose time is over while a bind of theirs has no outcome yet."""
+        """Attempts that have timed out and are not ended yet: a bind may still lack an outcome."""
         self._undone: set[GangKey] = set()
         """Gangs whose members are being evicted."""
         self._before: Journal | None = None
         self._late_until_s: float | None = None
         self._may_arrive = False
-        """Whether binds of the leader before us may still arrive."""
+        """Whether binds of the previous leader may still arrive."""
 
     def follow(self, before: Journal | None, now_s: float) -> None:
-        """Note whose successor we are, and for how long that one's binds may still arrive.
+        """Note the previous leader's journal, and for how long its binds may still arrive.
 
-        None may be one that died before it wrote a journal, or nobody.
+        None: there was no leader, or it died before it wrote a journal.
         """
         if self._late_until_s is None or before is not self._before:
             self._before, self._late_until_s = before, now_s + LATE_S
@@ -59,20 +59,20 @@ class Attempts:
             _take_minima(attempt, gang)
 
     def resume(self, gang: GangEntry, before: Journal | None, now_s: float) -> None:
-        """Take up what is bound of a gang below min, so that it is finished or undone.
+        """Open an attempt for a gang that is bound below min, so that it is finished or undone.
 
-        Two ways lead here. A leader died in the middle of its binds: the pods bear its attempt, and
-        none bears the mark that the last ones to be bound get. Or kubelets refused pods of a gang
-        that had just become quorate. A gang without a mark may also have started, and have lost its
-        marked members since: ``before``, the journal of the leader before us, tells. Pods that were
-        bound for another gang are left alone.
+        There are two causes. A leader died amid its binds: the pods carry its attempt, and none
+        carries the mark of the binds that complete a gang. Or kubelets refused pods of a gang that
+        had just become quorate. A gang without a mark may also have started and lost its marked
+        members since: ``before``, the previous leader's journal, says so. Pods that were bound for
+        another gang are left alone.
         """
         life = gang.lifecycle
         saw_started, life.saw_started = life.saw_started, False
         if life.attempt is not None or life.once_quorate or not gang.stays:
             return
         if not gang.ours:
-            return  # another quorate, with other scheduler names, may be binding it
+            return  # another instance with other scheduler names may be binding it
         own = [e for e in gang.members.values() if e.where is Where.BOUND and not e.adopted]
         if not own or not self._is_partial(gang):
             return
@@ -91,7 +91,7 @@ class Attempts:
 
     @staticmethod
     def _is_partial(gang: GangEntry) -> bool:
-        """Whether some are bound, and they are no quorum where min is known."""
+        """Whether members are bound, and min is unknown or not met."""
         return gang.stays > 0 and not (gang.quorum_is_known and gang.is_met)
 
     def _had_started(self, gang: GangEntry, attempts: set[str], before: Journal | None) -> bool:
@@ -105,17 +105,17 @@ class Attempts:
         if gang.lifecycle.evicting:
             self._undone.add(gang.key)
         if self._is_partial(gang):
-            # What terminates already was being undone: so is the rest, at once.
+            # Terminating members show that the gang was being undone: undo the rest at once.
             wait_s = 0.0 if gang.lifecycle.evicting else self.policy.recovery_s
             attempt = self._open(gang, now_s + wait_s)
             if not gang.quorum_is_known:
-                # Its object is missing. The attempt's size is no less than min was.
+                # Its object is missing. The attempt's size is at least the min of that time.
                 attempt.min_count = max(entry.pod.attempt_size for entry in bound)
 
     def journal(self, gangs: Gangs) -> Journal:
-        """Return which attempts are open: gangs below min whose pods we bind or evict.
+        """Return the journal of open attempts: gangs below min whose pods we bind or evict.
 
-        For some time so is each gang that waits: the leader before us may have sent binds of it.
+        While binds of the previous leader may arrive, each waiting gang counts as open too.
         """
         found = {key for _, _, key, attempt in self._due if _is_open(key, attempt, gangs)}
         found |= {key for key, attempt in self._overdue.items() if _is_open(key, attempt, gangs)}
@@ -125,12 +125,12 @@ class Attempts:
         return journal_of(self.identity, self.made, is_open, waiting)
 
     def _may_start(self, gang: GangEntry) -> bool:
-        """Whether it is a gang of ours that has members and has not started, as far as we know."""
+        """Whether it is a gang of ours with members that has not started, as far as is known."""
         there = gang.waits or gang.bound
         if not there or gang.key.is_single or gang.started or not gang.ours:
             return False
         if self._before is None and gang.bound:
-            return False  # it is taken up, and open by that, or it is to be left alone
+            return False  # it has an open attempt already, or has to be left alone
         bound = (
             (e.pod for e in gang.members.values() if e.where is Where.BOUND) if gang.bound else ()
         )
@@ -150,13 +150,13 @@ class Attempts:
         return attempt
 
     def note_failures(self, gangs: Iterable[GangEntry], now_s: float) -> None:
-        """Back off from gangs whose binds failed: at once the first time, then ever longer."""
+        """Set the back-off of gangs whose binds failed: 0 s at first, then doubled each time."""
         for gang in gangs:
             memory = gang.memory
             if memory.failed:
                 memory.failed = False
                 if now_s < memory.not_before_s:
-                    continue  # the rest of a try whose failure counts already
+                    continue  # it belongs to a failure that was counted already
                 doublings = min(memory.failures - 1, 30)
                 wait_s = self.policy.backoff_s * 2**doublings if memory.failures else 0.0
                 memory.not_before_s = now_s + min(wait_s, self.policy.backoff_s_max)
@@ -165,7 +165,7 @@ class Attempts:
                 memory.failures = 0
 
     def due(self, gangs: Gangs, now_s: float) -> list[GangKey]:
-        """Return the gangs whose attempts' time is over, and whose binds all have outcomes."""
+        """Return the gangs whose attempts have timed out and whose binds all have outcomes."""
         self._undone = {
             key for key in self._undone if key in gangs and gangs[key].lifecycle.evicting
         }
@@ -179,11 +179,11 @@ class Attempts:
         return [key for key, attempt in self._overdue.items() if not attempt.open]
 
     def to_evict(self, gang: GangEntry) -> list[Eviction]:
-        """Return who is to be evicted when the attempt ends now, its time over."""
+        """Return the evictions with which a timed-out attempt ends; none if the gang started."""
         return [] if gang.started else _roll_back(gang, self._overdue[gang.key])
 
     def end(self, gang: GangEntry, evictions: Iterable[Eviction]) -> None:
-        """End an attempt whose time is over; the evictions of a gang below min are sent."""
+        """End a timed-out attempt; ``evictions`` are those sent for a gang below min."""
         if not gang.started:
             gang.give_up(gang.members[one.uid] for one in evictions)
             gang.memory.failed = True
@@ -192,14 +192,14 @@ class Attempts:
         del self._overdue[gang.key]
 
     def wake_at_s(self, gangs: Gangs) -> float | None:
-        """Return when the next attempt's time is over; None when none is open."""
+        """Return when the next open attempt times out (epoch seconds); None: none is open."""
         while self._due and not _is_open(self._due[0][2], self._due[0][3], gangs):
             heappop(self._due)
         return self._due[0][0] if self._due else None
 
 
 def _take_minima(attempt: Attempt, gang: GangEntry) -> None:
-    """Note what counts for the attempt if the gang's object is edited or deleted meanwhile."""
+    """Record the minima in the attempt, in case the gang's object is edited or deleted later."""
     attempt.min_count = gang.min_count
     attempt.min_by_task = gang.spec.min_by_task if gang.spec is not None else ()
 
@@ -209,7 +209,7 @@ def _is_open(key: GangKey, attempt: Attempt, gangs: Gangs) -> bool:
 
 
 def _roll_back(gang: GangEntry, attempt: Attempt) -> list[Eviction]:
-    """Return the evictions of those who were bound for the gang; others are nobody's to evict."""
+    """Return evictions of the members that we bound for this gang; others are not ours to evict."""
     minimum = gang.min_count if gang.quorum_is_known else attempt.min_count
     message = (
         f"Gang {gang.key} did not come together in time: "

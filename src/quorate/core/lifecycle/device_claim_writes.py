@@ -1,8 +1,8 @@
-"""What has to be written into claims before pods are bound, and what is taken back.
+"""What has to be written into ResourceClaims before pods are bound, and what is taken back.
 
-In: members that were placed, and what the room gave their claims. Out: ``Give`` for each pod, and
-``TakeBack`` for claims of pods that wait with devices they cannot use. Called by ``turn.cycle`` and
-``scheduler``. Source: PreBind and PostFilter of kube-scheduler 1.36's DynamicResources.
+In: placed members, and the devices that the room allocated to their claims. Out: ``Give`` for each
+pod, and ``TakeBack`` for claims of waiting pods that hold devices. Called by ``turn.cycle`` and
+``turn.planning``. Source: PreBind and PostFilter of kube-scheduler 1.36's DynamicResources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def hand_out(
     room: Room,
     cluster: Cluster,
 ) -> list[tuple[Give, ...]]:
-    """Hand out the devices that the room gave to these pods; return what each of them needs."""
+    """Return for each pod, placed at ``rows``, what to write into its claims for its devices."""
     if pod_class.device_needs is None:
         return [()] * len(entries)
     devices = cluster.devices
@@ -54,7 +54,7 @@ def hand_out(
 
 
 def _special(pod: Pod, ask: DeviceNeeds, row: int, allocation: Allocation, room: Room) -> Give:
-    """Return the claim to make for the extended resources that the node does not have itself."""
+    """Return the claim to create for the extended resources that the node does not list itself."""
     assert ask.extended is not None, "only they are given a claim that does not exist"
     lacked = frozenset(n for n in ask.extended.backed if not room.snapshot.sizes(n)[row])
     wanted, mappings = requests_of(ask.extended.containers, lacked)
@@ -71,9 +71,9 @@ def _special(pod: Pod, ask: DeviceNeeds, row: int, allocation: Allocation, room:
 
 
 def take_backs(gang: GangEntry, cluster: Cluster) -> list[TakeBack]:
-    """Return the claims of waiting members that keep devices for nobody but their pod.
+    """Return the claims of waiting members whose devices are reserved for that member alone.
 
-    A gang that waits holds nothing: not even what a plan of it that failed has written.
+    A waiting gang must hold nothing, not even what a failed plan of it has written.
     """
     found: list[TakeBack] = []
     if cluster.devices.has_no_users or gang.attempt is not None:

@@ -1,7 +1,7 @@
-"""What came of the gangs that one turn tried: effects, as data. Made by ``turn.cycle``.
+"""The effects of one turn, as data: the outcome of each gang that was tried.
 
-``core.turn.applying`` makes them true; nobody else does. A gang that was tried and is not here is
-left as it was.
+Made by ``turn.cycle`` and ``turn.planning``; only ``turn.applying`` writes them into the cluster. A
+gang without an outcome here is left as it was.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from quorate.core.model.plan import GangBinds, Plan, Preemption, TakeBack, Undo
 
 
 class Next(Enum):
-    """What becomes of a gang after it was tried."""
+    """Where a gang goes after it was tried."""
 
     NOTHING = "nothing"
-    """Nothing of it waits."""
+    """No member waits."""
     BLOCKED = "blocked"
     """It waits for room."""
     SEARCHED = "searched"
-    """The search for a joint placement goes on in a later turn."""
+    """The search for a joint placement continues in a later turn."""
     READY = "ready"
     """It is tried again in the next turn."""
 
 
 class GivenUp(NamedTuple):
-    """A gang is not tried before this time (epoch seconds), for what ``said`` says."""
+    """A gang is not tried before ``until_s`` (epoch seconds); ``said`` is the reason in words."""
 
     until_s: float
     said: str
@@ -38,20 +38,20 @@ class GivenUp(NamedTuple):
 
 @dataclass(slots=True)
 class Tried:
-    """What came of one gang."""
+    """The outcome of one gang's try."""
 
     key: GangKey
     next: Next = Next.NOTHING
     is_planned: bool = False
-    """Whether nodes were looked at: nothing held it back before that."""
+    """Whether it came as far as the nodes: no gate held it back."""
     binds: GangBinds | None = None
     ends_avoidance: bool = False
     waits_for: dict[PodClass, int] = field(default_factory=dict)
-    """Of a blocked gang: how many members of each class wait."""
+    """For a blocked gang: how many members of each class wait."""
     need: int = 0
-    """Of a blocked gang: how many of them have to be placed at once."""
+    """For a blocked gang: how many of them have to be placed at once."""
     said: str | None = None
-    """What preemption could not do; None: it was not tried."""
+    """Why preemption did not help, in words; None: it was not tried."""
     given_up: GivenUp | None = None
     preemption: Preemption | None = None
     undo: Undo | None = None
@@ -72,15 +72,15 @@ class Failed(NamedTuple):
 
 @dataclass(slots=True)
 class Decision:
-    """All that one turn decided: what is sent, and what came of each gang."""
+    """All that one turn decided: the plan to send, and the outcome of each gang."""
 
     plan: Plan
     now_s: float
     tried: tuple[Tried, ...] = ()
     failed: Failed | None = None
     displaced: frozenset[GangKey] = frozenset()
-    """Pods whose promises were taken back for others: they have to look elsewhere."""
+    """Gangs whose promises were taken back for others; they need another node."""
     next_start: int = 0
-    """Where the next cycle begins to look for victims."""
+    """The row at which the next cycle begins its search for victims."""
     is_more: bool = False
-    """Whether the turn ended before all were looked at: the next one follows at once."""
+    """Whether the turn ended with work left, so that the next one follows at once."""

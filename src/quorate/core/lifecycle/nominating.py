@@ -1,8 +1,8 @@
-"""Promises of room to waiting pods: each is looked at again when its node changes, or ends.
+"""Reviews promises of room to nominated pods when their nodes change.
 
-In: the cluster's nominations and the room. Out: pods to try again, and promises that are taken
-back. Called by ``lifecycle.advancing``. A promise whose node stops to suit (it is gone, relabelled,
-tainted, cordoned) holds room that nobody can use, so it ends.
+In: the cluster's nominations and the room. Out: gangs to try again, and promises to take back.
+Called by ``lifecycle.advancing``. If a node no longer suits the pod (it is gone, relabelled,
+tainted or cordoned), the promise ends, because it would hold room that nobody can use.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from quorate.core.room.room import Room
 from quorate.core.rules.masks import mask_of
 
 _Facts = tuple[Node | None, tuple[int, ...]]
-"""A node, and how much of each resource is free there."""
+"""A node, and the free amount of each resource there, by column."""
 
 
 class Nominating:
-    """What the nodes of promises were like when they were last looked at."""
+    """Remembers the nodes of promises as they were at the last review."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Facts] = {}
@@ -35,9 +35,9 @@ class Nominating:
         grown: set[int],
         taken_back: list[Preemption],
     ) -> set[GangKey]:
-        """Return the gangs of pods to try again; add promises to be taken back in the API.
+        """Return the gangs to try again; append to ``taken_back`` promises to end in the API.
 
-        Rows that have ``grown`` are others now, even if somebody has taken as much there since.
+        Rows in ``grown`` count as changed, even if the same amount is free there as before.
         """
         nominated = cluster.precedence.nominated
         if not nominated:
@@ -72,7 +72,7 @@ def _facts_of(node: str, cluster: Cluster) -> _Facts:
 
 
 def _suits(entry: PodEntry, node: str, room: Room) -> bool:
-    """Whether the node is there, and what it is like lets the pod in, were it empty."""
+    """Whether the node exists and would take the pod if it were empty."""
     row, pod_class = room.snapshot.table.rows.get(node), entry.pod_class
     if row is None or not mask_of(pod_class, room)[row]:
         return False

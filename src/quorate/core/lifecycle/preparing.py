@@ -1,8 +1,8 @@
-"""Claims before binds: gangs whose volumes are being bound, until all are or the attempt fails.
+"""Prepares claims before binds: waits until all volumes of a gang are bound or the attempt fails.
 
-In: plans whose binds have something to prepare, then news of claims. Out: the gang's binds once
-every claim is bound, or what to take back. Called by ``scheduler``. No member is bound before all
-claims of all members are: a claim that cannot be bound holds no node of the others.
+In: plans with claims to prepare, then news of claims. Out: the gang's binds once every claim is
+bound, or what to undo. Called by ``applying`` and ``advancing``. No member is bound before all
+claims of all members are bound, so a claim that fails leaves no gang partly bound.
 Source of the rules: kube-scheduler 1.36's VolumeBinding (Reserve, PreBind).
 """
 
@@ -27,7 +27,7 @@ class _Preparing:
     attempt: Attempt
     plan: GangBinds
     seen: set[ClaimKey] = field(default_factory=set)
-    """Claims on which our write was seen: that it is gone means that somebody gave up."""
+    """Claims on which our write was seen. If it disappears later, provisioning has failed."""
 
     @property
     def prepared(self) -> list[Prepare]:
@@ -41,14 +41,14 @@ class Preparations:
         self._open: dict[GangKey, _Preparing] = {}
 
     def begin(self, gang: GangEntry, plan: GangBinds) -> None:
-        """Wait for the claims of a plan whose writes are sent now."""
+        """Wait for the claims of a plan whose writes are about to be sent."""
         attempt = gang.lifecycle.attempt
         assert attempt is not None, "it was opened with the plan"
         seen = {one.key for bind in plan.binds for one in bind.prepare if one.written}
         self._open[gang.key] = _Preparing(attempt, plan, seen)
 
     def holds(self, gang: GangEntry) -> bool:
-        """Whether the gang waits for its claims, or for what was prepared to be taken back."""
+        """Whether the gang waits for its claims to be bound, or for an undo to finish."""
         return gang.key in self._open or gang.lifecycle.is_undoing
 
     def plans(self) -> list[GangBinds]:
@@ -62,7 +62,10 @@ class Preparations:
     def step(
         self, key: GangKey, cluster: Cluster, now_s: float
     ) -> tuple[list[GangBinds], list[Undo]]:
-        """Return a gang's binds, if its claims are all bound, or what to take back."""
+        """Return a gang's binds once all its claims are bound, or what to undo once that failed.
+
+        Both are empty while it waits. KeyError if the gang's claims are not being bound.
+        """
         one, gang = self._open[key], cluster.gangs.get(key)
         _let_go(one, cluster)
         if gang is None or gang.lifecycle.attempt is not one.attempt:
@@ -90,7 +93,7 @@ class Preparations:
         return [], self._end(key, gang, cluster)
 
     def _end(self, key: GangKey, gang: GangEntry | None, cluster: Cluster) -> list[Undo]:
-        """End a preparation without binds; return what is to be taken back."""
+        """End a preparation without binds; return what to undo."""
         one, claims = self._open[key], cluster.storage.claims
         left = tuple(
             prepare
@@ -104,7 +107,7 @@ class Preparations:
 
 
 def _look(one: _Preparing, cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
-    """Return nodes with why their claims are not bound yet, and why they never will be."""
+    """Return messages by node: why claims are not bound yet, and why they cannot be any more."""
     waiting: dict[str, str] = {}
     failed: dict[str, str] = dict(one.attempt.refusals)
     storage = cluster.storage
@@ -141,10 +144,10 @@ def _gave_up(prepare: Prepare) -> str:
 
 
 def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
-    """Return members that their bound volumes keep away from their nodes.
+    """Return a message, under "", if a bound volume does not admit its pod's node.
 
-    Two ways lead here: a volume was made for elsewhere, or members share one that was made for the
-    first of them.
+    There are two causes: a volume was provisioned for another node, or members share a volume that
+    was provisioned for the first of them.
     """
     storage, found = cluster.storage, {}
     for bind in _alive(one, cluster):
@@ -163,10 +166,10 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
 
 
 def _let_go(one: _Preparing, cluster: Cluster) -> None:
-    """End the binds of pods that are being deleted, say, or have moved to another gang."""
+    """Fail the binds of pods that no longer wait, or that have moved to another gang."""
     for bind in one.plan.binds:
         if bind.uid not in cluster.pods:
-            cluster.devices.forget(bind.uid)  # nothing was written yet
+            cluster.devices.forget(bind.uid)  # its device claims were not written yet
     for bind in _alive(one, cluster):
         entry = cluster.pods[bind.uid]
         is_moved = entry.gang is None or entry.gang.key != one.plan.key
@@ -177,7 +180,7 @@ def _let_go(one: _Preparing, cluster: Cluster) -> None:
 
 
 def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
-    """Return the binds of the pods that still wait for it."""
+    """Return the binds of the pods that are still assumed on the planned nodes."""
     return tuple(
         bind
         for bind in one.plan.binds
@@ -188,9 +191,10 @@ def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
 
 
 def _enough(gang: GangEntry, binds: int) -> bool:
-    """Whether those that are left may be bound.
+    """Whether the remaining ``binds`` may be sent.
 
-    Not if nobody says any more how many it takes, or if no other member is alive: the gang lapses.
+    They may not if min is no longer known, or if a started gang has no other living member: then
+    its life is over.
     """
     if gang.started and not gang.alive and gang.assumed <= binds:
         return False
@@ -198,7 +202,7 @@ def _enough(gang: GangEntry, binds: int) -> bool:
 
 
 def _plan(one: _Preparing, gang: GangEntry, binds: tuple[Bind, ...], now_s: float) -> GangBinds:
-    """Return the plan that can be sent: nothing is left to prepare."""
+    """Return the plan of the remaining binds, with nothing left to prepare."""
     others = gang.stays + gang.assumed - len(binds)
     first = max(0, gang.min_count - others - 1)
     return GangBinds(

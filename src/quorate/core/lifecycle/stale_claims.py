@@ -1,6 +1,6 @@
-"""What an earlier attempt left on claims of a gang that waits: it is taken back.
+"""Finds node selections that an earlier attempt left on the claims of a waiting gang.
 
-In: a gang and the cluster. Out: what to undo. Called by ``turn.cycle``. Changes nothing.
+In: a gang and the cluster, which is only read. Out: what to undo. Called by ``turn.cycle``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from quorate.core.model.storage import Claim, ClaimKey
 
 
 def stale(gang: GangEntry, cluster: Cluster) -> Undo | None:
-    """Return what an earlier attempt left on claims of a gang that cannot be placed with it.
+    """Return what to undo on claims of a gang that could not be placed, or None.
 
-    Only of claims that nobody but waiting pods of the gang uses: nobody else waits for them.
+    Only claims count that are used by waiting pods of this gang alone: no other pod waits for them.
     """
     storage = cluster.storage
     if gang.lifecycle.is_undoing or gang.attempt is not None or not storage.users:

@@ -1,4 +1,4 @@
-"""What has to be written for the claims of a placed pod before it is bound. Called by ``cycle``."""
+"""What has to be written for volume claims of a placed pod before its bind. For ``turn.cycle``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def prepares(
     prepared: set[ClaimKey],
     storage: Storage,
 ) -> tuple[Prepare, ...]:
-    """Return what binds the pod's claims to the volumes that the room chose, or has these made.
+    """Return the writes that bind the pod's claims to the chosen volumes, or provision new ones.
 
-    The class has claims that are not bound. ``prepared`` are those that an earlier member of the
-    gang has prepared; it grows.
+    The class must have unbound claims. ``prepared`` are the claims that members of the gang have
+    prepared already; the pod's claims are added to it.
     """
     chosen = room.volumes.take_chosen(pod_class, row)
     node = room.snapshot.node(row).name
