@@ -1,1 +1,1 @@
-"""What is said when: of gangs that wait, to their pods, their objects and whoever reads Events."""
+"""Decides what to report of waiting gangs, and when: in pod conditions, statuses and Events."""

@@ -1,8 +1,8 @@
-"""Sayings that wait for their turn: so many a second for all gangs together, namespaces in turn.
+"""A queue of sayings with a rate limit for all gangs together, fair among namespaces.
 
-In: sayings. Out: those that may be said now. What is new goes before what is said again. A saying
-takes the place of an older one about the same thing, so there are never more than there are pods
-and gangs.
+In: sayings. Out: those that may be sent now. New sayings go before repeated ones. A saying replaces
+an older one about the same thing, so the queue is bounded by the numbers of pods and gangs. Called
+by ``telling``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from quorate.core.telling.sayings import Saying
 
 SAYINGS_PER_S = 100
 SAYINGS_AT_ONCE_MAX = 2000
-"""So many may be said at once after a quiet time: a gang of 1,000 hears it all in one go."""
+"""How many may be sent at once after a quiet time: enough for all pods of a gang of 1,000."""
 
 _About = tuple[Hashable, ...]
 
 
 class _Line:
-    """Sayings by namespace; each namespace has its turn, and in it the oldest goes first."""
+    """Sayings by namespace: namespaces take turns, and within each the oldest goes first."""
 
     def __init__(self) -> None:
         self._namespaces: dict[str, dict[_About, Saying]] = {}
@@ -50,7 +50,7 @@ class _Line:
 
 
 class Outbox:
-    """Two lines and an allowance of sayings, which grows by ``SAYINGS_PER_S``."""
+    """Two queues and an allowance of sayings, which grows by ``SAYINGS_PER_S``."""
 
     def __init__(self) -> None:
         self._new, self._again = _Line(), _Line()
@@ -62,7 +62,7 @@ class Outbox:
         return len(self._new) + len(self._again)
 
     def put(self, saying: Saying, *, again: bool) -> None:
-        """Queue a saying. One that has waited as new stays new."""
+        """Queue a saying. If an older one waits as new, this one is new too, even if ``again``."""
         namespace, about = saying.key.namespace, saying.about
         line = self._again if again else self._new
         if again and self._new.drop(namespace, about):
@@ -72,12 +72,12 @@ class Outbox:
         line.put(namespace, saying)
 
     def drop(self, namespace: str, about: _About) -> None:
-        """Forget a saying that became pointless."""
+        """Forget a waiting saying about something, if there is one."""
         self._new.drop(namespace, about)
         self._again.drop(namespace, about)
 
     def take(self, now_s: float) -> Iterator[Saying]:
-        """Yield what may be said now."""
+        """Yield the sayings that may be sent now (seconds of a monotonic clock)."""
         if self._counted_s is not None:
             grown = self._allowance + (now_s - self._counted_s) * SAYINGS_PER_S
             self._allowance = min(SAYINGS_AT_ONCE_MAX, grown)
@@ -90,5 +90,5 @@ class Outbox:
             yield saying
 
     def give_back(self) -> None:
-        """Count a saying that took no request as not said."""
+        """Give back the allowance of one saying that needed no request."""
         self._allowance = min(SAYINGS_AT_ONCE_MAX, self._allowance + 1.0)

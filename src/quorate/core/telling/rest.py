@@ -1,6 +1,7 @@
-"""Which gangs have come to rest, so that it is worth saying why they wait. In: touches and times.
+"""Finds the gangs that have come to rest, so that reporting why they wait is worth a request.
 
-A gang that starts at once costs no request but its binds. Times are seconds of a monotonic clock.
+In: touched gangs and times. Out: gangs to explain. A gang that starts at once is never explained,
+so it costs only its binds. Times are seconds of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -13,39 +14,40 @@ from quorate.core.model import GangKey
 QUIET_S = 0.2
 PATIENCE_S = 1.0
 PODS_PER_S = 200
-"""A large gang that keeps changing is looked at less often: each of its pods may have to hear."""
+"""Pods per second of patience: a large gang that keeps changing is explained less often, because
+each explanation may cost a request for each pod."""
 
 
 class Rest:
-    """Remembers when gangs were touched, and when they were looked at last."""
+    """Remembers when gangs were touched, and when they were last explained."""
 
     def __init__(self) -> None:
         self._touched: dict[GangKey, tuple[float, float]] = {}
-        """When a gang was first and last touched since the last look at it."""
+        """When a gang was first and last touched since it was last explained."""
         self._looked_s: dict[GangKey, float] = {}
         self._later: dict[GangKey, float] = {}
-        """When to look at gangs again that nobody touches."""
+        """When to explain a gang again even if it is not touched."""
 
     def __len__(self) -> int:
-        """Return how many gangs will be looked at."""
+        """Return how many gangs will be explained; a gang may count twice."""
         return len(self._touched) + len(self._later)
 
     def touch(self, key: GangKey, now_s: float) -> None:
-        """Look at a gang when it has come to rest."""
+        """Have a gang explained when it has come to rest."""
         first_s, _ = self._touched.get(key, (now_s, now_s))
         self._touched[key] = first_s, now_s
 
     def look_at(self, key: GangKey, at_s: float) -> None:
-        """Look at a gang at ``at_s``, or earlier if something happens to it."""
+        """Have a gang explained at ``at_s``, or earlier if it is touched."""
         self._later[key] = min(at_s, self._later.get(key, at_s))
 
     def looked(self, key: GangKey, now_s: float) -> None:
-        """Note that a gang is being looked at."""
+        """Note that a gang is being explained now."""
         self.drop(key)
         self._looked_s[key] = now_s
 
     def drop(self, key: GangKey) -> None:
-        """Look at a gang no more until it is touched."""
+        """Do not explain a gang until it is touched."""
         self._touched.pop(key, None)
         self._later.pop(key, None)
 
@@ -57,7 +59,10 @@ class Rest:
     def due(
         self, gangs: Mapping[GangKey, GangEntry], now_s: float, count_max: int
     ) -> list[GangKey]:
-        """Return gangs that have come to rest, or been restless for too long."""
+        """Return gangs to explain, at most ``count_max``.
+
+        They have come to rest, have kept changing for too long, or their time has come.
+        """
         found = []
         for key, (first_s, last_s) in self._touched.items():
             gang = gangs.get(key)

@@ -1,4 +1,4 @@
-"""What there is to say, as data. Made by ``telling``; ``shell.report`` turns it into requests."""
+"""Sayings: what to report of gangs, as data. Made by ``telling``; sent by ``shell.report``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class SayCondition(msgspec.Struct, frozen=True):
 
 
 class SayEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """The Event FailedScheduling of a pod, or of a gang: then ``of_gang``, and ``pod`` is a member.
+    """The Event FailedScheduling of a pod or, if ``of_gang``, of a gang with ``pod`` as a member.
 
-    ``count`` is how often it has been said, this time included: from 2 on, the Event that there is
-    goes on as a series. ``began_s`` (wall clock) is when it was said first, and tells it from
-    others about the same object.
+    ``count`` is how many times it has been said, this time included: from 2 on, the existing Event
+    continues as a series. ``began_s`` (wall clock, epoch seconds) is when it was first said, which
+    distinguishes it from other Events about the same object.
     """
 
     key: GangKey
@@ -47,7 +47,7 @@ class SayEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SayStatus(msgspec.Struct, frozen=True):
-    """The status of the gang's object. Its dialect may find that nothing is to be written."""
+    """The status of the gang's object. The dialect may find that nothing has to be written."""
 
     key: GangKey
     view: GangView

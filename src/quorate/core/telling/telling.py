@@ -1,10 +1,10 @@
-"""What is said of a gang, and when. In: explanations and times. Out: sayings, at a bounded pace.
+"""Decides what is said of a gang, and when. In: explanations and times. Out: sayings, rate-limited.
 
-Pure: called by ``shell.report.reporter``, which sends, and by simulation. A pod's condition has the
-newest message, and the gang's Event says how often it was said; why an Event for each pod besides:
-``docs/adr/0019``. Words of another reason are said at once, a few times; other words of the same
-reason, which differ in counts, ``AGAIN_S`` after the last. What is left unsaid then is looked at
-again, so the last message is always said.
+It does no I/O: ``shell.report.reporter``, which sends, and the simulation call it. A pod's
+condition has the newest message; the gang's Event counts repetitions; ``docs/adr/0019`` says why
+each pod has an Event too. A new reason is said at once, a few times; a new message of the same
+reason, which differs in numbers, ``AGAIN_S`` after the last one. What is deferred is explained
+again later, so the last message is always said.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from quorate.core.words.explain import Explainer
 AGAIN_S = 30.0
 AFTER_LOSS_S = 10.0
 CHANGES_AT_ONCE_MAX = 4
-"""So many changes of reason are said at once in ``AGAIN_S``: a reason that flaps is no news."""
+"""How many changes of reason in ``AGAIN_S`` are said at once; a reason that flaps has to wait."""
 SERIES_S_MAX = 3600.0
-"""An API server keeps an Event for an hour after it was written last."""
+"""An API server keeps an Event for an hour after its last write."""
 
 
 _UNSAID = frozenset({Reason.NONE, Reason.STARTING})
@@ -43,7 +43,7 @@ class Now(NamedTuple):
 
 
 class _Said(msgspec.Struct):
-    """What a pod's condition says, since when, and which reasons its Events gave."""
+    """What a pod's condition says, since when, and the reasons of its Events so far."""
 
     namespace: str
     reason: Reason
@@ -54,7 +54,7 @@ class _Said(msgspec.Struct):
 
 
 class _Series(msgspec.Struct):
-    """An Event of a gang that may go on."""
+    """An Event of a gang that may continue as a series."""
 
     began_s: float
     at_s: float
@@ -68,16 +68,16 @@ class _Gang(msgspec.Struct):
     state: GangState
     reason: Reason
     changed_s: list[float] = []
-    """When its reason changed, of late."""
+    """When its reason changed in the last ``AGAIN_S``."""
     series: dict[Reason, _Series] = {}
     event_reason: Reason | None = None
-    """The reason that its last Event gave."""
+    """The reason of its last Event."""
     status: tuple[Reason, str, float] | None = None
-    """The reason and message that the object's status has, and since when."""
+    """The reason and message in the object's status, and since when."""
 
 
 class Telling:
-    """Decides for one scheduler core; ``take`` says what may be said now."""
+    """Decides for one scheduler core; ``take`` yields what may be said now."""
 
     def __init__(self) -> None:
         self.rest = Rest()
@@ -87,7 +87,7 @@ class Telling:
         self._stamp_s = 0.0
 
     def __len__(self) -> int:
-        """Return how many sayings wait for their turn."""
+        """Return how many sayings wait to be sent."""
         return len(self._outbox)
 
     def __contains__(self, key: object) -> bool:
@@ -95,44 +95,44 @@ class Telling:
         return key in self._gangs
 
     def counts(self) -> tuple[Counter[GangState], Counter[Reason]]:
-        """Return how many gangs stand where, and why."""
+        """Return the number of gangs by state and by reason."""
         gangs = self._gangs.values()
         return Counter(one.state for one in gangs), Counter(one.reason for one in gangs)
 
     def take(self, now_s: float) -> Iterator[Saying]:
-        """Yield what may be said now."""
+        """Yield the sayings that may be sent now (seconds of a monotonic clock)."""
         return self._outbox.take(now_s)
 
     def unused(self) -> None:
-        """Count the last saying as not said: it took no request."""
+        """Give back the allowance of the last saying: it needed no request."""
         self._outbox.give_back()
 
     # What happens to pods and gangs
 
     def has_node(self, pod: Pod) -> None:
-        """A pod has its node: what waits to be said of it is no longer true."""
+        """Forget a pod that has its node, and drop its queued sayings: they are no longer true."""
         self._forget_pod(pod.uid)
         key = key_of(pod)
         if key.is_single:
             self.settle(key)
 
     def gone(self, uid: str) -> None:
-        """A pod was deleted."""
+        """Forget a deleted pod, and drop its queued sayings."""
         self._forget_pod(uid)
 
     def lost(self, key: GangKey, uid: str, now_s: float) -> None:
-        """A pod's condition could not be written: it is said again after a while."""
+        """Note that a pod's condition could not be written; it is said again later."""
         said = self._pods.get(uid)
         if said is not None:
             said.is_lost, said.at_s = True, now_s
         self.rest.look_at(key, now_s + AFTER_LOSS_S)
 
     def status_lost(self, key: GangKey, now_s: float) -> None:
-        """The status of a gang's object could not be written: it is said again after a while."""
+        """Note that the status of a gang's object could not be written; it is said again later."""
         self.rest.look_at(key, now_s + AFTER_LOSS_S)
 
     def settle(self, key: GangKey) -> None:
-        """Forget a gang that has nothing to tell now."""
+        """Forget a gang of which nothing has to be reported now."""
         self.rest.forget(key)
         one = self._gangs.pop(key, None)
         for reason in one.series if one is not None else ():
@@ -151,7 +151,7 @@ class Telling:
     def tell(
         self, gang: GangEntry, explainer: Explainer, explanation: Explanation, now: Now
     ) -> None:
-        """Queue what is to be said of a gang that was explained."""
+        """Queue the sayings that follow from a gang's explanation."""
         one = self._gangs.get(gang.key)
         if one is None:
             one = self._gangs[gang.key] = _Gang(explanation.state, explanation.reason)
@@ -176,11 +176,11 @@ class Telling:
         self._tell_status(one, explainer.view(gang.key, explanation), now)
 
     def _waiting(self, gang: GangEntry, explanation: Explanation) -> list[PodEntry]:
-        """Return the members that are to be told why they wait; forget what others were told."""
+        """Return the members whose conditions say why they wait; forget the sayings of others."""
         recipients = []
         for entry in gang.members.values():
             if entry.where in UNDER_WAY and entry.ours:
-                continue  # its bind may fail, and then its condition is what it was
+                continue  # if its bind fails, its condition is still the same
             if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
                 self._forget_pod(entry.pod.uid)
             elif entry.where is Where.INVALID or explanation.reason not in _UNSAID:
@@ -190,7 +190,7 @@ class Telling:
     def _tell_pod(
         self, gang: GangEntry, one: _Gang, entry: PodEntry, words: tuple[Reason, str], now: Now
     ) -> None:
-        """Queue a pod's condition, if it is due."""
+        """Queue a pod's condition if it changed and is due."""
         pod, (reason, message) = entry.pod, words
         said = self._pods.get(pod.uid)
         if said is None:
@@ -205,7 +205,7 @@ class Telling:
         self._outbox.put(SayCondition(gang.key, pod, reason, message), again=again)
 
     def _tell_of_pods(self, key: GangKey, recipients: list[PodEntry], now: Now) -> None:
-        """Queue an Event for each member and each reason that it has not heard yet."""
+        """Queue an Event for each member whose current reason has had no Event on it yet."""
         for entry in recipients:
             said = self._pods[entry.pod.uid]
             if said.reason not in said.events:
@@ -224,7 +224,7 @@ class Telling:
     def _is_due(
         self, key: GangKey, one: _Gang, said: _Said, words: tuple[Reason, str], now: Now
     ) -> bool:
-        """Whether other words than those that were said are to be said now, if not later."""
+        """Whether a changed message is to be said now; if it is only due later, note that time."""
         if said.is_lost:
             due_s = said.at_s + AFTER_LOSS_S
         elif (said.reason, said.message) == words:
@@ -241,7 +241,7 @@ class Telling:
     def _tell_readers(
         self, key: GangKey, one: _Gang, pod: Pod, words: tuple[Reason, str], now: Now
     ) -> None:
-        """Queue the gang's Event: one for each reason, which goes on as a series."""
+        """Queue the gang's Event: one for each reason, which continues as a series."""
         reason, message = words
         series = one.series.get(reason)
         if series is None or now.s - series.at_s >= SERIES_S_MAX:
@@ -266,7 +266,10 @@ class Telling:
         self._outbox.put(event, again=series.count > 1)
 
     def _tell_status(self, one: _Gang, view: GangView | None, now: Now) -> None:
-        """Queue the status of the gang's object: counts at once, other words of a reason later."""
+        """Queue the status of the gang's object: counts at once, a new message later.
+
+        A message of the same reason waits ``AGAIN_S`` since the last one.
+        """
         if view is None or view.key.is_single:
             return
         before = one.status
@@ -280,7 +283,7 @@ class Telling:
         self._outbox.put(SayStatus(view.key, view), again=False)
 
     def stamp(self, wall_s: float) -> float:
-        """Return a time of the wall clock that no other Event has."""
+        """Return a wall-clock time (epoch seconds) that no earlier Event has."""
         self._stamp_s = max(wall_s, self._stamp_s + 1e-6)
         return self._stamp_s
 
