@@ -81,6 +81,6 @@ class Decision:
     displaced: frozenset[GangKey] = frozenset()
     """Gangs whose promises were taken back for others; they need another node."""
     next_start: int = 0
-    """The row at which the next cycle begins its search for victims."""
+    """The offset at which the next cycle begins its search for victims."""
     is_more: bool = False
     """Whether the turn ended with work left, so that the next one follows at once."""

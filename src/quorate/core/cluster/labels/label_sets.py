@@ -1,6 +1,6 @@
-"""Kinds of pods by namespace and labels, and an index of them by each label.
+"""Label sets: pods with the same namespace and labels; and an index of label sets by each label.
 
-Owned by ``cluster.labels.neighbours``; the index also serves ``cluster.labels.ledger``.
+Owned by ``cluster.labels.matching``; the index also serves ``cluster.labels.ledger``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _Labels = tuple[tuple[str, str], ...]
 
 
 class LabelSet:
-    """Pods with the same labels in the same namespace, and how many of them are on which row."""
+    """Pods with the same labels in the same namespace, and their number on each row."""
 
     __slots__ = (
         "_matched",
@@ -33,13 +33,13 @@ class LabelSet:
         self.labels = labels
         self.by_key = dict(labels)
         self.pods = 0
-        """How many pods bear it, those without a node included."""
+        """The number of its pods, those without a node included."""
         self.rows: dict[int, int] = {}
         self.leaving: dict[int, int] = {}
-        """As ``rows``, of terminating pods only."""
+        """As ``rows``, but terminating pods only."""
         self._matched = _NOTHING
         self._unsettled: dict[int, bool] = {}
-        """What is not in ``_matched`` yet: whether a selector is to be in it, by its number."""
+        """Changes not yet in ``_matched``: by selector's number, whether it matches now."""
 
     @property
     def matched(self) -> frozenset[int]:
@@ -57,21 +57,21 @@ class LabelSet:
         return self._unsettled.get(number, number in self._matched)
 
     def match(self, number: int, *, is_in: bool) -> None:
-        """Note that a selector matches these pods, or that it does not, or is not in use."""
+        """Note whether a selector is in use and matches these pods."""
         if (number in self._matched) is is_in:
             self._unsettled.pop(number, None)
         else:
             self._unsettled[number] = is_in
 
     def count(self, row: int, pods: int, *, terminating: bool) -> None:
-        """Count so many pods more on a row; less than 0: so many are there no more."""
+        """Add ``pods`` to the count of a row; a negative number removes pods."""
         _add(self.rows, row, pods)
         if terminating:
             _add(self.leaving, row, pods)
 
 
 _Few = tuple[LabelSet] | dict[LabelSet, None]
-"""Label sets; a dictionary would be large for the one that most unusual labels have."""
+"""Label sets; a tuple saves memory, because most label values have only one label set."""
 
 
 class LabelSets:
@@ -85,11 +85,11 @@ class LabelSets:
         """By namespace, and key and value of a label."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of label sets."""
         return len(self._all)
 
     def acquire(self, namespace: str, labels: _Labels) -> tuple[LabelSet, bool]:
-        """Count one more pod; return its label set, and whether that is new."""
+        """Count one more pod; return its label set, and whether the set is new."""
         found = self._all.get((namespace, labels))
         is_new = found is None
         if found is None:
@@ -102,7 +102,7 @@ class LabelSets:
         return found, is_new
 
     def drop(self, label_set: LabelSet) -> None:
-        """Count one pod less; a label set that nobody bears is forgotten."""
+        """Count one pod fewer; a label set without pods is forgotten."""
         label_set.pods -= 1
         if label_set.pods:
             return
@@ -118,13 +118,13 @@ class LabelSets:
             del self._of[namespace], self._bearing[namespace]
 
     def of(self, namespace: str) -> Collection[LabelSet]:
-        """Return those in one namespace."""
+        """Return the label sets of one namespace."""
         return self._of.get(namespace, {})
 
     def worth_a_look(self, selector: PodSelector) -> Iterator[LabelSet]:
-        """Yield label sets, each once, with all that a selector matches among them.
+        """Yield candidates, each once: all label sets that a selector matches, and others.
 
-        In each namespace they bear one of the labels that it asks for: the one that the fewest do.
+        In each namespace they are the sets with one of the required labels: the rarest one.
         """
         if selector.labels is None:
             return

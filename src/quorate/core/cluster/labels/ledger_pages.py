@@ -1,4 +1,4 @@
-"""What the rules about other pods count, by domain: the pages of ``cluster.labels.ledger``."""
+"""The books of ``cluster.labels.ledger``: counts of pods by domain, for rules about other pods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Namespaces = Mapping[str, Mapping[str, str]]
 
 
 class _Labels:
-    """A label selector, by the words of metav1.LabelSelector; each value is looked up."""
+    """A label selector with the semantics of metav1.LabelSelector; values are looked up in sets."""
 
     def __init__(self, selector: LabelSelector) -> None:
         self._wanted = [
@@ -35,7 +35,7 @@ class _Labels:
 
 
 class Meaning:
-    """Which pods a selector means."""
+    """Decides which pods a selector selects."""
 
     def __init__(self, selector: PodSelector) -> None:
         named = selector.namespace_selector
@@ -45,7 +45,7 @@ class Meaning:
         self._also = [Meaning(other) for other in selector.also]
 
     def matches(self, label_set: LabelSet, namespaces: _Namespaces) -> bool:
-        """Whether it means pods with these labels; ``namespaces`` are the labels of all."""
+        """Whether it selects pods with a label set; ``namespaces`` has all namespaces' labels."""
         if label_set.namespace not in self._names:
             labels = namespaces.get(label_set.namespace, {})
             if self._named is None or not self._named.match(labels):
@@ -56,7 +56,7 @@ class Meaning:
 
 
 class Book:
-    """Pods that a selector means, by domain: by the value of a node's label."""
+    """The number of pods that a selector selects, by domain: the value of a node label."""
 
     def __init__(self, selector: PodSelector, topology_key: str) -> None:
         self.selector = selector
@@ -66,14 +66,14 @@ class Book:
         self.is_open = True
 
     def count(self, node: Node, labels: Mapping[str, str], pods: int, leaving: int) -> None:
-        """Count pods on a node (negative: fewer), and of these, how many are terminating."""
-        del node, leaving  # all of them count
+        """Add ``pods`` on a node (negative: fewer), of which ``leaving`` are terminating."""
+        del node, leaving  # terminating pods count as well, on every node
         domain = labels.get(self.topology_key)
         if domain is not None:
             self._add(domain, pods)
 
     def close(self) -> None:
-        """Keep nothing any more: nobody counts for it from now on."""
+        """Close the book and drop its counts: it is no longer updated."""
         self.is_open = False
         self.pods = Counter()
 
@@ -86,17 +86,17 @@ class Book:
 
 
 class Scope(NamedTuple):
-    """Names of the nodes that a constraint counts, and the domains in which they are."""
+    """Names of the nodes that a constraint counts, and the domains of these nodes."""
 
     nodes: frozenset[str]
     domains: frozenset[str]
 
 
 class SpreadBook(Book):
-    """What one hard constraint counts: pods by domain, and how many domains hold how many.
+    """The counts of one hard constraint: pods by domain, and domains by number of pods.
 
-    Terminating pods do not count, nor pods on nodes that are not in its scope; an empty selector
-    counts nothing.
+    Terminating pods and pods on nodes outside its scope do not count; an empty selector counts
+    nothing.
     """
 
     def __init__(self, one: SpreadConstraint, scope: Scope) -> None:
@@ -126,7 +126,10 @@ class SpreadBook(Book):
             self._lowest += 1
 
     def is_skewed(self, domain: str | None, *, itself: bool) -> bool:
-        """Whether one more pod in the domain would be too many."""
+        """Whether one more pod in the domain exceeds maxSkew; True for a node without the label.
+
+        ``itself`` says whether the constraint's selector selects that pod.
+        """
         if domain is None:
             return True
         domains = len(self._scope.domains)

@@ -1,7 +1,7 @@
-"""Which selectors in use match which pods: kept by change, for each label set.
+"""Which selectors in use match which label sets, updated by change.
 
-Owned by ``cluster.labels.neighbours``. A new label set is compared with the selectors that may
-match it, and a new selector with the label sets that it may match; neither with all that there are.
+Owned by ``cluster.labels.neighbours``. A new label set is compared only with candidate selectors,
+and a new selector only with candidate label sets; indexes find the candidates.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _Labels = tuple[tuple[str, str], ...]
 
 
 class _Requirements:
-    """A label selector; each of its values is looked up, however many it lists."""
+    """A label selector whose values are looked up in sets, however many it lists."""
 
     __slots__ = ("_tests",)
 
     def __init__(self, selector: LabelSelector) -> None:
         self._tests: list[tuple[str, frozenset[str | None], bool]] = []
-        """Keys, and values one of which the label must have, or must not; None: no such label."""
+        """Key, values, and whether the label's value must be one of them; None: no such label."""
         for one in selector.requirements:
             has_values = one.operator in ("In", "NotIn")
             values = frozenset(one.values) if has_values else frozenset({None})
@@ -33,7 +33,7 @@ class _Requirements:
 
 
 class Selector:
-    """A selector in use: its number, and how many shapes and kinds of pods use it."""
+    """A selector in use, with its number and its number of users."""
 
     __slots__ = ("_also", "_labels", "_names", "_of", "id", "looks_at_namespaces", "users")
 
@@ -48,10 +48,10 @@ class Selector:
         self.looks_at_namespaces: bool = named is not None or any(
             one.looks_at_namespaces for one in self._also
         )
-        """Whether labels of namespaces decide which pods it matches."""
+        """Whether it reads labels of namespaces."""
 
     def matches(self, label_set: LabelSet, namespace: Mapping[str, str]) -> bool:
-        """Whether it matches pods with these labels; ``namespace`` are their namespace's labels."""
+        """Whether it matches a label set; ``namespace`` are the labels of the set's namespace."""
         if self._labels is None:
             return False
         is_there = label_set.namespace in self._names
@@ -63,7 +63,7 @@ class Selector:
 
 
 class Matching:
-    """Selectors in use, by number; and the label sets of pods, with those that match them."""
+    """The selectors in use and the label sets of pods, each with the selectors that match it."""
 
     def __init__(self) -> None:
         self.label_sets = LabelSets()
@@ -73,11 +73,11 @@ class Matching:
         self._by_id: dict[int, Selector] = {}
         self._index: SelectorIndex[int] = SelectorIndex()
         self._by_namespace: set[int] = set()
-        """Those that labels of namespaces decide."""
+        """The selectors that read labels of namespaces."""
         self._made = 0
 
     def acquire(self, namespace: str, labels: _Labels) -> LabelSet:
-        """Note a pod that exists."""
+        """Add a pod; return its label set."""
         label_set, is_new = self.label_sets.acquire(namespace, labels)
         if is_new and self.in_use:
             for number in self._matching(label_set):
@@ -85,7 +85,7 @@ class Matching:
         return label_set
 
     def use(self, selector: PodSelector) -> tuple[int, list[LabelSet]]:
-        """Count one more user; return its number, and what it matches if it was not in use."""
+        """Count one more user; return the selector's number, and the matches of a new selector."""
         used = self.in_use.get(selector)
         matched = []
         if used is None:
@@ -103,7 +103,7 @@ class Matching:
         return used.id, matched
 
     def disuse(self, selector: PodSelector) -> int | None:
-        """Count one user less; return the number of a selector that nobody uses any more."""
+        """Count one user fewer; return the selector's number if that was the last, else None."""
         used = self.in_use[selector]
         used.users -= 1
         if used.users:
@@ -117,10 +117,7 @@ class Matching:
         return used.id
 
     def relabel(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[LabelSet, int]]:
-        """Give a namespace other labels; yield label sets with selectors that matched or match.
-
-        Each is one that matched and does not, or the other way round.
-        """
+        """Set a namespace's labels; yield each label set and selector whose match changed."""
         if labels:
             self.namespaces[namespace] = labels
         else:

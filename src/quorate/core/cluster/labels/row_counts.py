@@ -1,7 +1,7 @@
-"""Counts by row of which most are zero: as small as what is there, and as arrays when asked for.
+"""Sparse counts by row: stored compactly, and returned as arrays on request.
 
 Owned by ``cluster.labels.neighbours``. Counts are a dictionary while few rows have one, and an
-array when that is no larger; so memory follows the rows that have a count, not the rows there are.
+array when that is no larger, so memory follows the number of rows with a count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class RowCounts:
-    """One count for each row. ``rows``, where it is an argument, is how many rows there are."""
+    """One count for each row. The argument ``rows`` is the number of rows."""
 
     __slots__ = ("_few", "_filled", "_many")
 
@@ -28,17 +28,17 @@ class RowCounts:
         """The counts that are not 0, unless ``_many`` has them."""
         self._many: Ints | None = None
         self._filled = 0
-        """How many of ``_many`` are not 0."""
+        """How many counts in ``_many`` are not 0."""
         if len(few) * policy.COUNT_ENTRY_CELLS > rows:
             self._widen(rows)
 
     def __bool__(self) -> bool:
-        """Whether some row has a count."""
+        """Whether any row has a count other than 0."""
         return bool(self._few or self._filled)
 
     @property
     def array(self) -> Ints | None:
-        """The counts as an array if that is what is kept; it may be shorter than the rows."""
+        """The counts if they are stored as an array, which may be shorter than the rows."""
         return self._many
 
     def add(self, row: int, amount: int, rows: int) -> None:
@@ -59,7 +59,7 @@ class RowCounts:
         self._narrow()
 
     def add_at(self, places: Ints, amounts: Ints, rows: int) -> None:
-        """Add to the counts of several rows, each of which is there once."""
+        """Add ``amounts`` to the counts of the rows ``places``, which do not repeat."""
         if self._many is None:
             if (len(self._few) + len(places)) * policy.COUNT_ENTRY_CELLS <= rows:
                 for row, amount in zip(places.tolist(), amounts.tolist(), strict=True):
@@ -91,7 +91,7 @@ class RowCounts:
         self._many, self._filled, self._few = self.to_array(rows), len(self._few), {}
 
     def _narrow(self) -> None:
-        """Keep a dictionary again once it is much smaller: not at each pod that comes or goes."""
+        """Return to a dictionary once it is much smaller, and not at each pod that goes."""
         assert self._many is not None
         if self._filled * policy.COUNT_ENTRY_CELLS * 4 >= len(self._many):
             return
@@ -101,11 +101,11 @@ class RowCounts:
 
 
 Views = Recent[RowCounts, Ints]
-"""Arrays of counts that are kept as dictionaries: those that were asked for last."""
+"""A cache of arrays for counts that are stored as dictionaries."""
 
 
 class Columns(Generic[_Key]):
-    """Counts by key and row. A key that counts nothing takes no room."""
+    """Counts by key and row. A key without counts takes no memory."""
 
     def __init__(self, rows: int, views: Views) -> None:
         self._rows = rows
@@ -114,7 +114,7 @@ class Columns(Generic[_Key]):
         self._zeros = np.zeros(rows, np.int64)
 
     def __contains__(self, key: object) -> bool:
-        """Whether the key counts something."""
+        """Whether the key has counts."""
         return key in self._counts
 
     def add(self, key: _Key, row: int, amount: int) -> None:
@@ -130,7 +130,7 @@ class Columns(Generic[_Key]):
             self.drop(key)
 
     def add_at(self, key: _Key, places: Ints, amounts: Ints) -> None:
-        """Add to the counts of several rows, each of which is there once."""
+        """Add ``amounts`` to the key's counts of the rows ``places``, which do not repeat."""
         counts = self._counts.get(key)
         if counts is None:
             counts = self._counts[key] = RowCounts({}, self._rows)
@@ -142,20 +142,20 @@ class Columns(Generic[_Key]):
             self.drop(key)
 
     def fill(self, key: _Key, few: dict[int, int]) -> None:
-        """Begin to count for a key, with these counts, none of which is 0; they are taken over."""
+        """Start a key with these counts, none of which is 0; the dictionary is taken over."""
         if few:
             self._counts[key] = RowCounts(few, self._rows)
 
     def drop(self, key: _Key) -> None:
-        """Forget what a key counts."""
+        """Forget the counts of a key."""
         counts = self._counts.pop(key, None)
         if counts is not None:
             self._views.drop(counts)
 
     def column(self, key: _Key) -> Ints:
-        """Return int64[rows]: what the key counts now.
+        """Return int64[rows]: the key's counts now.
 
-        It cannot be written to, and may be brought up to date in place: copy it to keep it.
+        The array is read-only. Later changes may update it in place: copy it to keep it.
         """
         counts = self._counts.get(key)
         if counts is None:
@@ -173,6 +173,6 @@ class Columns(Generic[_Key]):
         return shown
 
     def grow(self, rows: int, views: Views) -> None:
-        """Make room for ``rows`` rows; ``views`` are to be used from now on, and empty."""
+        """Make room for ``rows`` rows; ``views`` is an empty cache to use from now on."""
         self._rows, self._views = rows, views
         self._zeros = np.zeros(rows, np.int64)

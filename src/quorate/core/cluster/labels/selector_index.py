@@ -1,8 +1,8 @@
-"""Which selectors a pod's labels are worth comparing with: found by namespace and one label.
+"""An index of selectors by namespace and one label, to find candidates that may match a pod.
 
-Used by ``cluster.labels.neighbours`` and ``cluster.labels.ledger``, which do the comparing. A
-selector is listed in places: (namespace, key, value), (namespace, key) or (namespace,). It has no
-more places than it names namespaces or values, and a label set looks at those of its own labels.
+Used by ``cluster.labels.matching`` and ``cluster.labels.ledger``, which compare each candidate. A
+selector is listed in places: (namespace, key, value), (namespace, key) or (namespace,). It has at
+most as many places as it lists namespaces or values; a label set looks in the places of its labels.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from quorate.core.model import LabelSelector, PodSelector
 _Thing = TypeVar("_Thing", bound=Hashable)
 _Place = tuple[str, ...]
 _ANY = ""
-"""The namespace of selectors that name namespaces by their labels."""
+"""Stands for the namespace of selectors that select namespaces by label."""
 
 
 class SelectorIndex(Generic[_Thing]):
-    """Things (numbers of selectors, or who has one), each listed by its selector."""
+    """Things (numbers of selectors, or objects that have one), each listed by its selector."""
 
     def __init__(self) -> None:
         self._listed: dict[_Place, dict[_Thing, None]] = {}
         self._places: dict[_Thing, list[_Place]] = {}
 
     def __len__(self) -> int:
-        """Return how many things there are."""
+        """Return the number of things."""
         return len(self._places)
 
     def add(self, selector: PodSelector, thing: _Thing) -> None:
-        """List a thing, which is not there yet."""
+        """List a thing that is not listed yet."""
         places = self._places[thing] = self._places_for(selector)
         for place in places:
             self._listed.setdefault(place, {})[thing] = None
@@ -50,7 +50,7 @@ class SelectorIndex(Generic[_Thing]):
         self._places.clear()
 
     def worth_a_look(self, label_set: LabelSet) -> Iterator[_Thing]:
-        """Yield things, each once, with all among them whose selectors match the label set."""
+        """Yield candidates, each once: all things whose selectors match the set, and others."""
         if not self._listed:
             return
         listed = self._listed
@@ -61,14 +61,14 @@ class SelectorIndex(Generic[_Thing]):
                 yield from listed.get((namespace, key, value), ())
 
     def _places_for(self, selector: PodSelector) -> list[_Place]:
-        """Return the places of one label: few ones, in which few things are.
+        """Return the places for one of the selector's labels: few places with few things.
 
-        Labels with a value come before those with any value; what ``also`` asks for will do too.
+        A requirement of a value is preferred to one of a key. Those of ``also`` count as well.
         """
         together = [one.labels for one in (selector, *selector.also)]
         labels = [one for one in together if one is not None]
         if len(labels) < len(together):
-            return []  # it matches nobody
+            return []  # it matches no pod
         is_any = selector.namespace_selector is not None
         namespaces = [_ANY] if is_any else list(dict.fromkeys(selector.namespaces))
         ways = _ways(namespaces, labels)
@@ -81,9 +81,9 @@ class SelectorIndex(Generic[_Thing]):
 
 
 def _ways(namespaces: list[str], labels: list[LabelSelector]) -> list[list[_Place]]:
-    """Return the lists of places that would do, none longer than what the selector lists.
+    """Return the possible lists of places, none longer than the selector's own lists.
 
-    Where it names several namespaces and several values, it is listed by the key alone.
+    A requirement with several values and several namespaces is listed by its key alone.
     """
     wanted = [one for part in labels for one in part.requirements]
     by_value: list[list[_Place]] = [

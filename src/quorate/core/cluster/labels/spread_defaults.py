@@ -1,9 +1,10 @@
-"""What pods without spread constraints of their own are spread by: the selectors of their owners.
+"""Default spread constraints: for waiting pods without their own, by Services and controllers.
 
-Owned by ``cluster.cluster``, which tells it of pods that wait; worked out when such a pod, a
-Service or a controller changes, so that planning only reads. A selector is counted in
-``Neighbours`` while a waiting pod is spread by it. Source: DefaultSelector of kube-scheduler 1.36's
-plugins/helper: the selectors of all Services that select the pod, and that of its controller.
+In: waiting pods, Services, controllers. Out: the constraints of a pod. Owned by
+``cluster.cluster``. They are computed when one of these objects changes, so planning only reads
+them. ``Neighbours`` counts a selector while a waiting pod is spread by it. Source: DefaultSelector
+of kube-scheduler 1.36's plugins/helper, which joins the selectors of all Services that select the
+pod and the selector of its controller.
 """
 
 from __future__ import annotations
@@ -36,41 +37,41 @@ _Named = tuple[str, str, str]
 
 
 class _Kind:
-    """Pods of one namespace, with the same labels, owner and scheduler name: spread alike."""
+    """Pods with the same namespace, labels, owner and scheduler: they have the same defaults."""
 
     __slots__ = ("constraints", "controller", "entries", "key", "labels", "pod", "profile")
 
     def __init__(self, key: object, pod: Pod, profile: Profile) -> None:
         self.key = key
         self.pod = pod
-        """One of them, or one that was."""
+        """One of these pods, or a former one."""
         self.profile = profile
         self.labels = dict(pod.labels)
         self.controller = _controller_of(pod)
         self.entries: dict[str, PodEntry] = {}
-        """Those that wait, by uid."""
+        """The waiting ones, by uid."""
         self.constraints: tuple[SpreadConstraint, ...] = ()
 
 
 class SpreadDefaults:
-    """The selectors of Services and controllers, and which waiting pods are spread by them."""
+    """The selectors of Services and controllers, and the waiting pods that they spread."""
 
     def __init__(self, neighbours: Neighbours) -> None:
         self._neighbours = neighbours
         self._selectors: dict[_Named, LabelSelector] = {}
         self._services: dict[tuple[str, ...], dict[str, LabelSelector]] = {}
-        """Services by namespace and a label that their pods must have, or by namespace alone."""
+        """Services by namespace and one label that they require, or by namespace alone."""
         self._kinds: dict[object, _Kind] = {}
         self._in_namespace: dict[str, dict[_Kind, None]] = {}
         self._kind_of: dict[str, _Kind] = {}
-        """By uid of a pod that waits."""
+        """By uid of a waiting pod."""
         self._idle: dict[_Kind, None] = {}
-        """Kinds of which no pod waits, the longest idle first."""
+        """Kinds without a waiting pod, the longest idle first."""
 
     # Objects
 
     def put(self, found: Selects) -> set[GangKey]:
-        """Take the newest version of an object; return the gangs that are spread otherwise now."""
+        """Take an object's newest version; return the gangs whose default constraints changed."""
         return self._set((type(found).__name__, found.namespace, found.name), found.selector)
 
     def remove(self, kind: str, namespace: str, name: str) -> set[GangKey]:
@@ -101,7 +102,7 @@ class SpreadDefaults:
         return touched
 
     def _index(self, namespace: str, name: str, selector: LabelSelector, *, is_there: bool) -> None:
-        """Note a Service, or that it is gone, by the first label that it asks for."""
+        """Index a Service by the first label value that it requires, or remove it."""
         exact = (one for one in selector.requirements if one.operator == "In")
         label = next(((one.key, one.values[0]) for one in exact if len(one.values) == 1), ())
         there = self._services.setdefault((namespace, *label), {})
@@ -115,7 +116,7 @@ class SpreadDefaults:
     # Pods
 
     def waits(self, entry: PodEntry) -> None:
-        """Note that a pod waits."""
+        """Note that a pod waits for a node."""
         pod, profile = entry.pod, entry.pod_class.profile
         if profile.packs_gangs or profile.default_spread == () or pod.shape.spread:
             return
@@ -130,12 +131,12 @@ class SpreadDefaults:
         self._kind_of[pod.uid] = kind
 
     def wait_no_more(self, uids: Iterable[str]) -> None:
-        """Note that these pods do not wait any more."""
+        """Note that these pods no longer wait."""
         for uid in uids if self._kind_of else ():
             self.waits_no_more(uid)
 
     def waits_no_more(self, uid: str) -> None:
-        """Note that a pod does not wait any more."""
+        """Note that a pod no longer waits."""
         kind = self._kind_of.pop(uid, None)
         if kind is None:
             return
@@ -146,15 +147,15 @@ class SpreadDefaults:
                 self._forget(next(iter(self._idle)))
 
     def of(self, entry: PodEntry) -> tuple[SpreadConstraint, ...]:
-        """Return the constraints of a pod that waits, whose selectors ``Neighbours`` counts.
+        """Return the default constraints of a waiting pod; ``Neighbours`` counts their selectors.
 
-        There are none if it has its own, or nothing selects it.
+        The result is empty if the pod has its own constraints, or if nothing selects it.
         """
         kind = self._kind_of.get(entry.pod.uid)
         return () if kind is None else kind.constraints
 
     def constraints(self, pod: Pod, profile: Profile) -> tuple[SpreadConstraint, ...]:
-        """Return the constraints of a pod that has none of its own; none if nothing selects it."""
+        """Return the default constraints of a pod without its own; empty if nothing selects it."""
         defaults = SYSTEM_DEFAULTS if profile.default_spread is None else profile.default_spread
         if not defaults or not self._selectors:
             return ()
@@ -177,11 +178,11 @@ class SpreadDefaults:
     # Inside
 
     def _work_out(self, kind: _Kind) -> bool:
-        """Find what spreads pods of a kind now; return whether it is something else."""
+        """Compute the constraints of a kind; return whether they changed."""
         before, kind.constraints = kind.constraints, self.constraints(kind.pod, kind.profile)
         if kind.constraints == before:
             return False
-        for one in kind.constraints[:1]:  # all of them have one selector
+        for one in kind.constraints[:1]:  # all constraints have the same selector
             self._neighbours.use(one.selector)
         for one in before[:1]:
             self._neighbours.disuse(one.selector)
@@ -218,7 +219,7 @@ class SpreadDefaults:
 
 
 def _controller_of(pod: Pod) -> _Named | None:
-    """Return the controller whose selector counts; None: it has none that does."""
+    """Return the pod's controller if its selector counts, else None."""
     if pod.owner is None:
         return None
     kind, name = pod.owner.kind, pod.owner.name
