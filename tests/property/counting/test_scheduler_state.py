@@ -23,15 +23,15 @@ def rebuilt(play: Play) -> Cluster:
         cluster.apply(change)
     for uid, node in play.under_way.items():
         if uid in play.pods and cluster.pods[uid].where is not Where.BOUND:
-            assume(cluster, uid, node)
+            assume(cluster, uid, node, relabelled=uid in play.relabelled)
     for gang in list(cluster.gangs.values()):
         cluster.end_past_life(gang)
     return cluster
 
 
-def assume(cluster, uid, node):
+def assume(cluster, uid, node, *, relabelled):
     """A pod under way may meanwhile be terminating, and its node may be gone: move it by hand."""
-    cluster.move(cluster.pods[uid], Where.ASSUMED, node)
+    cluster.move(cluster.pods[uid], Where.RELABELLED if relabelled else Where.ASSUMED, node)
 
 
 def node_facts(cluster):

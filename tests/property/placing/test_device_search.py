@@ -143,7 +143,7 @@ def test_of_two_alike_the_second_may_meet_an_error_that_the_first_does_not():
 
 
 def test_a_search_in_slices_of_steps_finds_what_one_go_finds(monkeypatch):
-    monkeypatch.setattr("quorate.core.room.devices.allocator._LOOKS_AT_ONCE", 1)
+    monkeypatch.setattr(policy, "DEVICE_LOOKS_AT_ONCE_MAX", 1)
     interrupted = 0
     for said, chance in worlds(300):
         claims, kind, numbers = random_search(chance)

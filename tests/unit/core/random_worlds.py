@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.cluster.gangs.pods import key_of
 from quorate.core.model import (
     GangSpec,
     HostPort,
@@ -148,9 +149,11 @@ class Play:
         self.specs: dict[object, GangSpec] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.under_way: dict[str, str] = {}
+        """Node by uid: binds without an outcome."""
+        self.relabelled: set[str] = set()
+        """Of those, the pods that were moved to another gang since they were sent."""
         self.marks: dict[str, dict[str, object]] = {}
         """What our Bindings leave on the pods."""
-        """Node by uid: binds without an outcome."""
         self.made = 0
         self.current: dict[int, str] = {}
 
@@ -173,6 +176,9 @@ class Play:
         self.tell(NodeGone(name))
 
     def put(self, pod):
+        before = self.pods.get(pod.uid)
+        if before is not None and pod.uid in self.under_way and key_of(before) != key_of(pod):
+            self.relabelled.add(pod.uid)
         self.pods[pod.uid] = pod
         self.tell(PodChanged(pod))
 
@@ -307,6 +313,7 @@ class Play:
                 assert not self.pods[bind.uid].node, "planned though bound"
                 assert not self.pods[bind.uid].gates
                 self.under_way[bind.uid] = bind.node
+                self.relabelled.discard(bind.uid)
                 self.marks[bind.uid] = marks | {"started": gang.started or place >= gang.first}
             assert verify_gang(gang, self.scheduler.cluster, plan.gangs[number:]) == []
         self.check_nodes({b.node for g in plan.gangs for b in g.binds}, plan)
