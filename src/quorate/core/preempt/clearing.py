@@ -1,4 +1,4 @@
-"""Decide preemptions in one cycle: who gets room promised, and which pods are deleted for it.
+"""Decide preemptions in one cycle: which pod is promised room, and which pods are deleted for it.
 
 In: a pod that fits nowhere and the room. Out: a ``Preemption``, noted in the cycle's ``Promises``,
 so that later pods of the cycle see it. Called by ``turn.cycle``.
@@ -26,7 +26,7 @@ from quorate.core.room.room import Room
 
 
 def preempts(gang: GangEntry) -> bool:
-    """Whether room may be made for what waits: for pods of no gang, where kube-scheduler would."""
+    """Whether preemption applies: to pods of no gang, under a kube-scheduler profile with it on."""
     if not (gang.key.is_single and gang.waits):
         return False
     return not _only_member(gang).pod_class.profile.packs_gangs
@@ -37,35 +37,35 @@ def _only_member(gang: GangEntry) -> PodEntry:
 
 
 class Cleared(NamedTuple):
-    """What was found for one pod: what to do, if anything, and why no more can be done."""
+    """The result for one pod: the preemption, if any, and why none or no better one was found."""
 
     preemption: Preemption | None = None
     said: str = ""
     begins_anew: bool = False
-    """Whether nothing was found, over several turns, and room may have come meanwhile."""
+    """Whether a search over several turns found nothing, and room may have become free since."""
 
 
 @dataclass(slots=True)
 class Clearings:
-    """What one cycle has tried: what failed for one pod fails for its likes."""
+    """What one cycle has tried; a failure holds for all pods of the class and priority."""
 
     promises: Promises
     joint_searches: OpenSearches
     victim_searches: VictimSearches
-    """What earlier turns found out and had no steps left to end with."""
+    """Results of searches that earlier turns could not finish."""
     start: int
-    """With which nodes each pod begins: in one cycle the same, since of these most is known."""
+    """The node at which each search of the cycle starts; one value, so that results are reused."""
     next_start: int
-    """With which nodes the next cycle begins."""
+    """The node at which searches of the next cycle start."""
     displaced: set[GangKey] = field(default_factory=set)
-    """Pods whose promises were taken back for others: they have to look elsewhere."""
+    """Pods that lost their nomination to another pod, and need another node."""
     _failed: dict[tuple[PodClass, int], tuple[str, int]] = field(default_factory=dict)
-    """What could not be done, and until which place in the log of selectors that is known."""
+    """By class and priority: why it failed, and the position in the log of selectors then."""
     _known: dict[Preemptor, tuple[Known, int]] = field(default_factory=dict)
-    """What is known of rows, and since which place in the log of selectors."""
+    """Results by row, and the count of changed selectors when they began."""
 
     def changed(self, rows: Iterable[int] | None) -> None:
-        """Forget what is known of rows where room was taken or promised; None: of all."""
+        """Drop the results of rows where room was taken or promised; None drops all."""
         if rows is None:
             self._known.clear()
         for row in rows or ():
@@ -75,9 +75,9 @@ class Clearings:
     def clear_for(
         self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
     ) -> Cleared:
-        """Return what to do for the pod, and what could not be done.
+        """Return the preemption for the pod, or why there is none.
 
-        ``avoided`` are rows on which it must not go. Raises GoesOnError when the turn is over.
+        ``avoided`` are rows where the pod must not go. Raises GoesOnError if the turn ends first.
         """
         entry, promises = _only_member(gang), self.promises
         budgets = promises.cluster.unserved.get(BUDGETS)
@@ -102,7 +102,7 @@ class Clearings:
             raise
         if found.chosen is not None:
             if room.steps is not None and room.steps.are_over and not nominated:
-                learnt.good_at = GoodAt.now(room)  # its likes go on with it in the next turn
+                learnt.good_at = GoodAt.now(room)  # pods of its class continue in the next turn
                 self.victim_searches.keep(who, learnt)
             self.next_start = learnt.start + len(found.candidates)
             return Cleared(self._clear(entry, gang.key, found.chosen, room), found.said)
@@ -119,18 +119,18 @@ class Clearings:
 
     @staticmethod
     def _position(room: Room) -> int:
-        """Return what grows whenever the counts of pods differ, in the cluster or in the room."""
+        """Return a number that grows with each change of pod counts, in cluster or room."""
         return room.snapshot.neighbours.log.position + len(room.changed_selectors)
 
     def _happened(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
-        """Return what grows whenever the class may come to fit where it did not."""
+        """Return numbers that grow whenever the class may fit where it did not before."""
         return self.joint_searches.news, self._position(room) if _depends(pod_class) else 0
 
     def _learnt(self, who: Preemptor, room: Room) -> Known:
-        """Return what is known of rows, unless pods have come that the class looks at.
+        """Return the results by row, or none if counts that the class's rules read have changed.
 
-        What an earlier turn found out is used all the same: it is about nodes as they were then.
-        Of a pod that is nominated its likes learn nothing.
+        Results of an earlier turn are used anyway: they are about the nodes as of then. Results
+        for a nominated pod are not reused for other pods.
         """
         pod_class, _, nominated = who
         neighbours = room.snapshot.neighbours
@@ -190,7 +190,7 @@ def _goes_already(entry: PodEntry, promises: Promises) -> bool:
 
 
 def _depends(pod_class: PodClass) -> bool:
-    """Whether a pod of the class may come to fit because others are placed."""
+    """Whether placing other pods may let a pod of the class fit."""
     return bool(pod_class.shape.affinity or pod_class.spread)
 
 
@@ -201,7 +201,7 @@ def promise(
     victims: tuple[Victim, ...] = (),
     displaced: tuple[tuple[str, str], ...] = (),
 ) -> Preemption:
-    """Return the promise of room on a node to a pod; ``node`` "" takes an earlier one back."""
+    """Return the nomination of a node for a pod; ``node`` "" withdraws an earlier one."""
     pod = entry.pod
     return Preemption(
         key=key,
@@ -216,7 +216,7 @@ def promise(
 
 
 def _victim(entry: PodEntry, hits: Counter[GangKey]) -> Victim:
-    """Return the victim, and what its going does to its gang."""
+    """Return the victim, with what its deletion does to its gang."""
     pod, gang = entry.pod, entry.gang
     hit = ""
     if gang is not None and not gang.key.is_single:

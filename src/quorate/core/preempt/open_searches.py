@@ -1,6 +1,6 @@
-"""Searches for victims that go on over several turns. Written by ``preempt.clearing``.
+"""Searches for victims that take several turns. Called by ``preempt.clearing``.
 
-Such a search looks at node after node, each as it is then.
+Such a search examines node after node, each in its state at that moment.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from quorate.core.model import policy
 from quorate.core.preempt.preemption import Known
 
 Preemptor = tuple[PodClass, int, str]
-"""Who looks for victims: pods of a class and a priority, or (by uid) one that is nominated."""
+"""Who needs victims: any pod of a class and a priority, or one nominated pod, by uid."""
 
 
 class VictimSearches:
-    """What is known of nodes where it took longer than a turn to ask all of them."""
+    """Results by node of searches that did not finish within one turn."""
 
     def __init__(self) -> None:
         self._of: dict[Preemptor, Known] = {}
-        """The newest comes last."""
+        """Ordered by age, the newest last."""
 
     def keep(self, who: Preemptor, known: Known) -> None:
-        """Keep what a search found out before its turn ended; of too many the oldest goes."""
+        """Store a search's results when its turn ends; above the bound the oldest go."""
         self._of.pop(who, None)
         self._of[who] = known
         while len(self._of) > max(policy.SEARCHES_OPEN_MAX, 1):
             del self._of[next(iter(self._of))]
 
     def take(self, who: Preemptor) -> Known | None:
-        """Return and forget what earlier turns found out."""
+        """Remove and return the results of earlier turns; None if there are none."""
         known = self._of.pop(who, None)
         if known is not None:
             known.old = set(known.answers)

@@ -1,9 +1,9 @@
 """Make room for a pod that fits nowhere by deleting pods of lower priority on one node.
 
-In: the pod, the room, the cluster. Out: the node and its victims, or why none helps. Called by
-``turn.cycle`` for pods of no gang under a profile of kube-scheduler's. Source of every rule here:
-kube-scheduler 1.36's DefaultPreemption and its evaluator. Two differences: where it starts to look
-at nodes is not random, and pods whose gang's binds are under way are not touched.
+In: the pod, the room, the cluster. Out: the node and its victims, or why no node helps. Called by
+``preempt.clearing`` for pods of no gang under a profile of kube-scheduler's. Source of every rule:
+kube-scheduler 1.36's DefaultPreemption and its evaluator. Two differences: the node where the
+search starts is not random, and pods whose gang's binds are under way are never victims.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ _NODES_KNOWN_IN_A_STEP = 100
 _PODS_OF_A_STEP = 3
 _PRIORITY_MIN = -(2**31)
 _LAST = "~"
-"""Sorts after every time: a pod that has not started yet starts now."""
+"""Sorts after every timestamp: a pod without a start time counts as the youngest."""
 
 
 class Candidate(NamedTuple):
-    """A node that would take the pod without ``victims`` (the most important one first)."""
+    """A node that would take the pod without its ``victims``, the most important one first."""
 
     row: int
     victims: tuple[PodEntry, ...]
     violations: int
-    """How many of them their disruption budgets would spare."""
+    """The number of victims whose disruption budgets are violated."""
     cost: tuple[int, int, int, int]
 
 
 Answer = Candidate | tuple[str, ...]
-"""The candidate, or why the node is none."""
+"""The candidate, or the reasons why the node is not one."""
 
 
 class GoodAt(NamedTuple):
-    """Until what something was known: the nodes' attributes, and places in two logs."""
+    """The state that results refer to: a version of node attributes, and positions in two logs."""
 
     version: tuple[int, int, int]
     rows: int
@@ -71,7 +71,7 @@ class GoodAt(NamedTuple):
 
     @classmethod
     def now(cls, room: Room) -> GoodAt:
-        """Return what has happened in the cluster until now."""
+        """Return the present version and positions."""
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
         return cls(
             room.answers.version_of(room.snapshot), table.log.position, neighbours.log.position
@@ -80,24 +80,24 @@ class GoodAt(NamedTuple):
 
 @dataclass(slots=True)
 class Known:
-    """What is known of rows, for one class and priority.
+    """Results of a search by row, for one class and priority.
 
-    Good until the row, or what is promised there, changes, or counts of pods do that the pod's
-    rules look at.
+    A result is valid until the row or its nominations change, or the pod counts that the class's
+    rules read.
     """
 
     answers: dict[int, Answer] = field(default_factory=dict)
     old: set[int] = field(default_factory=set)
-    """Rows that an earlier turn looked at: what is chosen of them is looked at again."""
+    """Rows that an earlier turn examined: if one is chosen, it is examined again."""
     since: tuple[int, int] = (0, 0)
-    """What had happened before the first of these was looked at; see ``Clearings``."""
+    """The state when the first of these rows was examined; see ``Clearings._happened``."""
     start: int = 0
-    """With which nodes its turns begin."""
+    """The node at which every turn of the search starts."""
     good_at: GoodAt | None = None
-    """None: there is no answer yet, so what is known is used though some of it may have changed."""
+    """None: the search has not ended, so its results are used even if some are outdated."""
 
     def is_good(self, pod_class: PodClass, room: Room) -> bool:
-        """Forget rows that have changed; return whether something can be known still."""
+        """Drop the rows that changed; return False if all results are invalid."""
         if self.good_at is None:
             return True
         rows = room.snapshot.table.log.since(self.good_at.rows)
@@ -109,30 +109,30 @@ class Known:
         return room.snapshot.neighbours.deciding_selectors(pod_class).isdisjoint(changed_selectors)
 
     def forget(self, row: int) -> None:
-        """Forget what is known of a row."""
+        """Drop the result of a row."""
         self.answers.pop(row, None)
         self.old.discard(row)
 
     def forget_new(self) -> None:
-        """Keep what an earlier turn found out."""
+        """Keep only the results of earlier turns."""
         self.answers = {row: self.answers[row] for row in self.old}
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What preemption came to: a candidate, or what it could not do in kube-scheduler's words."""
+    """The result: the chosen candidate, or why there is none, in kube-scheduler's words."""
 
     chosen: Candidate | None = None
     candidates: tuple[Candidate, ...] = ()
-    """All that were looked at."""
+    """All candidates that were found."""
     said: str = ""
     keeps_nomination: bool = False
-    """Whether an earlier promise stands, although nothing was found."""
+    """Whether an earlier nomination stays, although no candidate was found."""
 
 
 @dataclass(slots=True)
 class _Search:
-    """One pod that looks for victims."""
+    """The search for victims of one pod."""
 
     entry: PodEntry
     pod_class: PodClass
@@ -143,7 +143,7 @@ class _Search:
     known: Known
     steps: Steps
     until: int
-    """As many steps may be taken before the next node is looked at."""
+    """The steps after which no further node is examined in this turn."""
     reasons: Counter[str] = field(default_factory=Counter)
 
 
@@ -156,11 +156,11 @@ def preempt(
     known: Known,
     avoided: Collection[int] = (),
 ) -> Outcome:
-    """Return the node to clear for the pod, and of whom. Changes nothing.
+    """Return the node to clear for the pod, and its victims. Deletes nothing.
 
-    What is ``known`` of nodes is not asked again, and what is learnt is added; it says with which
-    of the nodes in question to begin. ``avoided`` rows are not cleared. Raises GoesOnError
-    when the turn is over: asked again with what is known, it comes further.
+    ``known`` has the results so far: its rows are not examined again, new results are added, and
+    it names the node to start at. ``avoided`` rows are not candidates. Raises GoesOnError if the
+    turn ends first: call again with the same ``known`` to continue.
     """
     cluster = promises.cluster
     seen = look(pod_class, room, cluster, promised)
@@ -178,7 +178,7 @@ def preempt(
         return Outcome(said=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, promises, seen):
         return Outcome(said=prefix + _WAITS, keeps_nomination=True)
-    if not set(seen.rules) <= ASKED_BY_NODE | ON_PODS:  # others look at what happens on other nodes
+    if not set(seen.rules) <= ASKED_BY_NODE | ON_PODS:  # other rules read pods of other nodes
         known.forget_new()
     steps = room.steps or Steps(sys.maxsize)
     until = steps.taken + max(steps.left, policy.SEARCH_STEPS_MIN, 1)
@@ -194,10 +194,10 @@ def preempt(
 def _of_claims(
     entry: PodEntry, seen: Look, room: Room, cluster: Cluster, extended: Extended | None
 ) -> str:
-    """Return what DynamicResources' PostFilter says.
+    """Return the message of DynamicResources' PostFilter.
 
-    It knows no claims that PreFilter rejects. Devices that keep the pod from a node are taken back
-    (``devices.giving.take_backs``) if they are reserved for nobody else.
+    It does not see claims that PreFilter rejects. Allocations that keep the pod from a node are
+    deallocated (``devices.giving.take_backs``) if they are reserved for no other pod.
     """
     uses = entry.pod.device_claims
     if seen.hopeless_by or _DEVICES not in seen.rules:
@@ -222,7 +222,7 @@ def _of_claims(
 
 
 def _waits_for_victims(entry: PodEntry, promises: Promises, seen: Look) -> bool:
-    """Whether victims of this pod are going already, on a node that it may still get."""
+    """Whether victims of this pod are being deleted on a node that may still take it."""
     node = promises.nominated.node_of(entry.pod.uid)
     row = promises.cluster.nodes.rows.get(node, -1)
     if row < 0 or not seen.resolvable[row]:
@@ -244,7 +244,7 @@ def _no_candidates(search: _Search) -> str:
 
 
 def _candidates(search: _Search) -> list[Candidate]:
-    """Return enough candidates, those whose budgets are kept first."""
+    """Return enough candidates, those without violated budgets first."""
     search.reasons.clear()
     profile = search.pod_class.profile
     possible = np.flatnonzero(search.seen.resolvable)
@@ -272,7 +272,7 @@ def _candidates(search: _Search) -> list[Candidate]:
 
 
 def _learn(row: int, search: _Search) -> Answer:
-    """Look at a node, and keep what it comes to."""
+    """Examine a node, and store the result."""
     if search.steps.taken >= search.until:
         raise GoesOnError
     answer = search.known.answers[row] = _on_node(row, search)
@@ -281,7 +281,7 @@ def _learn(row: int, search: _Search) -> Answer:
 
 
 def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
-    """Return the rows where pods of lower priority take as much as is missing, in their order."""
+    """Return the rows, in order, where pods of lower priority use at least what is missing."""
     bound = search.promises.cluster.precedence.bound
     priority = search.entry.pod.priority
     if bound is None:
@@ -304,7 +304,7 @@ def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
 
 
 def _on_node(row: int, search: _Search) -> Answer:
-    """Return the fewest, least important pods whose going lets the pod in; or why none do."""
+    """Return the fewest, least important pods whose deletion lets the pod in, or why none do."""
     promises, priority = search.promises, search.entry.pod.priority
     cluster = promises.cluster
     name = search.room.snapshot.node(row).name
@@ -336,7 +336,7 @@ def _on_node(row: int, search: _Search) -> Answer:
 
 
 def _not_spared(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
-    """Put back each of the pods that lets the preemptor fit still; return the others."""
+    """Put back each pod that leaves the preemptor room; return the others."""
     victims = []
     for one in pods:
         trial.add(one)
@@ -347,7 +347,7 @@ def _not_spared(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
 
 
 def importance(entry: PodEntry) -> tuple[int, str, float, str]:
-    """Return what pods are sorted by, the most important first: of higher priority, then older."""
+    """Return the sort key of pods, most important first: higher priority, then earlier start."""
     pod = entry.pod
     return -pod.priority, pod.start_time or _LAST, pod.created_s, pod.uid
 
@@ -356,7 +356,7 @@ def importance(entry: PodEntry) -> tuple[int, str, float, str]:
 
 
 def _best(candidates: list[Candidate]) -> Candidate | None:
-    """Return the candidate that costs least: by kube-scheduler's criteria, the first of equals."""
+    """Return the cheapest candidate by kube-scheduler's criteria; the first of equals."""
     least = min((one.cost for one in candidates), default=None)
     cheapest = [one for one in candidates if one.cost == least]
     return max(cheapest, key=_oldest_start, default=None)
@@ -370,6 +370,6 @@ def _cost(victims: list[PodEntry], violations: int) -> tuple[int, int, int, int]
 
 
 def _oldest_start(one: Candidate) -> str:
-    """Return when the oldest of the most important victims started: later is cheaper."""
+    """Return the earliest start among the most important victims: a later one is cheaper."""
     highest = one.victims[0].pod.priority
     return min(v.pod.start_time or _LAST for v in one.victims if v.pod.priority == highest)

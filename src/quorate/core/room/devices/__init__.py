@@ -1,7 +1,7 @@
 """Which devices the claims of a pod get, as kube-scheduler's allocator chooses them.
 
-``cel`` answers the selectors of claims and classes. ``looks`` is what claims can see of devices;
-``allocator`` searches, by the rules of ``taken`` (``used``, ``constraints``, ``shares``);
-``allocations`` remembers what was found for kinds of nodes; ``taking`` is what one turn gives away;
-``results`` makes allocations of it.
+``cel`` evaluates the selectors of claims and classes. ``looks`` reduces devices to what claims can
+distinguish. ``allocator`` searches, by the rules of ``taken`` (``used``, ``constraints``,
+``shares``). ``allocations`` caches results by kind of node. ``taking`` records what one turn
+allocates; ``results`` turns it into allocations.
 """

@@ -1,12 +1,12 @@
-"""What claims get on each kind of node, remembered from cycle to cycle.
+"""What claims get on each kind of node, cached across cycles.
 
-Nodes differ in devices' names and serial numbers, and claims look at little of that. So kinds of
-nodes are first reduced to what a class's device needs look at. Then each reduced kind is searched
-once; what is left after each pod is a kind again. In: device needs and codes of kinds. Out: how
-many pods fit.
+Nodes differ in names and serial numbers of devices, which claims mostly ignore. So each kind of
+node is first reduced to what a class's device needs read. Each reduced kind is searched once; the
+kind that remains after one pod is a reduced kind again. In: device needs and codes of kinds. Out:
+how many pods fit, and the devices of one pod. Called by ``taking``.
 
-All of it takes steps. What was found when they are over is kept, searches under way included, so
-that who asks again next turn goes on where it stopped.
+The work is counted in steps. When a turn ends, results and unfinished searches are stored, so that
+the next turn continues where this one stopped.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from quorate.core.room.devices.looks import Looks, SeenDevice, SeenKind
 
 Claims = tuple[OpenClaim, ...]
 NeedsKey = tuple[object, ...]
-"""The device needs, and which of their claims are meant."""
+"""The id of device needs, and the places of those claims that have no devices yet."""
 
 
 class Outcomes:
-    """Outcomes by device needs, for one cluster. Of too many, those used longest ago go."""
+    """Outcomes by device needs, for one cluster; the least recently used are evicted."""
 
     def __init__(self) -> None:
         self.expressions = Expressions()
@@ -42,7 +42,7 @@ class Outcomes:
         self._weight = 0
 
     def of(self, key: NeedsKey, claims: Claims, kinds: Kinds) -> Asked:
-        """Return what is known for these claims, which ``key`` stands for."""
+        """Return the outcomes for these claims; equal keys must mean equal claims."""
         if self._kinds is not kinds:
             self._asked, self._kinds, self._weight = {}, kinds, 0
         found = self._asked.pop(key, None)
@@ -61,9 +61,9 @@ class Outcomes:
 
 
 class _Reduced:
-    """A kind of node as device needs look at it; what was found for one pod more, and for many.
+    """A kind of node reduced to what device needs read, with the results for one and many pods.
 
-    ``after`` is what is left then; None: as much as before.
+    ``after`` is the kind that remains after one pod; None: it is unchanged.
     """
 
     __slots__ = ("__weakref__", "after", "answer", "is_known", "kind", "pods")
@@ -77,7 +77,7 @@ class _Reduced:
 
 
 class Asked:
-    """The outcomes of one class's device needs. Methods raise ``OutOfStepsError``: ask again."""
+    """The outcomes of one class's device needs. ``OutOfStepsError``: call again next turn."""
 
     def __init__(self, claims: Claims, kinds: Kinds, expressions: Expressions) -> None:
         self.number = kinds.new_number()
@@ -94,11 +94,11 @@ class Asked:
         return self._search(self._reduce(code, steps), steps).answer
 
     def pods(self, codes: Iterable[int], steps: Steps | None = None) -> list[int]:
-        """Return for each code how many pods fit, one after the other."""
+        """Return, for each code, how many pods fit on a node of that kind."""
         return [self._count(self._reduce(code, steps), steps) for code in codes]
 
     def seen(self, code: int, steps: Steps | None = None) -> SeenKind:
-        """Return how nodes of this kind look."""
+        """Return nodes of this kind as the device needs see them."""
         return self._reduce(code, steps).kind
 
     def _count(self, reduced: _Reduced, steps: Steps | None) -> int:
@@ -111,7 +111,7 @@ class Asked:
             if not isinstance(self._search(at, steps).answer, Found):
                 at.pods = 0
             elif at.after is None:
-                at.pods = most  # it uses nothing up
+                at.pods = most  # a pod uses nothing up
             else:
                 chain.append(at)
                 at = at.after
@@ -123,7 +123,7 @@ class Asked:
         return reduced.pods
 
     def _search(self, reduced: _Reduced, steps: Steps | None) -> _Reduced:
-        """Find out what one pod gets."""
+        """Search, if not done yet, for the devices that one pod gets."""
         if reduced.is_known:
             return reduced
         search = self._under_way.pop(reduced, None)
@@ -166,7 +166,7 @@ class Asked:
 
 
 def _after(claims: Claims, kind: SeenKind, found: Found) -> SeenKind:
-    """Return the kind of node that is left when these devices are taken."""
+    """Return the kind of node that remains after these devices are taken."""
     pools = [list(pool.devices) for pool in kind]
     left = [dict(pool.counters) for pool in kind]
     for number, picks in enumerate(found.claims):

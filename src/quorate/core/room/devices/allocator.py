@@ -2,10 +2,10 @@
 
 Source: kube-scheduler 1.36's structured allocator ("incubating"): claims, requests and devices one
 after the other, depth first; pools by driver and name, slices by name, devices as listed. In: a
-kind of node and what is asked. Out: positions of devices. Calls nothing but rules.
+kind of node and claims. Out: positions of devices. Called by ``allocations``.
 
-The search keeps its own stack, counts the devices that it looks at, and can be interrupted. Of
-devices that are alike it tries one: if that leads nowhere, none of the others does.
+The search has its own stack, counts the devices that it examines, and can be interrupted. Of
+devices that claims cannot distinguish it tries one: if that has no solution, the others have none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quorate.core.room.devices.used import Place
 
 
 class Found(NamedTuple):
-    """The devices of each claim, and the score of the choices taken from lists."""
+    """The devices of each claim, and the score of the alternatives chosen from lists."""
 
     claims: tuple[tuple[Pick, ...], ...]
     score: int
@@ -36,38 +36,38 @@ class _Outcome(Enum):
     DONE = 1
     NOT = 2
     TOO_MANY = 3
-    """There would be more devices than a claim may have: other choices may need fewer."""
+    """A claim would have more devices than allowed; another alternative may need fewer."""
 
 
 @dataclass(slots=True)
 class _Level:
-    """A device that is to be chosen: the one number ``got`` of a choice."""
+    """A device to choose: device number ``got`` (from 0) of a choice."""
 
     key: ChoiceKey
     wanted: Wanted
     got: int
     next: Place
-    """Devices before this one were tried."""
+    """The next device to try."""
     taken: Place | None = None
     failed: set[tuple[int, SeenDevice]] = field(default_factory=set)
-    """Devices that lead nowhere, with their pools: others that are alike lead nowhere either."""
+    """Devices without a solution, with their pools: equal devices have none either."""
 
 
 @dataclass(slots=True)
 class _List:
-    """A list of choices of which one is to be made; ``key`` is the one that is being tried."""
+    """A list of alternatives; ``key`` is the one that is being tried."""
 
     key: ChoiceKey
     only_too_many: bool = True
 
 
 class Search:
-    """The search for devices of claims on one kind of node. ``run`` it until there is an answer."""
+    """The search for devices of claims on one kind of node. Call ``run`` until it returns."""
 
     def __init__(
         self, claims: tuple[OpenClaim, ...], kind: SeenKind, numbers: dict[ChoiceKey, int]
     ) -> None:
-        """Prepare to search; ``numbers`` are those of choices among the verdicts of looks."""
+        """Prepare the search; ``numbers`` has the index of each choice in ``Look.verdicts``."""
         self._claims = claims
         self._kind = kind
         self._numbers = numbers
@@ -77,15 +77,15 @@ class Search:
         self._taken = Taken(claims, kind, self._tally)
         self._stack: list[_Level | _List] = []
         self._claim = 0
-        """The claim at which the last outcome arose."""
+        """The claim that the last outcome is about."""
         self._counted = 0
-        """Looks for which steps were taken."""
+        """The part of the tally for which steps were already taken."""
         self._work = self._run()
 
     def run(self, steps: Steps | None = None) -> Found | Broken | None:
-        """Return devices for all claims; None when there are none, ``Broken`` when it is unknown.
+        """Return devices for all claims; None if there are none, ``Broken`` if it is unknown.
 
-        Raises ``OutOfStepsError``: call it again to go on. Not to be called after an answer.
+        Raises ``OutOfStepsError``: call again to continue. Do not call it after it has returned.
         """
         while True:
             if steps is not None:
@@ -106,7 +106,7 @@ class Search:
         self._counted = self._tally.looks
 
     def _run(self) -> Generator[None, None, Found | Broken | None]:
-        """Do all of the work; yield now and then. Returns the answer."""
+        """Search, and yield after a bounded number of devices. Returns the answer."""
         yield from self._size_all()
         outcome = self._descend(0, 0, None, 0, (0, 0))
         while outcome is not _Outcome.DONE and (outcome is None or self._stack):
@@ -118,7 +118,7 @@ class Search:
                 outcome = self._try_next(top)
                 continue
             if outcome is _Outcome.TOO_MANY and top.key[0] < self._claim:
-                outcome = _Outcome.NOT  # each claim may have so many devices
+                outcome = _Outcome.NOT  # the limit is per claim
             if isinstance(top, _List):
                 outcome = self._next_choice(top, outcome)
             else:
@@ -183,10 +183,10 @@ class Search:
     def _descend(
         self, number: int, index: int, which: int | None, got: int, start: Place
     ) -> _Outcome | None:
-        """Go on to the next device that has to be chosen; return an outcome when there is none.
+        """Push the next device to choose, and return None; or return an outcome if there is none.
 
-        ``got`` devices of a request's choice are chosen; ``which`` None means that the choice has
-        to be made. Devices before ``start`` were tried.
+        ``got`` devices of the current choice are chosen; ``which`` None: the request's alternative
+        is not chosen yet. Devices before ``start`` were tried.
         """
         while True:
             self._claim = number
@@ -216,7 +216,7 @@ class Search:
             return None
 
     def _next_choice(self, level: _List, outcome: _Outcome) -> _Outcome | None:
-        """Try the next choice of a list; return the outcome of the list after the last."""
+        """Try the next alternative of a list; after the last one, return the list's outcome."""
         number, index, which = level.key
         level.only_too_many &= outcome is _Outcome.TOO_MANY
         if which + 1 < len(self._claims[number].requests[index].choices):
@@ -227,7 +227,7 @@ class Search:
         return _Outcome.TOO_MANY if level.only_too_many else _Outcome.NOT
 
     def _after_failure(self, level: _Level, outcome: _Outcome) -> _Outcome | None:
-        """Give a device back that led nowhere; go on with another one if that may help."""
+        """Give back a device without a solution; return None if another one is worth a try."""
         place = level.taken
         assert place is not None, "a level is left with its device"
         one = self._kind[place[0]].devices[place[1]]
@@ -242,9 +242,9 @@ class Search:
         return outcome
 
     def _try_next(self, level: _Level) -> _Outcome | None:
-        """Take the next device that may be taken, and go on from there; None: nothing is said yet.
+        """Take the next device that is allowed and descend; None: the search is still open.
 
-        Where there is none, nothing was found.
+        Returns ``NOT`` if no device is left.
         """
         number, index, which = level.key
         wanted = level.wanted
@@ -275,10 +275,10 @@ class Search:
 
 
 def _depends_on_order(claim: OpenClaim) -> bool:
-    """Whether what a claim comes to may depend on which of two devices that are alike was tried.
+    """Whether a claim's outcome may depend on which of two equal devices is tried first.
 
-    It does where values have to differ, and where a constraint refuses one of "all devices": that
-    is an error, which is met or not as another of them is taken already.
+    It may where values have to differ, and where a constraint refuses one of "all devices": that is
+    an error, and it depends on the devices taken before.
     """
     choices = (choice for request in claim.requests for choice in request.choices)
     has_all = bool(claim.constraints) and any(one.wanted.count is None for one in choices)

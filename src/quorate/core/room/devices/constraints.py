@@ -1,7 +1,7 @@
 """Constraints between the devices of a claim: equal, or all different, values of an attribute.
 
-Source: the constraints of kube-scheduler's structured allocator, with its way of remembering one
-value for each request.
+Source: the constraints of kube-scheduler's structured allocator; like it, only one value is
+remembered for each request. Called by ``taken``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class Constraint:
         self._by_request: dict[str, _Value] = {}
 
     def add(self, request: str, label: str, values: Mapping[str, Attribute | None]) -> bool:
-        """Count a device for a request (``label`` with its alternative); False: it may not be.
+        """Count a device for a request, or return False if the constraint forbids it.
 
-        ``values`` are its attributes by the names that constraints use.
+        ``label`` is the request's name with its alternative. ``values`` are the device's attributes
+        by the names that constraints use.
         """
         if not self._applies(request, label):
             return True
@@ -54,7 +55,7 @@ class Constraint:
 
     def _admits(self, value: _Value) -> bool:
         if not value[0]:
-            return False  # of a kind that is not known
+            return False  # a type of attribute that is not known
         if self._written.match:
             return value == self._value
         return value not in self._by_request.values()

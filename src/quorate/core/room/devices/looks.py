@@ -1,7 +1,8 @@
-"""What claims can see of devices: equal looks are alike to them, however the devices differ.
+"""What claims can distinguish of devices: devices with equal looks are equal to the claims.
 
-In: claims, and a kind of node. Out: the kind with a ``Look`` for each device, which has the answers
-of all selectors. They take steps; what was answered when these are over is kept.
+In: claims and a kind of node. Out: the kind with a ``Look`` for each device, which has the verdicts
+of all selectors. Evaluation takes steps; verdicts are stored when the turn ends. Called by
+``allocations``.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.constraints import look_up
 
 ChoiceKey = tuple[int, int, int]
-"""A choice: the number of its claim, of its request there, and its own in the request."""
+"""A choice: the index of its claim, of its request in the claim, and of itself in the request."""
 
 
 class Look:
-    """What is seen of some devices. ``traits`` are those of the first of them.
+    """What claims see of equal devices. ``traits`` are those of the first one.
 
-    ``verdicts`` say for each choice, by its number, whether they match its selectors; ``usable``
-    whether that is so of one; ``values`` are the attributes that constraints name.
+    ``verdicts`` say, by the number of a choice, whether the devices match its selectors; ``usable``
+    whether they match any choice; ``values`` are the attributes that constraints name.
     """
 
     __slots__ = ("__weakref__", "traits", "usable", "values", "verdicts")
@@ -67,7 +68,7 @@ SeenKind = tuple[SeenPool, ...]
 
 
 class _Test(NamedTuple):
-    """A selector of a choice; ``owner`` is how a broken one is named."""
+    """A selector of a choice; ``owner`` names it in the message of a broken one."""
 
     choice: int
     owner: str
@@ -76,7 +77,7 @@ class _Test(NamedTuple):
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A kind that is being looked at: the looks so far, the next test and its verdicts so far."""
+    """A kind whose looks are unfinished: the looks so far, the next test, verdicts so far."""
 
     kind: Kind
     looks: dict[SharedTraits, Look]
@@ -85,7 +86,7 @@ class _UnderWay:
 
 
 class Looks:
-    """The looks of devices to some claims. ``choices`` are the numbers of their choices."""
+    """Computes the looks of devices for some claims. ``choices`` numbers their choices."""
 
     def __init__(self, claims: tuple[OpenClaim, ...], expressions: Expressions) -> None:
         self.choices: dict[ChoiceKey, int] = {}
@@ -111,7 +112,7 @@ class Looks:
         self._under_way: _UnderWay | None = None
 
     def of(self, kind: Kind, steps: Steps | None = None) -> SeenKind:
-        """Return how a kind of node looks. Raises ``OutOfStepsError``: ask again to go on."""
+        """Return a kind with its looks. Raises ``OutOfStepsError``: call again to continue."""
         job = self._under_way
         if job is None or job.kind is not kind:
             job = self._under_way = _UnderWay(kind, {}, 0, self._begun())
@@ -142,7 +143,7 @@ class Looks:
         )
 
     def _look(self, job: _UnderWay, shared: SharedTraits, steps: Steps | None) -> Look:
-        """Ask the selectors of each choice up to the first that does not match."""
+        """Evaluate the selectors of each choice up to the first that does not match."""
         while job.at < len(self._tests):
             choice, owner, expression = self._tests[job.at]
             if job.verdicts[choice] is True:

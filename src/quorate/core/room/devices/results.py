@@ -1,4 +1,4 @@
-"""Turn chosen devices into allocations: names, configuration, and the nodes they bind a claim to.
+"""Turn chosen devices into allocations: names, configuration, and a node selector.
 
 Source: the end of Allocate in kube-scheduler 1.36's structured allocator. In: picks and the pools
 of the node. Out: ``Allocation``.
@@ -26,7 +26,7 @@ def allocation(
 ) -> Allocation:
     """Return the allocation of one claim on the node.
 
-    ``new_share_id`` returns an id that no share of the device has.
+    ``new_share_id`` returns an id that no other share of the device has.
     """
     devices, placed = [], []
     for pick in picks:
@@ -58,14 +58,14 @@ def share_id(device: DeviceId, number: int) -> str:
 
 
 def as_text(amount: Fraction) -> str:
-    """Return an exact amount as a quantity; what is finer than its finest unit rounds up."""
+    """Return an amount as a quantity; fractions of a billionth (unit n) are rounded up."""
     if amount.denominator == 1:
         return str(amount.numerator)
     return f"{-(-amount.numerator * 10**9 // amount.denominator)}n"
 
 
 def _nodes(placed: Sequence[PlacedDevice], node: str) -> tuple[SelectorTerm, ...] | None:
-    """Return on which nodes all the devices can be reached; None: on all."""
+    """Return the selector of nodes that reach all the devices; None if all nodes do."""
     expressions: list[Requirement] = []
     fields: list[Requirement] = []
     for one in placed:
@@ -91,7 +91,7 @@ def _add_new(found: tuple[Requirement, ...], known: list[Requirement]) -> None:
 
 
 def _config(claim: OpenClaim, picks: tuple[Pick, ...]) -> tuple[GivenConfig, ...]:
-    """Return the configuration of the classes, once for each, and what applies of the claim's."""
+    """Return the configuration of each class once, then the claim's entries that apply."""
     chosen = {pick.request: pick.choice for pick in picks}
     labels: dict[str, tuple[Choice, list[str]]] = {}
     for index, request in enumerate(claim.requests):

@@ -1,4 +1,4 @@
-"""Devices that several claims share: how much of its capacity a request consumes, and what is left.
+"""Devices that several claims share: how much capacity a request consumes, and what is left of it.
 
 Source: the consumable capacity of kube-scheduler's structured allocator (DRAConsumableCapacity).
 """
@@ -15,7 +15,7 @@ Consumed = tuple[tuple[str, Fraction], ...]
 
 
 def consumption(traits: DeviceTraits, wanted: tuple[tuple[str, str], ...]) -> Consumed | None:
-    """Return what a request takes of each capacity; None when the device's policy forbids it."""
+    """Return the amount of each capacity that a request consumes; None if its policy forbids it."""
     asked = dict(wanted)
     if not asked.keys() <= {one.name for one in traits.capacity}:
         return None
@@ -29,7 +29,7 @@ def consumption(traits: DeviceTraits, wanted: tuple[tuple[str, str], ...]) -> Co
 
 
 def fits(traits: DeviceTraits, taken: Consumed, *used: Mapping[str, Fraction]) -> bool:
-    """Whether the device has so much left beside what is used of it."""
+    """Whether the device's capacity suffices for ``taken`` in addition to all of ``used``."""
     amounts = dict(taken)
     return all(
         amounts[one.name] + sum(some.get(one.name, 0) for some in used) <= exact(one.value)

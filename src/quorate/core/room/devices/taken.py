@@ -1,6 +1,6 @@
-"""What a search for devices has taken so far, and whether it may take one device more.
+"""The devices that a search has taken so far, and whether it may take one more.
 
-Called by ``allocator``, which chooses; here are the rules. What is taken last is given back first.
+Called by ``allocator``, which chooses; the rules are here. Devices are given back in reverse order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quorate.core.room.devices.used import Place, Used
 
 
 class Pick(NamedTuple):
-    """A chosen device by its place in the kind, for which choice of which request."""
+    """A chosen device, by its position in the kind of node, with its request and choice."""
 
     pool: int
     device: int
@@ -29,11 +29,11 @@ class Pick(NamedTuple):
 
 
 class StoppedError(Exception):
-    """The search cannot go on: an expression is broken, or it takes too long."""
+    """The search must stop: an expression is broken, or the search takes too long."""
 
 
 class Tally:
-    """How many devices a search has looked at; a device that is taken counts several times."""
+    """The number of devices that a search examined; a device that is taken counts several times."""
 
     __slots__ = ("looks",)
 
@@ -41,7 +41,7 @@ class Tally:
         self.looks = 0
 
     def note(self, looks: int = 1) -> None:
-        """Count looks. Raises ``StoppedError``: they are too many."""
+        """Count examined devices. Raises ``StoppedError`` above the bound."""
         self.looks += looks
         if self.looks > policy.DEVICE_LOOKS_MAX:
             raise StoppedError("the search for devices was cut short: it took too many steps")
@@ -49,9 +49,9 @@ class Tally:
 
 @dataclass(slots=True)
 class Wanted:
-    """A choice, how many devices it takes, and which they are if it takes all.
+    """A choice, the number of devices it takes, and their places if it takes all that match.
 
-    ``number`` is that of the choice among the verdicts of a look.
+    ``number`` is the choice's index in ``Look.verdicts``.
     """
 
     choice: Choice
@@ -61,7 +61,7 @@ class Wanted:
 
 
 class _One(NamedTuple):
-    """A device that was taken; ``counted`` says whether counters were taken with it."""
+    """A taken device; ``counted``: whether it consumes counters of its pool."""
 
     key: ChoiceKey
     names: tuple[str, str]
@@ -70,7 +70,7 @@ class _One(NamedTuple):
 
 
 class Taken:
-    """Devices taken by claims; ``picks`` are those of each claim, in order."""
+    """Devices taken by claims; ``picks`` has the devices of each claim, in order."""
 
     def __init__(self, claims: tuple[OpenClaim, ...], kind: SeenKind, tally: Tally) -> None:
         self.picks: list[list[Pick]] = [[] for _ in claims]
@@ -80,11 +80,11 @@ class Taken:
         self._tally = tally
         self._constraints = [[Constraint(one) for one in claim.constraints] for claim in claims]
         self._consumed: dict[tuple[ChoiceKey, Look], Consumed | None] = {}
-        """What a choice takes of a device alone; None: it may not, or there is too little."""
+        """What a choice consumes of an unused device; None: forbidden, or too little capacity."""
         self._stack: list[_One] = []
 
     def take(self, key: ChoiceKey, wanted: Wanted, place: Place, one: SeenDevice) -> bool:
-        """Take a device for a choice, unless something forbids it. Raises ``StoppedError``."""
+        """Take a device for a choice; False if a rule forbids it. Raises ``StoppedError``."""
         number, used, traits = key[0], self.used, one.look.traits
         if used.holds(place, one, number, admin=bool(wanted.choice.wanted.admin)):
             return False
@@ -125,13 +125,13 @@ class Taken:
     def may_have(
         self, key: ChoiceKey, choice: Choice, number: int, place: Place, one: SeenDevice
     ) -> bool:
-        """Whether a device is one of all that match a choice, whose verdict has this number."""
+        """Whether a choice of all devices includes this one; ``number`` as in ``Wanted``."""
         return _is_selectable(one, number) and self._share(key, choice, place, one) is not None
 
     def _share(
         self, key: ChoiceKey, choice: Choice, place: Place, one: SeenDevice
     ) -> Consumed | None:
-        """Return what the choice takes of the device's capacity; None when that is too much."""
+        """Return what the choice consumes of the device's capacity; None if that is too much."""
         traits = one.look.traits
         if (key, one.look) not in self._consumed:
             self._tally.note(1 + len(traits.capacity))
@@ -147,7 +147,7 @@ class Taken:
         return taken if fits(traits, taken, dict(one.shares or ()), *shares) else None
 
     def _admitted(self, key: ChoiceKey, names: tuple[str, str], wanted: Wanted, look: Look) -> bool:
-        """Whether taints are tolerated and all constraints hold; these then count the device."""
+        """Whether taints are tolerated and all constraints hold; if so, constraints count it."""
         tolerations = wanted.choice.wanted.tolerations
         for taint in look.traits.taints:
             blocks = taint.effect in ("NoSchedule", "NoExecute")
@@ -168,7 +168,7 @@ class Taken:
 
 
 def _is_selectable(one: SeenDevice, number: int) -> bool:
-    """Whether a device matches a choice's selectors, and is for this node."""
+    """Whether a device matches a choice's selectors and this node. Raises ``StoppedError``."""
     verdict = one.look.verdicts[number]
     if isinstance(verdict, Broken):
         raise StoppedError(str(verdict))

@@ -1,7 +1,7 @@
-"""The devices that are left while one cycle places gangs: what was taken here counts as in use.
+"""The devices that are free while one cycle places gangs: devices taken here count as in use.
 
-A copy of it is tried with each gang, like the room that it belongs to. In: device needs and rows.
-Out: how many pods each node takes, and an allocation for each claim of each pod that was placed.
+A part of ``Room``, copied with it for each gang. In: device needs and rows. Out: how many pods
+each node takes, and an allocation for each claim of each placed pod.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.results import allocation, share_id
 
 Given = tuple[tuple[int, Allocation], ...]
-"""The allocations of one pod, each with the place of its claim among the pod's."""
+"""The allocations of one pod, each with the index of its claim in the pod."""
 
 
 def by_nodes(
     device_needs: DeviceNeeds, snapshot: Snapshot, rows: Ints | None = None
 ) -> list[tuple[DeviceNeeds, Ints]]:
-    """Return what is asked of which rows (None: of all): nodes may list extended resources.
+    """Return the device needs on these rows (None: all), grouped by equal needs.
 
-    Only for those that a node does not list are devices asked for.
+    A node may list an extended resource; only where it does not, devices back the request.
     """
     if rows is None:
         rows = np.arange(len(snapshot))
@@ -56,10 +56,10 @@ def by_nodes(
 
 
 class Taking:
-    """Devices of a room, as long as devices and nodes do not change. It changes neither.
+    """Free devices of a room. It is valid until devices or nodes change, and changes neither.
 
-    ``steps`` are those of the turn (None: as many as it takes): what is asked when they are over
-    raises ``OutOfStepsError``, and goes on where it stopped when it is asked again next turn.
+    ``steps`` is the turn's budget; None sets no bound. Without steps left, a query raises
+    ``OutOfStepsError``; the same query continues where it stopped in the next turn.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Taking:
         self._given: dict[tuple[int, int], tuple[Given, ...]] = {}
 
     def copy(self) -> Taking:
-        """Return one of its own to try something with."""
+        """Return an independent copy for a trial."""
         other = Taking.__new__(Taking)
         other.steps = self.steps
         other._devices, other._views, other._outcomes = self._devices, self._views, self._outcomes
@@ -94,14 +94,14 @@ class Taking:
         return other
 
     def allocation(self, key: ClaimKey) -> Allocation | None:
-        """Return what a claim has in the cluster, or got here if pods may share it.
+        """Return a claim's allocation in the cluster or, for a shared claim, one made here.
 
-        What a claim of one pod alone got here is what ``hand_out`` returns for the pod.
+        ``hand_out`` returns the allocations made here for claims of a single pod.
         """
         return self._shared.get(key) or self._devices.allocation(key)
 
     def held(self, device_needs: DeviceNeeds) -> tuple[HeldClaim, ...]:
-        """Return the claims that have devices, also those that got them here."""
+        """Return the claims that have devices, including shared claims that got them here."""
         given = [
             held(one.requests, self._shared[one.shared])
             for one in device_needs.open
@@ -110,12 +110,12 @@ class Taking:
         return (*device_needs.held, *given)
 
     def codes(self, rows: Ints) -> Codes:
-        """Return int32[m]: the code of each row's kind, as things are here."""
+        """Return int32[m]: the code of each row's kind of node, given what was taken here."""
         found: Codes = self._codes[self._views.of_row[rows]]
         return found
 
     def asked(self, device_needs: DeviceNeeds) -> Asked:
-        """Return what is known for the claims of device needs that have no devices yet."""
+        """Return the cached outcomes for those claims of the needs that have no devices yet."""
         claims = tuple(one for one in device_needs.open if one.shared not in self._shared)
         key = device_needs.id, device_needs.lacks, *(one.place for one in claims)
         return self._outcomes.of(key, claims, self._views.kinds)
@@ -125,11 +125,11 @@ class Taking:
         return all(one.shared in self._shared for one in device_needs.open)
 
     def is_tied(self, device_needs: DeviceNeeds) -> bool:
-        """Whether a claim that other pods may use too has no devices yet: where one goes all go."""
+        """Whether a shared claim has no devices yet: its first pod decides for all its pods."""
         return any(one.shared and one.shared not in self._shared for one in device_needs.open)
 
     def pods(self, device_needs: DeviceNeeds, rows: Ints) -> Ints:
-        """Return int64[m]: how many pods with these needs each of the rows takes, one by one."""
+        """Return int64[m]: how many pods with these needs each row takes, if alone."""
         codes, index = _distinct(self.codes(rows))
         found: Ints = np.array(self.asked(device_needs).pods(codes, self.steps), np.int64)[index]
         return found
@@ -137,13 +137,13 @@ class Taking:
     def found(
         self, device_needs: DeviceNeeds, rows: Ints
     ) -> tuple[Ints, list[Found | Broken | None]]:
-        """Return int64[m], an index into the list of what one pod gets on each of the rows."""
+        """Return int64[m], an index into the second value: what one pod gets on a row."""
         codes, index = _distinct(self.codes(rows))
         asked = self.asked(device_needs)
         return index, [asked.found(code, self.steps) for code in codes]
 
     def couples(self, device_needs: DeviceNeeds) -> bool:
-        """Whether a device given to one pod may be missing on another node, or must be shared."""
+        """Whether a device of one pod may be unavailable to other nodes, or must be shared."""
         if self.is_tied(device_needs):
             return True
         asked = self.asked(device_needs)
@@ -161,9 +161,9 @@ class Taking:
     def take(
         self, class_id: int, device_needs: DeviceNeeds, rows: Iterable[int], nodes: Iterable[str]
     ) -> bool:
-        """Give devices to one pod with these needs on each row; False when there are too few.
+        """Allocate devices to one pod with these needs on each row; False if there are too few.
 
-        ``class_id`` is that of the pods' class, for ``given``.
+        ``class_id`` is that of the pods' class, by which ``hand_out`` finds the allocations.
         """
         for row, node in zip(rows, nodes, strict=True):
             view = int(self._views.of_row[row])
@@ -186,7 +186,7 @@ class Taking:
         return True
 
     def _share_id(self, device: DeviceId) -> str:
-        """Return an id for one more share of a device, unlike those that it has; it has it then."""
+        """Reserve and return a new share id, different from all others of the device."""
         known = self._devices.share_ids(device)
         here = self._shares.setdefault(device, DeviceShares())
         number = len(known) + len(here.by_id)
@@ -196,7 +196,7 @@ class Taking:
         return made
 
     def hand_out(self, class_id: int, row: int) -> Given:
-        """Return what the first pod of the class on the row got that was not handed out yet."""
+        """Remove and return the allocations of the next pod of the class on the row."""
         first, *rest = self._given.pop((class_id, row))
         if rest:
             self._given[class_id, row] = tuple(rest)
@@ -212,7 +212,7 @@ class Taking:
                 self._used.add(one.device)
 
     def _recode(self, mine: list[tuple[int, Allocation]]) -> None:
-        """Find the codes of the views that see the devices that were taken."""
+        """Update the codes of all views that contain the pools of the taken devices."""
         devices, views = self._devices, self._views
 
         def is_used(device: DeviceId) -> bool:
@@ -232,7 +232,7 @@ class Taking:
 
 
 def _distinct(codes: Codes) -> tuple[list[int], Ints]:
-    """Return the different codes in order, and int64[m]: an index into them. Codes are small."""
+    """Return the distinct codes, sorted, and int64[m]: an index into them. Codes are small."""
     is_there = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)
     is_there[codes] = True
     index: Ints = (np.cumsum(is_there) - 1)[codes]

@@ -1,4 +1,4 @@
-"""What a search for devices has taken so far: devices, shares of them, and counters of pools."""
+"""Devices, shares of devices and pool counters that a search has taken. Called by ``taken``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from quorate.core.room.devices.looks import SeenDevice, SeenPool
 from quorate.core.room.devices.shares import Consumed
 
 Place = tuple[int, int]
-"""Where a device is: its pool, and its place in it."""
+"""The position of a device: the index of its pool, and its index in the pool."""
 
 
 class Used:
-    """Devices taken by claims, by number of the claim. ``take`` and ``give`` come in pairs."""
+    """Devices taken by claims, which are numbered. Each ``give`` undoes one ``take``."""
 
     def __init__(self) -> None:
         self._claims_of: dict[Place, set[int]] = {}
@@ -24,13 +24,13 @@ class Used:
     def holds(self, place: Place, one: SeenDevice, claim: int, *, admin: bool) -> bool:
         """Whether a claim cannot have the device because it is in use.
 
-        With ``admin`` only the claim itself must not have it already.
+        With ``admin``, only a second use by the same claim is refused.
         """
         claims = self._claims_of.get(place, ())
         return claim in claims if admin else one.used or bool(claims)
 
     def is_untouched(self, place: Place) -> bool:
-        """Whether no claim of this search has the device, nor a share of it."""
+        """Whether no claim of this search has the device or a share of it."""
         return not (self._claims_of.get(place) or place in self._shares)
 
     def shares(self, place: Place) -> list[dict[str, Fraction]]:
@@ -55,15 +55,15 @@ class Used:
             del self._shares[place]
 
     def consumes(self, place: Place, one: SeenDevice) -> bool:
-        """Whether taking the device takes counters: a further share of one takes none."""
+        """Whether taking the device consumes counters: only the first share of a device does."""
         traits = one.look.traits
         is_shared = traits.shareable and (one.shares is not None or place in self._shares)
         return bool(traits.counters) and not is_shared
 
     def take_counters(self, at: int, pool: SeenPool, traits: DeviceTraits) -> bool:
-        """Count what a device consumes; False, and nothing counted, when the pool has too little.
+        """Count what a device consumes; if the pool has too little, count nothing, return False.
 
-        Every counter of the pool is looked at: one that others overdrew stops all.
+        All counters of the pool are checked: one that is overdrawn already forbids any device.
         """
         consumed = self._counters.setdefault(at, {})
         _count(consumed, traits, 1)

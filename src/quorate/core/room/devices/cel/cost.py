@@ -1,8 +1,8 @@
-"""What evaluating parts of a CEL expression may cost at most, and how large their values may be.
+"""Upper bounds of the cost of evaluating parts of a CEL expression, and of their values' sizes.
 
-In tenths of a microsecond, as measured with the library (``policy.CEL_COST_MAX`` is the bound of
-one evaluation). A size is in bytes of text and elements of lists, a width in elements that a macro
-goes through. The API's limits say how large the values of a device are.
+Costs are in tenths of a microsecond, as measured with the library; ``policy.CEL_COST_MAX`` bounds
+one evaluation. A size counts bytes of text and elements of lists; a width counts the elements that
+a macro visits. The API's limits bound the values of a device. Called by ``text``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAP_WIDTH = 32
 class Part(NamedTuple):
     """A piece of an expression for the library, and bounds of its value.
 
-    ``inner`` is the size of what can be looked up in it, or is one of its elements.
+    ``inner`` is the size of one element, or of a value that can be looked up in it.
     """
 
     text: str
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
     @property
     def element(self) -> Part:
-        """What a macro's name stands for, or a field."""
+        """The value of a macro's variable, or of a field."""
         return Part("", self.inner, self.inner, self.inner)
 
 
@@ -43,11 +43,11 @@ DEVICE = Part("", 2 * ALL_MAPS.size, _MAP_WIDTH, ALL_MAPS.size)
 
 _CALL = 30
 _ATTRIBUTE = 20
-"""To hand one attribute or capacity over to the library."""
+"""The cost of passing one attribute or capacity to the library."""
 WHOLE_DEVICE_COST = _CALL + _ATTRIBUTE * _MAP_WIDTH
-"""To hand all of them over."""
+"""The cost of passing all attributes and capacities of a device."""
 _OWN_CALL = 300
-"""A function that is written here: quantities and versions are read from their text each time."""
+"""The cost of a function of ``programs``: it parses quantities and versions on each call."""
 _OWN = frozenset(
     {
         "quantity",
@@ -66,14 +66,14 @@ _OWN = frozenset(
     }
 )
 _SQUARE = frozenset({"distinct", "contains", "equivalent", "intersects"})
-"""Functions that compare each element with each."""
+"""Functions that compare all pairs of elements."""
 _LISTS = frozenset({"split", "range", "sort", "distinct", "reverse", "slice", "flatten"})
-"""Functions that make lists: each element is handed over by itself."""
+"""Functions that return lists: each element is passed separately."""
 MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
 
 
 def lookup(attributes: int) -> int:
-    """Return the cost of handing so many attributes and capacities over."""
+    """Return the cost of passing this number of attributes and capacities to the library."""
     return _CALL + _ATTRIBUTE * attributes
 
 
@@ -97,9 +97,9 @@ def call(name: str, arguments: list[Part]) -> tuple[int, Part]:
 
 
 def macro(name: str, target: Part, body: Part) -> tuple[int, Part]:
-    """Return what a macro costs beside its body, and the bounds of its value.
+    """Return the cost of a macro without its body, and the bounds of its value.
 
-    The list that ``map`` or ``filter`` makes is copied for each element that is added.
+    The library copies the list that ``map`` or ``filter`` builds for each element it adds.
     """
     if name not in ("map", "filter"):
         return 3 * target.width, Part("", 1, 1, 1)
@@ -111,15 +111,15 @@ def macro(name: str, target: Part, body: Part) -> tuple[int, Part]:
 _COUNTED = re.compile(r"\{(?=,?[0-9])([0-9]{0,9})(,?)([0-9]{0,9})\}")
 _VERBOSE = re.compile(r"\(\?[a-zA-Z-]*x")
 _OF_CLASS = {"w": 3000, "W": 3000, "p": 3000, "P": 3000, "d": 250, "D": 500, "s": 50, "S": 100}
-"""Classes of characters are those of Unicode: hundreds of ranges."""
+"""Character classes are Unicode's, with hundreds of ranges each."""
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]{0,64}\}|.)|x\{[^}]{0,64}\}|.)", re.DOTALL)
 _PLAIN = re.compile(r"[rR]?(?:\"([^\"]*)\"|'([^']*)')")
 
 
 def pattern(written: str) -> int:
-    """Return what compiling and applying a pattern costs, given the token that writes it.
+    """Return the cost of compiling and applying a pattern, given its string token.
 
-    The library compiles a pattern each time. Raises ``CelError``: it is no plain text.
+    The library compiles a pattern on each use. Raises ``CelError`` if it is not a plain string.
     """
     match = _PLAIN.fullmatch(written)
     if match is None or ("\\" in written.replace("\\\\", "") and written[0] not in "rR"):
@@ -131,13 +131,13 @@ def pattern(written: str) -> int:
 
 
 class _Pattern:
-    """Adds up the atoms of a pattern, each as often as it is counted."""
+    """Sums the costs of a pattern's atoms, each times its repetitions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._literal = 12 if re.search(r"\(\?[a-zA-Z]*i", text) else 2
         self._open: list[tuple[int, int]] = []
-        """Of each group that is open: the cost before it, and that of the atom before it."""
+        """For each open group: the cost before it, and the cost of the atom before it."""
 
     def cost(self) -> int:
         text, at, total, last = self._text, 0, 0, 0
@@ -163,7 +163,7 @@ class _Pattern:
         return total + sum(before for before, _ in self._open)
 
     def _atom(self, at: int) -> tuple[int, int]:
-        """Return the cost of one sign, escape or class, and where the next begins."""
+        """Return the cost of one character, escape or class, and where the next one begins."""
         sign = self._text[at]
         if sign in "*+?":
             return 70, at + 1
@@ -181,7 +181,7 @@ class _Pattern:
         cost, depth, first = 60, 1, at + 1
         if self._text[first : first + 1] == "^":
             cost, first = 260, first + 1
-        at = first + (self._text[first : first + 1] == "]")  # there it means itself
+        at = first + (self._text[first : first + 1] == "]")  # a leading ] is literal
         while at < len(self._text):
             sign = self._text[at]
             if sign == "\\":

@@ -1,7 +1,7 @@
-"""CEL selectors of device classes and claims: does a device match, or what is wrong. Remembered.
+"""CEL selectors of device classes and claims: whether a device matches, or an error; cached.
 
-In: expressions and traits of devices. Out: verdicts. Of too many programs the one used longest ago
-goes, with its answers.
+In: expressions and traits of devices. Out: verdicts. Above the bound, the least recently used
+program is evicted with its answers. Called by ``looks``.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from quorate.core.room.devices.cel.names import CelError, names_only
 from quorate.core.room.devices.cel.programs import Broken, Library, Program
 
 _Part = tuple[object, ...]
-"""What an expression looks at of a device."""
+"""The part of a device's traits that an expression can read."""
 
 
 class Expressions:
-    """Programs and their answers. Devices that an expression cannot tell apart are asked once."""
+    """Programs and their answers. Devices that an expression cannot distinguish share one."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         """In the order of their last use."""
         self._library: Library | None = None
         self._text = 0
-        """Characters of all expressions."""
+        """The number of characters of all expressions."""
         self._answers = 0
 
     def __len__(self) -> int:
-        """Return how many answers are kept."""
+        """Return the number of cached answers."""
         return self._answers
 
     def matches(
         self, expression: str, traits: SharedTraits, steps: Steps | None = None
     ) -> bool | Broken:
-        """Return whether devices of these traits match, or why that cannot be said.
+        """Return whether devices of these traits match, or why the evaluation failed.
 
-        Raises ``OutOfStepsError`` before something is evaluated for which no step is left.
+        Raises ``OutOfStepsError`` before it would evaluate without a step left.
         """
         known = self._known.pop(expression, None)
         if known is None:
@@ -55,7 +55,7 @@ class Expressions:
         return answer
 
     def _by_part(self, known: _Known, traits: DeviceTraits, steps: Steps | None) -> bool | Broken:
-        """Ask once for all devices that differ only in what the expression does not look at."""
+        """Evaluate once for all devices that differ only in what the expression cannot read."""
         part = known.part_of(traits)
         answer = known.answers.pop(part, None)
         if answer is None:
@@ -101,7 +101,7 @@ class _Known:
 
     def __init__(self, expression: str, program: Program) -> None:
         self.key = object()
-        """Under it traits keep the answer: none is like it, and it does not keep the program."""
+        """The key of the answer in traits: unique, and without a reference to the program."""
         self.program = program
         self.answers: dict[_Part, bool | Broken] = {}
         self._expression = expression
@@ -112,7 +112,7 @@ class _Known:
             self._names_only = True  # it is broken whatever the device is
 
     def part_of(self, traits: DeviceTraits) -> _Part:
-        """Return what the expression can look at, which is all that an answer depends on."""
+        """Return what the expression can read; the answer depends on nothing else."""
         return (
             traits.driver,
             traits.shareable,
@@ -121,7 +121,7 @@ class _Known:
         )
 
     def _sees(self, name: str) -> bool:
-        """Whether the expression can look at the attribute or capacity of a name."""
+        """Whether the expression can read the attribute or capacity of this name."""
         found = self._looks_at.get(name)
         if found is None:
             found = not self._names_only or name.rpartition("/")[2] in self._expression

@@ -1,4 +1,4 @@
-"""The tokens of a CEL expression, and which attributes of a device it can look at."""
+"""The tokens of a CEL expression, and which attributes of a device it can read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOKEN = re.compile(
 )
 
 Token = tuple[str, str]
-"""Its kind (text, number, word or sign), and what is written."""
+"""The token's kind (text, number, word or sign), and its characters."""
 
 MAPS = {"attributes": "attributes_of", "capacity": "capacity_of"}
 """The maps of a device, each with the function that looks a domain up in it."""
@@ -28,7 +28,7 @@ class CelError(ValueError):
 
 
 def tokens_of(expression: str) -> list[Token]:
-    """Return the tokens. Raises ``CelError``: there are too many, or a text has no end."""
+    """Return the tokens. Raises ``CelError`` if there are too many, or a string is not closed."""
     most = policy.CEL_TEXT_MAX
     if len(expression) > most:
         raise CelError(f"it has {len(expression)} characters, and at most {most} are read")
@@ -37,7 +37,7 @@ def tokens_of(expression: str) -> list[Token]:
     for match in _TOKEN.finditer(expression):
         kind, text = match.lastgroup or "sign", match.group()
         if kind == "sign" and text in "'\"":
-            raise CelError(f"{text} is not closed")  # each try to find the end takes its time
+            raise CelError(f"{text} is not closed")  # repeated searches for the end would be slow
         if kind != "space":
             found.append((kind, text))
             if len(found) > most:
@@ -46,11 +46,10 @@ def tokens_of(expression: str) -> list[Token]:
 
 
 def names_only(expression: str) -> bool:
-    """Whether all keys of the device's maps that it can look at stand in its text.
+    """Whether the expression reads the device's maps by literal keys only.
 
-    Then attributes whose names do not occur there cannot change the answer. It is told by what is
-    allowed: maps are only looked up in, by literal keys, and only these functions are called.
-    Raises ``CelError``.
+    Then attributes whose names are not in its text cannot change the answer. The test is a list of
+    what is allowed: look-ups by literal keys, and calls of known functions. Raises ``CelError``.
     """
     tokens = [("sign", ""), *tokens_of(expression), ("sign", ""), ("sign", "")]
     texts = [text for _, text in tokens]

@@ -1,8 +1,8 @@
 """Programs of CEL expressions, and the functions that Kubernetes adds to the language.
 
-The one place that calls the library: whatever it raises becomes ``Broken``. Values that it has no
-type for are maps: a quantity is ``{"quantity": exact number}`` and a version ``{"semver": parts}``,
-so that equal ones are equal. Source: the package cel of k8s.io/dynamic-resource-allocation 0.36.
+Only this module calls the library; whatever it raises becomes ``Broken``. Types that it lacks are
+maps: a quantity is ``{"quantity": exact number}`` and a version ``{"semver": parts}``, so that
+``==`` works. Source: the package cel of k8s.io/dynamic-resource-allocation 0.36.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Value = dict[str, Any]
 
 
 class Broken(str):
-    """What is wrong with an expression, or with evaluating it for a device."""
+    """Why an expression cannot be compiled, or cannot be evaluated for a device."""
 
     __slots__ = ()
 
 
 class Program:
-    """A compiled expression; ``compile_steps`` are what it takes to make it.
+    """A compiled expression; ``compile_steps`` is what compiling costs.
 
-    Calls nothing but the library. ``broken`` says why there is nothing to run.
+    ``broken`` says why the expression cannot be run, if so.
     """
 
     __slots__ = ("_cost", "_library", "_lookups", "_program", "broken", "compile_steps")
@@ -68,14 +68,14 @@ class Program:
             return None
 
     def steps(self, traits: DeviceTraits) -> int:
-        """Return what it takes to run it for devices of these traits, at most."""
+        """Return an upper bound on the steps of one run for devices of these traits."""
         if self.broken is not None:
             return 1
         lookup = cel_cost.lookup(len(traits.attributes) + len(traits.capacity))
         return 1 + (self._cost + self._lookups * lookup) // policy.CEL_COST_PER_STEP
 
     def run(self, traits: DeviceTraits) -> bool | Broken:
-        """Return whether devices of these traits match, or why that cannot be said."""
+        """Return whether devices of these traits match, or why the evaluation failed."""
         if self.broken is not None:
             return self.broken
         wrong = next((one.name for one in traits.attributes if not one.kind), None)
@@ -83,7 +83,7 @@ class Program:
             return Broken(f"CEL runtime error: attribute {wrong}: unsupported attribute value")
         try:
             self._library.look_at(traits)
-        except (ValueError, QuantityError) as error:  # an attribute is not what it says it is
+        except (ValueError, QuantityError) as error:  # an attribute's value does not fit its type
             return _broken("runtime", error)
         try:
             answer = self._library.run(self._program, traits)
@@ -98,7 +98,7 @@ class Program:
 
 
 def _broken(when: str, error: BaseException) -> Broken:
-    """Return the first line of what the library raised: it may be anything, a panic included."""
+    """Return the first line of what the library raised, which may even be a Rust panic."""
     if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
         raise error
     lines = str(error).splitlines() or [type(error).__name__]
@@ -106,12 +106,12 @@ def _broken(when: str, error: BaseException) -> Broken:
 
 
 class Library:
-    """The CEL library, imported when it is first needed, with one context for all programs."""
+    """The CEL library, imported on first use, with one context for all programs."""
 
     def __init__(self) -> None:
         self.missing: Broken | None = None
         self._device: DeviceTraits | None = None
-        """The one that was evaluated last, whose maps are these."""
+        """The device that was evaluated last; the maps are built from it."""
         self._attributes: dict[str, Value] = {}
         self._capacity: dict[str, Value] = {}
         try:
@@ -135,14 +135,14 @@ class Library:
         return program, "device" in program.variables()
 
     def look_at(self, traits: DeviceTraits) -> None:
-        """Make the maps of a device, unless they are there."""
+        """Build the maps of a device, unless it is the last one."""
         if traits is not self._device:
             self._device = None
             self._attributes, self._capacity = _attributes(traits), _capacity(traits)
             self._device = traits
 
     def run(self, program: Any, traits: DeviceTraits) -> object:  # noqa: ANN401 - as above
-        """Evaluate a program for the device that was looked at."""
+        """Evaluate a program for a device."""
         compiled, whole = program
         if whole:
             self._context.add_variable(
@@ -193,7 +193,7 @@ def quantity(text: str) -> Value:
 
 
 def semver(text: str, loose: bool = False) -> Value:
-    """Return a version by semver 2.0.0, its build left out. Raises ``ValueError``."""
+    """Return a version by semver 2.0.0, without its build part. Raises ``ValueError``."""
     if loose:
         found = _LOOSE.fullmatch(text)
         if found:
@@ -229,7 +229,7 @@ def _compare(one: Value, other: Value) -> int:
 
 
 def _precedence(version: Value) -> tuple[Any, ...]:
-    """Return a key that orders versions: a release comes after what precedes it."""
+    """Return a sort key of versions: a release comes after its pre-releases."""
     parts = [part for part in version["pre"] if part]
     fields = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in parts)
     return (*version["semver"], not fields, fields)
@@ -253,7 +253,7 @@ def _integer(one: Value) -> int:
 
 
 def _range(count: int) -> list[int]:
-    """Return the numbers below ``count``. Raises ``ValueError``: they are too many."""
+    """Return the numbers below ``count``. Raises ``ValueError`` above the bound."""
     if count > policy.CEL_LIST_MAX:
         raise ValueError(f"lists.range makes at most {policy.CEL_LIST_MAX} elements")
     return list(range(count))

@@ -2,11 +2,11 @@
 
 Kubernetes extends CEL: an unknown domain of ``device.attributes`` and ``device.capacity`` is an
 empty map, ``cel.bind(x, A, B)`` names a value, ``.?`` and ``[?]`` select optionally. The library
-knows none of these, so they become calls of functions (``cel_programs`` provides them), and a bind
+knows none of these, so they become calls of functions (provided by ``programs``), and a bind
 becomes ``[A].map(x, B)[0]``. Everything else passes through as it is written.
 
-The library has no bound of its own. So what evaluating takes at most is added up on the way
-(``cel_cost``), and an expression that may take too much is refused, as kube-apiserver does.
+The library has no bound of its own. So an upper bound of the cost is summed up on the way
+(``cost``), and an expression that may cost too much is refused, as kube-apiserver does.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _OPERATORS = frozenset({"in"})
 _CLOSING = {"(": ")", "[": "]", "[?": "]", "{": "}"}
 OPTIONAL = "optional_of"
 _WHOLE_DEVICE = 2
-"""To hand all of a device over is like so many look-ups."""
+"""Passing a whole device counts as this many look-ups."""
 
 
 class Rewritten(NamedTuple):
-    """An expression for the library; ``cost`` is what an evaluation may take (``cel_cost``).
+    """An expression for the library; ``cost`` bounds one evaluation, without its look-ups.
 
-    That is beside ``lookups``: so often all attributes, or capacities, may be handed over.
+    ``lookups`` bounds how often all attributes, or all capacities, are passed to the library.
     """
 
     text: str
@@ -40,28 +40,28 @@ class Rewritten(NamedTuple):
 def rewrite(expression: str) -> Rewritten:
     """Return an expression of equal meaning for the library.
 
-    Raises ``CelError``: it cannot be read, or is too long or too expensive.
+    Raises ``CelError`` if it cannot be parsed, or is too long or too expensive.
     """
     return _Rewriter(tokens_of(expression)).run()
 
 
 class _Rewriter:
-    """Copies tokens; the operands are read as a primary with its suffixes."""
+    """Copies tokens; an operand is a primary expression with its suffixes."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
         self._commas = 0
-        """Of the part that was copied last."""
+        """The number of commas in the part that was copied last."""
         self._names = {"device": DEVICE}
-        """What names stand for, in the part that is being copied."""
+        """The values of names, in the part that is being copied."""
         self._times = 1
         """How often the part that is being copied may be evaluated."""
         self._cost = 0
         self._lookups = 0
         self._is_whole = False
-        """Whether it looks at the device otherwise than by a domain."""
+        """Whether it reads the device in another way than by a domain."""
 
     def run(self) -> Rewritten:
         text = self._until(frozenset()).text
@@ -83,7 +83,7 @@ class _Rewriter:
         return self._tokens[at][1] if at < len(self._tokens) else ""
 
     def _until(self, ends: frozenset[str]) -> Part:
-        """Copy up to one of the closing signs, which stays. Any operator may join its operands."""
+        """Copy up to a closing sign, without consuming it. Operators are not checked."""
         self._depth += 1
         if self._depth > policy.CEL_DEPTH_MAX:
             raise CelError("it is nested too deeply")
@@ -125,7 +125,7 @@ class _Rewriter:
         return inner
 
     def _argument(self) -> Part:
-        """Copy an argument of a call, and step over the comma behind it."""
+        """Copy an argument of a call, and consume the comma after it."""
         found = self._until(frozenset({","}))
         if self._peek() == ",":
             self._at += 1
@@ -156,7 +156,7 @@ class _Rewriter:
         return value._replace(text=f"{dot}{name}({texts})")
 
     def _last_argument(self) -> str:
-        """Return the text that was the last argument of the call before this place."""
+        """Return the string token that was the last argument of the call just copied."""
         before, (kind, text) = self._tokens[self._at - 3][1], self._tokens[self._at - 2]
         if kind != "text" or before not in ("(", ","):
             raise CelError("the pattern of matches has to be written out")
@@ -204,7 +204,7 @@ class _Rewriter:
         return self._suffixes(found)
 
     def _bind(self) -> Part:
-        """Copy ``(name, value, body)``: the value is named in the body."""
+        """Copy ``(name, value, body)``: the body may use the value by its name."""
         wrong = CelError("cel.bind takes three arguments")
         if self._peek() != "(" or self._peek(2) != "," or self._tokens[self._at + 1][0] != "word":
             raise wrong
