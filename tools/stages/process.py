@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from tools.stages.plan import Stage
@@ -98,10 +99,13 @@ def stop(running: list[Running], grace_s: float = GRACE_S) -> None:
         time.sleep(0.05)
 
 
-def end_orphans() -> int:
-    """Kill what stages left behind, if this platform tells; return how many there were."""
+def end_orphans(known: Collection[int]) -> int:
+    """Kill what stages left behind, if this platform tells; return how many there were.
+
+    ``known`` are children that we had before: they are none of the stages' business.
+    """
     ended = 0
-    while children := _children():
+    while children := [pid for pid in children_of_ours() if pid not in known and _runs(pid)]:
         for pid in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -112,11 +116,16 @@ def end_orphans() -> int:
     return ended
 
 
-def _children() -> list[int]:
-    """Return our children that still run; what has only to be waited for is waited for."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+def _runs(pid: int) -> bool:
+    """Whether a child still runs; one that has only to be waited for is waited for."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == 0
+    except ChildProcessError:
+        return False
+
+
+def children_of_ours() -> list[int]:
+    """Return the process ids of our children, if this platform tells."""
     try:
         listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     except OSError:

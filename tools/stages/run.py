@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tools.stages.plan import Stage
-from tools.stages.process import Running, end_orphans, stop
+from tools.stages.process import Running, children_of_ours, end_orphans, stop
 from tools.stages.screen import Screen
 
 LOOK_S = 0.1
@@ -29,6 +29,7 @@ class Run:
         self._screen = screen
         self._cores = cores
         self._keep_going = keep_going
+        self._known = children_of_ours()
         self._running: list[Running] = []
         self.ended: list[Running] = []
 
@@ -48,7 +49,7 @@ class Run:
                 self._screen.progress(self._running)
         finally:
             stop(self._running)
-            self.left_behind = end_orphans()
+            self.left_behind = end_orphans(self._known)
         self._screen.summary(self.ended, self._waiting, self.left_behind)
         failed = any(one.code for one in self.ended)
         return int(failed or bool(self._waiting) or self.left_behind > 0)

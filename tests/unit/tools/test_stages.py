@@ -49,6 +49,16 @@ def test_all_pass_and_each_one_s_output_is_whole_and_in_the_table(tmp_path):
     assert sorted(rows(said)) == [("a", "12", "1 skipped"), ("b", "-", "")]
 
 
+def test_children_that_were_there_before_are_left_alone(tmp_path):
+    ours = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        code, _ = played(tmp_path, stage("a", PASSES))
+        assert (code, ours.poll()) == (0, None)
+    finally:
+        ours.kill()
+        ours.wait()
+
+
 def test_a_failure_fails_the_run_and_its_output_comes_last(tmp_path):
     code, said = played(tmp_path, stage("bad", FAILS), stage("good", PASSES), cores=1)
     assert code == 1
