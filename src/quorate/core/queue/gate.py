@@ -1,6 +1,7 @@
-"""What holds a gang back before any node is looked at: one cheap question for each gang.
+"""The gates: what holds a gang back before any node is looked at. The check is cheap.
 
-Used by ``scheduler`` to decide, and by ``explain`` to say why: so both always agree.
+In: a gang, the cluster, the time. Out: a ``Reason``. ``planning`` calls it to decide, and ``words``
+to explain, so the two always agree.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from quorate.core.model.reasons import Reason
 def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     """Return why the gang may not be placed now, or ``Reason.NONE``.
 
-    Costs O(1), and O(members) where a gang has minima by task and members enough for min, or while
-    a kind of objects is not to be had.
+    It takes O(1); O(members) for a gang with minima by task and enough members for min, or while a
+    kind of object cannot be listed.
     """
     if gang.memory.aside.lasts(now_s):
         return Reason.INTERNAL_ERROR
@@ -53,7 +54,7 @@ def _object_missing(key: GangKey, cluster: Cluster) -> Reason:
 
 
 def namesake(key: GangKey, cluster: Cluster) -> GangKey | None:
-    """Return a gang of that name whose object is of another API: the label is of another era."""
+    """Return a gang with the same name whose object is of another API, or None."""
     for dialect in cluster.served:
         other = cluster.gangs.get(key._replace(dialect=dialect))
         if dialect != key.dialect and other is not None and other.spec is not None:
@@ -62,7 +63,7 @@ def namesake(key: GangKey, cluster: Cluster) -> GangKey | None:
 
 
 def _too_few(gang: GangEntry, cluster: Cluster) -> Reason:
-    """Say which of its members the gang lacks: those held back, or those that do not exist."""
+    """Return why members are missing: they are held back, or they do not exist."""
     counts = gang.counts
     if gang.exist + counts[Where.INVALID] >= gang.min_count and counts[Where.INVALID]:
         return _held_pods(gang)
@@ -77,7 +78,7 @@ def _too_few(gang: GangEntry, cluster: Cluster) -> Reason:
 
 
 def _too_few_of_task(gang: GangEntry) -> Reason:
-    """Say the same of a task that has fewer members than its minimum."""
+    """Return why members of a task are missing: they are held back, or they do not exist."""
     members = gang.members.values()
     if not lacking(gang.spec, members, EXISTING | {Where.INVALID}):
         return _held_pods(gang)
@@ -87,7 +88,7 @@ def _too_few_of_task(gang: GangEntry) -> Reason:
 
 
 def _held_pods(gang: GangEntry) -> Reason:
-    """Return the reason of a member that must not be placed as it is, if there is one."""
+    """Return the reason of the first invalid member, or ``Reason.NONE``."""
     pod = first_invalid(gang)
     if pod is None:
         return Reason.NONE
@@ -95,7 +96,7 @@ def _held_pods(gang: GangEntry) -> Reason:
 
 
 def first_invalid(gang: GangEntry) -> Pod | None:
-    """Return the member to name of those that must not be placed as they are: always the same."""
+    """Return the invalid member with the first name, or None; so messages name the same one."""
     if not gang.counts[Where.INVALID]:
         return None
     invalid = [entry.pod for entry in gang.members.values() if entry.where is Where.INVALID]
@@ -103,7 +104,7 @@ def first_invalid(gang: GangEntry) -> Pod | None:
 
 
 def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:
-    """Return how many pods the owners of the gang's members make; None when one is not known."""
+    """Return how many pods the owners of the gang's members make; None if one is not known."""
     owners: set[Owner] = set()
     for entry in gang.members.values():
         if entry.pod.owner is None:

@@ -1,7 +1,7 @@
-"""Gangs that wait for a decision, for room, for the end of a search or of a back-off.
+"""Gangs that wait for a turn, for room, for a search to finish or for a back-off to end.
 
-In: touched gangs, the time. Out: where each gang is. Called by ``planning`` and ``waking``. A gang
-is in at most one of the four places; one with nothing to place is in none.
+In: touched gangs, the time. Out: the place of each gang. Called by ``planning``, ``waking`` and
+``advancing``. A gang is in at most one of the four places; one with nothing to place is in none.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from quorate.core.queue.wakeups.buckets import Likeness, Likes
 
 
 class Queue:
-    """Who is ready, who is blocked, who backs off."""
+    """The gangs that are ready, blocked, searched for, or backing off."""
 
     def __init__(self) -> None:
         self.ready = Ready()
         self.blocked = Blocked()
         self.backing_off: Alarms[GangKey] = Alarms()
         self.alarms: Alarms[GangKey] = Alarms()
-        """When to try a blocked gang again though no room grows: a node is avoided no more."""
+        """When to try a blocked gang again without news: it then no longer avoids a node."""
         self.searching: dict[GangKey, None] = {}
-        """Gangs for which a search goes on, in the order in which they came to it."""
+        """Gangs whose searches are under way, in the order in which these began."""
         self.rounds = Rounds()
-        """Goes over the blocked gangs when the words of all are others."""
+        """Visits the blocked gangs when the messages of all have changed."""
 
     def make_ready(self, keys: Iterable[GangKey]) -> None:
-        """Try these gangs at the next decision: something happened that could help them."""
+        """Have these gangs tried in the next turn: a change may help them."""
         for key in keys:
             if key in self.searching:
-                continue  # it is looked at as it is then, and has not to wait anew for its turn
+                continue  # its search will see the change, and it keeps its place among searches
             self.take(key)
             self.backing_off.discard(key)
             self.ready.add(key)
 
     def time_passed(self, now_s: float) -> None:
-        """Wake the gangs whose back-off is over."""
+        """Wake the gangs whose back-off or avoidance ends by ``now_s`` (epoch seconds)."""
         for due in (self.backing_off, self.alarms):
             self.make_ready(due.take_due(now_s))
 
     def block(self, gang: GangEntry, likeness: Likeness) -> Likes:
-        """Leave the gang alone until something can give it what it asks for; return its likes."""
+        """Block a gang until a change may give it what it needs; return its likes."""
         self.rounds.add(gang.key)
         return self.blocked.add(order_key(gang), likeness)
 
     def take(self, key: GangKey) -> None:
-        """Take a gang out that is blocked or searched for, to be tried now."""
+        """Remove a gang from the blocked and the searched ones, to be tried now."""
         self.blocked.discard(key)
         self.searching.pop(key, None)
         self.alarms.discard(key)
@@ -65,14 +65,14 @@ class Queue:
         self.ready.discard(key)
 
     def search(self, key: GangKey) -> None:
-        """Go on with the gang's search in later turns, after those that are under way."""
+        """Continue the gang's search in later turns, after those that began earlier."""
         self.searching[key] = None
 
     def back_off(self, key: GangKey, until_s: float) -> None:
-        """Leave the gang alone until then."""
+        """Leave the gang alone until ``until_s`` (epoch seconds)."""
         self.backing_off.set(key, until_s)
 
     def next_s(self) -> float | None:
-        """Return when time alone wakes a gang; None when it wakes none."""
+        """Return when the next back-off or avoidance ends (epoch seconds); None: there is none."""
         due = [one.next_s() for one in (self.backing_off, self.alarms)]
         return min((due_s for due_s in due if due_s is not None), default=None)

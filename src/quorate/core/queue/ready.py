@@ -1,4 +1,4 @@
-"""Gangs that are to be tried at the next decision, in order, however many there are."""
+"""The gangs to try in the next turn, in order. Owned by ``queue``; read by ``line``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _STALE_FEW = 64
 
 
 class Ready:
-    """A set of gangs, and which of them is first. A gang is ranked anew whenever it is added."""
+    """A set of gangs with a first one. A gang is ranked again whenever it is added."""
 
     def __init__(self) -> None:
         self._ranks: dict[GangKey, OrderKey | None] = {}
-        """None of those that were added since somebody looked."""
+        """Order keys; None for gangs that were added since the last ``first``."""
         self._unranked: list[GangKey] = []
         self._heap: list[OrderKey] = []
-        """Some have left, or were ranked anew."""
+        """A heap; entries of gangs that left or were ranked again are outdated."""
 
     def __iter__(self) -> Iterator[GangKey]:
         """Iterate over the gangs, in no order."""
@@ -31,16 +31,16 @@ class Ready:
         return key in self._ranks
 
     def __len__(self) -> int:
-        """Return how many are ready."""
+        """Return the number of ready gangs."""
         return len(self._ranks)
 
     def add(self, key: GangKey) -> None:
-        """Add a gang; one that is there already may have another place."""
+        """Add a gang, or rank it again if it is there already."""
         self._ranks[key] = None
         self._unranked.append(key)
 
     def discard(self, key: GangKey) -> None:
-        """Forget a gang."""
+        """Remove a gang, if it is there."""
         self._ranks.pop(key, None)
 
     def first(self, gangs: Mapping[GangKey, GangEntry]) -> OrderKey | None:
@@ -57,7 +57,7 @@ class Ready:
         return None
 
     def pop(self) -> GangKey:
-        """Take the gang out that ``first`` has found."""
+        """Remove and return the gang that ``first`` has just returned."""
         key: GangKey = heappop(self._heap)[-1]
         del self._ranks[key]
         return key

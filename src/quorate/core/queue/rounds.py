@@ -1,7 +1,7 @@
-"""A round: each of many gangs is named once, a few at a time.
+"""Rounds: visit each of many gangs once, a few at a time.
 
-For what makes the words of all blocked gangs another: that must not have all of them explained at
-once.
+Used when a change alters the messages of all blocked gangs, so that they are not all explained at
+once. Owned by ``queue``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ _STALE_FEW = 64
 
 
 class Rounds:
-    """The gangs that rounds go over, the one that was named longest ago first."""
+    """The gangs that rounds visit, the least recently visited first."""
 
     def __init__(self) -> None:
         self._places: dict[GangKey, int] = {}
         self._circle: deque[tuple[GangKey, int]] = deque()
-        """Gangs with their places; some have left, or have another place."""
+        """Gangs with their places; entries of gangs that left or moved are outdated."""
         self._made = 0
         self._left = 0
 
     @property
     def is_under_way(self) -> bool:
-        """Whether some have not been named in this round."""
+        """Whether this round has gangs left to visit."""
         return self._left > 0
 
     def add(self, key: GangKey) -> None:
-        """Have rounds go over a gang, whose words are up to date."""
+        """Add a gang whose message is up to date; rounds visit it last."""
         self._made += 1
         self._places[key] = self._made
         self._circle.append((key, self._made))
@@ -38,15 +38,15 @@ class Rounds:
             self._left = min(self._left, len(self._circle))
 
     def discard(self, key: GangKey) -> None:
-        """Leave a gang out from now on."""
+        """Remove a gang from rounds."""
         self._places.pop(key, None)
 
     def begin(self) -> None:
-        """Name each of them once from now on."""
+        """Begin a round: visit each gang once."""
         self._left = len(self._circle)
 
     def take(self, most: int) -> list[GangKey]:
-        """Return the next ones, at most so many."""
+        """Return the next gangs of the round, at most ``most``."""
         found: list[GangKey] = []
         while self._left > 0 and len(found) < most:
             self._left -= 1

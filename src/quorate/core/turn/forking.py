@@ -1,9 +1,9 @@
-"""A copy of a whole scheduler, to ask *what if* of.
+"""Copies a whole scheduler, for *what if* questions.
 
-In: a scheduler between two of its calls. Out: another one in exactly the same state, which shares
-nothing with it but values that nobody can change. Answers that are kept (masks, searches) are left
-out: they are found again. So while a search goes on over several turns, the copy begins it anew,
-and may be some turns behind with the answer.
+In: a scheduler between two of its calls. Out: another scheduler in the same state, which shares
+only immutable values with it. Cached answers (masks, searches) are not copied, because they can be
+computed again. So a search that lasts several turns starts again in the copy, which may find its
+answer some turns later.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Scheduler = TypeVar("Scheduler")
 
 _PLAIN: Final = (type(None), bool, int, float, str, bytes, type)
 _SHARED: Final = (*_PLAIN, msgspec.Struct, Enum)
-"""What nobody can change: one object serves both. Of ``_SHARED`` there are many subclasses."""
+"""Immutable types, whose values are shared; subclasses of ``_SHARED`` are immutable too."""
 _MADE_ANEW: Final = (Answers, Singles, OpenSearches, VictimSearches)
-"""Answers that are kept: they follow from the rest."""
+"""Caches of answers, which are derived from the rest: the copy starts with empty ones."""
 
 
 def fork(scheduler: Scheduler) -> Scheduler:
-    """Return a scheduler of its own in the same state."""
+    """Return an independent copy of a scheduler in the same state."""
     other: Scheduler = _Copy().of(scheduler)
     return other
 
@@ -43,11 +43,11 @@ class _Copy:
     def __init__(self) -> None:
         self._copies: dict[int, Any] = {}
         self._kept: list[object] = []
-        """What was copied, so that no identity is given twice meanwhile."""
+        """The originals, kept alive so that no ``id`` is reused while copying."""
         self._plan: dict[type, Callable[[Any], Any]] = dict.fromkeys(_PLAIN, _itself)
 
     def of(self, value: Any) -> Any:  # noqa: ANN401  a copy has the type of what is copied
-        """Return the copy of a value; the value itself where nobody can change it."""
+        """Return the copy of a value; an immutable value is returned itself."""
         kind = type(value)
         copy = self._plan.get(kind)
         if copy is None:
@@ -97,7 +97,7 @@ class _Copy:
         return made
 
     def _weak(self, value: Any) -> Any:  # noqa: ANN401
-        """Copy a table of what others hold; they keep the copies alive."""
+        """Copy a table of weak references; the objects that hold the values keep them alive."""
         made, known = self._known(value, WeakValueDictionary)
         if not known:
             self._kept.append([made.setdefault(self.of(k), self.of(v)) for k, v in value.items()])
@@ -123,7 +123,7 @@ class _Copy:
 
 
 def attributes(one: object) -> list[str]:
-    """Return the names of an object's attributes, by slots and by its own."""
+    """Return the names of an object's attributes, from its slots and its ``__dict__``."""
     slots = [name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ())]
     return [name for name in (*slots, *getattr(one, "__dict__", ())) if name != "__weakref__"]
 

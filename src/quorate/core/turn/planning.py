@@ -1,9 +1,9 @@
-"""One turn of planning: the gangs that may start are tried in order, until its steps are over.
+"""One turn of planning: tries the gangs that may start, in order, until its steps run out.
 
-In: the cluster, what happened since the last turn, the time. Out: a ``Decision``. Called by
-``scheduler``. It reads the cluster and writes the queue alone, which is where it keeps who waits
-for what. A gang whose joint search takes long goes on with it turn by turn: half of the steps are
-for such gangs, in the order in which they came to it.
+In: the cluster, the news since the last turn, the time. Out: a ``Decision``. Called by
+``scheduler``. It only reads the cluster, and writes to the queue, which records what each gang
+waits for. A long joint search continues turn by turn: half of the steps are for gangs with such
+searches, in the order in which these began.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TOO_LONG = "to look at its claims takes longer than a turn may last"
 
 @dataclass(slots=True)
 class _Turn:
-    """What one turn has come to so far."""
+    """The state of one turn: its outcomes so far, and what it may still do."""
 
     line: Line
     new_cycle: Callable[[], Cycle]
@@ -53,30 +53,30 @@ class _Turn:
     tried: list[Tried] = field(default_factory=list)
     failed: Failed | None = None
     begun: Cycle | None = None
-    """None as long as no nodes had to be looked at."""
+    """The cycle; None until the turn first needs nodes."""
 
     @property
     def cycle(self) -> Cycle:
-        """What is tentatively placed so far."""
+        """The turn's cycle, made at its first use."""
         if self.begun is None:
             self.begun = self.new_cycle()
         return self.begun
 
     @property
     def is_full(self) -> bool:
-        """Whether the plan may take no more."""
+        """Whether the turn has to end: the plan is full, or planning has met a defect."""
         return self.failed is not None or self.binds_left <= 0 or self.singles_left <= 0
 
 
 class Planner:
-    """Plans turn by turn. What it keeps between two turns follows from what it was told."""
+    """Plans turn by turn. What it keeps between turns is derived from the changes it was given."""
 
     def __init__(
         self, cluster: Cluster, policy: Policy, attempts: Attempts, preparations: Preparations
     ) -> None:
         self.queue = Queue()
         self.steps_taken = 0
-        """By the newest turn."""
+        """The steps that the newest turn has taken."""
         self._cluster = cluster
         self._policy = policy
         self._attempts = attempts
@@ -87,19 +87,19 @@ class Planner:
         self._searches = OpenSearches()
         self._victim_searches = VictimSearches()
         self._interrupted: Counter[GangKey] = Counter()
-        """Gangs that a turn had to leave while claims were looked at, and how often in a row."""
+        """Gangs whose claims took more than a turn's steps, and how many times in a row."""
 
     def room(self) -> Room:
-        """Return the room that is free now."""
+        """Return the current room."""
         return Room(self._cluster.snapshot(), self._answers)
 
     def forget_answers(self) -> None:
-        """Forget what follows from the rest, and searches under way: they begin anew."""
+        """Forget cached answers, and searches under way, which start again."""
         self._answers = Answers()
         self._searches, self._victim_searches = OpenSearches(), VictimSearches()
 
     def plan(self, due: Due, now_s: float) -> Decision:
-        """Return what comes of the gangs that are ready, or woken by what happened."""
+        """Return the decision of one turn on the gangs that are ready or woken by news."""
         searches, queue = self._searches, self.queue
         self._answers.give_back(self._cluster.classes)
         steps = Steps(bounds.TURN_STEPS_MAX // (2 if queue.searching else 1))
@@ -151,7 +151,7 @@ class Planner:
         )
 
     def _go_on_searching(self, turn: _Turn, now_s: float) -> None:
-        """Go on with the searches that earlier turns began, with the steps that are left."""
+        """Continue the searches that earlier turns began, with the steps that are left."""
         queue, steps, longest = self.queue, turn.steps, bounds.LONG_TURN_STEPS_MAX
         steps.left = max(1, bounds.TURN_STEPS_MAX - steps.taken)
         for key in list(queue.searching):
@@ -169,7 +169,7 @@ class Planner:
                 return
 
     def _give_up(self, key: GangKey, now_s: float) -> Tried:
-        """Leave a gang alone that needs more than the longest turn."""
+        """Set aside a gang that needs more steps than the longest turn has."""
         until_s = now_s + bounds.ASIDE_S_MAX
         self.queue.forget(key)
         self.queue.back_off(key, until_s)
@@ -177,7 +177,7 @@ class Planner:
         return Tried(key, given_up=GivenUp(until_s, _TOO_LONG))
 
     def _long_turn(self, key: GangKey) -> int:
-        """Return how many steps a gang gets that many turns had to leave; 0: as many as others."""
+        """Return the steps for a gang that was interrupted often; 0: as many as others."""
         doublings = self._interrupted[key] // bounds.INTERRUPTIONS_FEW
         longest = bounds.LONG_TURN_STEPS_MAX
         if not doublings:
@@ -187,7 +187,7 @@ class Planner:
     def _is_tried(
         self, gang: GangEntry, turn: _Turn, now_s: float, *, searches: bool = False
     ) -> bool:
-        """Try a gang and put it where it belongs then; return whether the turn may go on."""
+        """Try a gang, and put it where it waits next; return whether the turn goes on."""
         try:
             one = self._held(gang, now_s) or self._try(gang, turn, searches=searches)
             self._enqueue(gang, one, turn, now_s)
@@ -195,10 +195,10 @@ class Planner:
             if not isinstance(error, GoesOnError):
                 self._interrupted[gang.key] += 1
             self.queue.search(gang.key)
-            return False  # the turn is over, and the cycle holds nothing of this gang
+            return False  # the turn is over, and the cycle has placed nothing of this gang
         except Exception as error:
             turn.failed = Failed(gang.key, error)
-            return False  # what the cycle holds of this gang is not known: the others follow
+            return False  # the cycle may have placed part of it, so others wait for the next turn
         self._interrupted.pop(gang.key, None)
         turn.tried.append(one)
         binds = len(one.binds.binds) if one.binds is not None else 0
@@ -208,7 +208,7 @@ class Planner:
         return one.next is not Next.READY
 
     def _held(self, gang: GangEntry, now_s: float) -> Tried | None:
-        """Return what comes of a gang that is held back before any node is looked at."""
+        """Return the outcome of a gang that a gate holds back, or that has nothing to place."""
         reason = held_by(gang, self._cluster, now_s)
         if reason is Reason.NONE and gang.waits:
             return None
@@ -229,10 +229,10 @@ class Planner:
         return cycle.try_gang(gang, preempts_more=turn.preemptions_left > 0, searches=searches)
 
     def _enqueue(self, gang: GangEntry, one: Tried, turn: _Turn, now_s: float) -> None:
-        """Note what the gang has taken, and leave it where it waits for the rest."""
+        """Count what was placed, and put the gang where it waits for the rest."""
         queue, rows = self.queue, self._cluster.nodes.rows
         if one.next is not Next.SEARCHED or gang.key not in self._searches:
-            queue.searching.pop(gang.key, None)  # if it begins anew, others come first
+            queue.searching.pop(gang.key, None)  # if its search starts again, others come first
         if one.binds is not None:
             turn.line.took((rows[bind.node] for bind in one.binds.binds), turn.cycle.room.free)
         if one.next is Next.READY:

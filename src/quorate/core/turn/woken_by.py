@@ -1,7 +1,7 @@
-"""What could help a gang that was tried in vain, besides a row of its own that grows.
+"""Which changes may help a gang that was tried in vain, besides more room on its nodes.
 
-In: a pod class and the room. Out: names of what its rules look at on other nodes (interests), what
-news there are by the same names, and how many pods there may be room for. Called by ``waking``.
+In: a pod class and the room. Out: interests (names of what its rules read on other nodes), news by
+the same names, and whether there may be room. Called by ``waking``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quorate.core.rules.table import FILTERS
 
 
 def interests_of(pod_class: PodClass, room: Room) -> set[Interest]:
-    """Return what the rules of a class look at on other nodes than the one in question."""
+    """Return what the rules of a class read on other nodes than the one being filtered."""
     found: set[Interest] = set()
     for rule in FILTERS:
         if rule.interests is not None and rule.name not in pod_class.profile.disabled:
@@ -28,7 +28,7 @@ def interests_of(pod_class: PodClass, room: Room) -> set[Interest]:
 
 
 def looks_further(pod_class: PodClass, room: Room) -> bool:
-    """Whether more than room and attributes of a node decides if it takes a pod of the class."""
+    """Whether a rule for the class reads more than a node's room and attributes."""
     is_concerned = any(
         rule.concerns is not None and rule.concerns(pod_class)
         for rule in FILTERS
@@ -40,11 +40,11 @@ def looks_further(pod_class: PodClass, room: Room) -> bool:
 def may_fit(
     classes: Sequence[tuple[PodClass, int]], need: int, room: Room, packing: Packing
 ) -> bool:
-    """Whether there may be room for ``need`` of these pods (0: for any), by all rules.
+    """Whether there may be room for ``need`` of these pods (0: for any one), by all rules.
 
-    For pods of one class that is found out, where it can be without a search. Of several classes
-    those rules are left out that further pods among them relax. What claims get is not added up:
-    where one pod has room, all may.
+    For pods of one class the answer is exact where that needs no search. For several classes, rules
+    are left out that placing other pods among them may relax. Claims are not summed up: if one pod
+    with claims has room, all may have.
     """
     movers = [pod_class for pod_class, _ in classes]
     counts = [count for _, count in classes]
@@ -65,7 +65,7 @@ def may_fit(
 def news_of(
     labels: Iterable[str], changed_selectors: Collection[int], *, taints: bool, devices: bool
 ) -> list[Interest]:
-    """Return the names of what happened."""
+    """Return news as interests: keys of labels, numbers of selectors, taints, devices."""
     found = [*map(label, sorted(labels)), *map(selector, sorted(changed_selectors))]
     found += [TAINTS] if taints else []
     found += [DEVICES] if devices else []
