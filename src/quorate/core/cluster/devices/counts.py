@@ -1,4 +1,4 @@
-"""What ``devices`` counts by use: shares of devices, and the numbers of claims' specs."""
+"""Counts for ``devices``: the shares of each device, and the numbers of claims' specs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from quorate.core.model.quantity import exact
 
 ClaimKey = tuple[str, str]
 Consumed = tuple[tuple[str, str], ...]
-"""What one share of a device takes of its capacity: names and quantities."""
+"""What one share of a device consumes of its capacity: names and quantities."""
 
 
 class DeviceShares:
-    """The shares of one device by id, and what they consume together."""
+    """The shares of one device by id, and what they consume in sum."""
 
     __slots__ = ("_sum", "by_id")
 
     def __init__(self) -> None:
         self.by_id: dict[str, Consumed] = {}
         self._sum: dict[str, tuple[str, int]] = {}
-        """For each name what is consumed, and by how many shares: exact, and in a checkpoint."""
+        """By name, the amount consumed (text: exact in a checkpoint), and by how many shares."""
 
     def copy(self) -> DeviceShares:
-        """Return one of its own."""
+        """Return an independent copy."""
         other = DeviceShares()
         other.by_id, other._sum = dict(self.by_id), dict(self._sum)
         return other
@@ -37,7 +37,7 @@ class DeviceShares:
         self._add(consumed, 1)
 
     def remove(self, share_id: str) -> None:
-        """Forget a share."""
+        """Remove a share, if it is there."""
         self._add(self.by_id.pop(share_id, ()), -1)
 
     def _add(self, consumed: Consumed, sign: int) -> None:
@@ -48,12 +48,12 @@ class DeviceShares:
                 del self._sum[name]
 
     def in_sum(self) -> Shares:
-        """Return what all of them consume, by name."""
+        """Return what all shares consume, by name."""
         return tuple(sorted((name, Fraction(amount)) for name, (amount, _) in self._sum.items()))
 
 
 def added(one: Shares | None, other: Shares) -> Shares:
-    """Return what is consumed in sum; None is nothing."""
+    """Return the sum of two consumptions; None counts as nothing."""
     total = dict(one or ())
     for name, amount in other:
         total[name] = total.get(name, Fraction(0)) + amount
@@ -61,9 +61,9 @@ def added(one: Shares | None, other: Shares) -> Shares:
 
 
 class SpecNumbers:
-    """A number for each spec that a claim has; never given twice.
+    """A number for each spec that a claim has; a number is never reused for another spec.
 
-    Of specs that no claim has any more some are kept: the next job often asks for the same.
+    Some specs are kept after their last claim: the next job often has the same spec.
     """
 
     __slots__ = ("_made", "_numbers", "_spare", "_spare_weight", "_uses", "of")
@@ -74,21 +74,21 @@ class SpecNumbers:
         self._made = 0
         self._numbers: dict[ClaimSpec, int] = {}
         self._uses: dict[int, tuple[ClaimSpec, int]] = {}
-        """By number, the spec and how many claims have it."""
+        """By number, the spec and its number of claims."""
         self._spare: dict[int, ClaimSpec] = {}
-        """Specs that no claim has, in the order in which they were given up."""
+        """Specs without claims, in the order in which they lost their last claim."""
         self._spare_weight = 0
 
     def __len__(self) -> int:
-        """Return how many different specs there are."""
+        """Return the number of different specs, those without claims included."""
         return len(self._numbers)
 
     def __getitem__(self, number: int) -> ClaimSpec:
-        """Return the spec with a number that some claim has."""
+        """Return the spec with a number; KeyError if no claim has it."""
         return self._uses[number][0]
 
     def put(self, key: ClaimKey, spec: ClaimSpec) -> None:
-        """Note the spec of a claim, in place of the one that it had."""
+        """Set the spec of a claim, in place of an earlier one."""
         number = self._numbers.get(spec)
         if number is None:
             number = self._numbers[spec] = self._made
@@ -120,6 +120,6 @@ class SpecNumbers:
 
 
 def _weight(spec: ClaimSpec) -> int:
-    """Return how much a spec holds: see ``device_asks.OpenClaim.weight``."""
+    """Return the size of a spec, for the bound on spare ones; see ``requests.OpenClaim.weight``."""
     choices = [choice for request in spec.requests for choice in request.choices]
     return 1 + len(spec.config) + sum(1 + len(one.selectors) for one in choices)

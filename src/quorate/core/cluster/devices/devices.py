@@ -1,7 +1,9 @@
-"""Slices, classes and claims by change: which devices there are, and who has them.
+"""The objects of device allocation, and which devices are in use; updated by change.
 
-Owned by ``cluster.cluster``. A claim's devices are in use while its status says so, or while a plan
-of ours assumes so. ``views`` says what each node sees; it is brought up to date when it is asked.
+In: ResourceSlices, DeviceClasses, ResourceClaims, pods that use claims, allocations that plans
+assume. Out: allocations, used devices and shares, affected pods. Owned by ``cluster.cluster``. A
+device is in use while a claim's status or a plan under way allocates it. ``views`` reads from here
+what each node sees.
 """
 
 from __future__ import annotations
@@ -28,30 +30,30 @@ from quorate.core.model.quantity import DEVICE_CLASS_PREFIX
 
 
 class Devices:
-    """What claims may get. Claims are known by namespace and name."""
+    """Devices, their classes and the claims on them. A claim's key is its namespace and name."""
 
     def __init__(self) -> None:
         self.slices: dict[str, ResourceSlice] = {}
         self.classes: dict[str, DeviceClass] = {}
         self.claims: dict[ClaimKey, ResourceClaim] = {}
         self.of_node: dict[str, dict[str, ResourceSlice]] = {}
-        """Slices that name one node."""
+        """Slices for one node, by the node's name, then by their own."""
         self.of_several: dict[str, ResourceSlice] = {}
         self.by_pool: dict[PoolKey, dict[str, ResourceSlice]] = {}
         self.shared_pools: dict[PoolKey, None] = {}
-        """Pools of which what one node takes is taken from others too."""
+        """Pools that several nodes reach: a device that one node uses is gone for the others."""
         self.stale_nodes: set[str] = set()
-        """Names of nodes whose pools have to be gathered anew."""
+        """Names of nodes whose pools have to be gathered again."""
         self.all_stale = False
         self.stale_pools: set[PoolKey] = set()
-        """Pools of which other devices are in use than before."""
+        """Pools whose used devices have changed."""
         self.has_changed = False
-        """Whether something happened that may let a pod fit."""
+        """Whether a change may let a pod fit."""
         self.classes_version = 0
         self.backed: dict[str, DeviceClass] = {}
-        """Extended resources, and the class that backs each."""
+        """By extended resource, the class that backs it."""
         self.special: dict[str, ClaimKey] = {}
-        """By the pod's uid, the claim that was made for its extended resources."""
+        """By pod's uid, the special claim made for its extended resources."""
         self._classes_seen = 0
         self._specs = SpecNumbers()
         self.users: dict[ClaimKey, set[str]] = {}
@@ -59,21 +61,21 @@ class Devices:
         self._changed_claims: set[ClaimKey] = set()
         self._changed_owners: set[str] = set()
         self._written: dict[ClaimKey, ResourceClaim] = {}
-        """What we wrote and the watch has not shown yet."""
+        """Claims as we wrote them, until the watch shows that version or a later one."""
         self._due: Alarms[ClaimKey] = Alarms()
-        """When the devices of a claim have to be ready."""
+        """When the devices of a claim have to be ready (epoch seconds)."""
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
         self._assumed_by: dict[str, dict[ClaimKey, None]] = {}
-        """By the pod's uid, for which claims it assumes devices."""
+        """By pod's uid, the claims for which it assumes devices."""
         self._exclusive: Counter[DeviceId] = Counter()
         self._shares: dict[DeviceId, DeviceShares] = {}
 
     def spec_number(self, key: ClaimKey) -> int:
-        """Return the number of a claim's spec: equal specs have the same, no other has it later."""
+        """Return the number of a claim's spec. Equal specs share it; no other spec reuses it."""
         return self._specs.of[key]
 
     def spec(self, number: int) -> ClaimSpec:
-        """Return the spec with a number that some claim has."""
+        """Return the spec with a number; KeyError if no claim has it."""
         return self._specs[number]
 
     def put(self, found: ResourceSlice | DeviceClass | ResourceClaim) -> None:
@@ -97,7 +99,7 @@ class Devices:
                 self.remove_claim((namespace, name))
 
     def take_news(self) -> tuple[bool, bool]:
-        """Return and forget whether something may let a pod fit, and whether classes differ."""
+        """Return whether a change may let a pod fit, and whether classes changed; forget both."""
         news = self.has_changed, self._classes_seen != self.classes_version
         self.has_changed, self._classes_seen = False, self.classes_version
         return news
@@ -172,7 +174,7 @@ class Devices:
         self.has_changed = True
         self.classes_version += 1
         self.backed = {}
-        # Of classes for one resource the newest counts, then the first by name.
+        # If several classes back one resource, the newest counts, then the first by name.
         for one in sorted(self.classes.values(), key=lambda c: (-c.created_s, c.name)):
             self.backed[DEVICE_CLASS_PREFIX + one.name] = one
             if one.extended:
@@ -181,7 +183,7 @@ class Devices:
     # Claims
 
     def put_written(self, claim: ResourceClaim) -> None:
-        """Add or replace a claim by what we wrote; what the watch tells of before is past then."""
+        """Add or replace a claim as we wrote it; older versions from the watch are then ignored."""
         key = claim.namespace, claim.name
         known = self.claims.get(key)
         if known is None or not _is_older(claim, known):
@@ -189,11 +191,11 @@ class Devices:
             self._written[key] = claim
 
     def written(self) -> list[ResourceClaim]:
-        """Return the claims as we wrote them, of which the watch has not told yet."""
+        """Return the claims as we wrote them that the watch has not shown yet."""
         return list(self._written.values())
 
     def put_claim(self, claim: ResourceClaim) -> None:
-        """Add or replace a claim; what its status says replaces what we assumed."""
+        """Add or replace a claim; an allocation in its status replaces an assumed one."""
         key = claim.namespace, claim.name
         before = self.claims.get(key)
         written = self._written.get(key)
@@ -233,7 +235,7 @@ class Devices:
         self._recount(allocated, None)
 
     def pass_time(self, now_s: float) -> None:
-        """Give up devices that have not become ready in time; of many the first ones only."""
+        """Mark claims as failed whose devices are not ready in time; a bounded number per call."""
         for _ in range(policy.DEVICE_LATE_CLAIMS_PER_TURN_MAX):
             due_s = self.due_s()
             if due_s is None or due_s >= now_s:
@@ -243,11 +245,11 @@ class Devices:
             self.put_claim(msgspec.structs.replace(self.claims[key], **late))
 
     def due_s(self) -> float | None:
-        """Return when devices have to be ready next."""
+        """Return the next time when a claim's devices have to be ready (epoch seconds), or None."""
         return self._due.next_s()
 
     def allocation(self, key: ClaimKey) -> Allocation | None:
-        """Return what a claim has, or will have when our plan is carried out."""
+        """Return a claim's allocation, from its status or as a plan assumes it, or None."""
         claim = self.claims.get(key)
         if claim is not None and claim.allocation is not None:
             return claim.allocation
@@ -255,9 +257,10 @@ class Devices:
         return assumed[0] if assumed is not None else None
 
     def assume(self, key: ClaimKey, allocation: Allocation, uid: str) -> None:
-        """Count devices for a claim until its status has them, or no pod assumes so any more.
+        """Assume an allocation for a claim until its status has one, or all its pods forget it.
 
-        ``uid`` is that of a pod that will use them. The first allocation holds.
+        ``uid`` is that of a pod that will use the devices. If several pods assume one, the first
+        allocation holds.
         """
         before = self.allocation(key)
         self._assumed.setdefault(key, (allocation, set()))[1].add(uid)
@@ -265,11 +268,11 @@ class Devices:
         self._recount(before, self.allocation(key))
 
     def assumed(self) -> list[tuple[ClaimKey, Allocation, list[str]]]:
-        """Return what claims will have when our plans are carried out, and for which pods."""
+        """Return each claim with its assumed allocation and the uids of the pods that assume it."""
         return [(key, given, sorted(uids)) for key, (given, uids) in self._assumed.items()]
 
     def forget(self, uid: str) -> None:
-        """Stop assuming devices for the claims of a pod that has no node after all."""
+        """Stop assuming devices for the claims of a pod that got no node."""
         for key in self._assumed_by.pop(uid, ()):
             before = self.allocation(key)
             uids = self._assumed[key][1]
@@ -288,14 +291,14 @@ class Devices:
 
     @property
     def has_no_users(self) -> bool:
-        """Whether no pod uses a claim, one made for its extended resources included."""
+        """Whether no pod uses a claim, special claims included."""
         return not (self.users or self.special)
 
     def note_user(self, pod: Pod | None, before: Pod | None, *, is_under_way: bool = False) -> None:
-        """Remember which claims a pod uses; None when it is not there any more, or not yet.
+        """Record the claims that a pod uses. ``pod`` is None if it is gone, ``before`` if new.
 
-        While its bind ``is_under_way`` its claims may still be written: what they get is assumed
-        until the bind has an outcome.
+        While its bind ``is_under_way`` its claims may still be written, so their devices stay
+        assumed until the bind has an outcome.
         """
         if before is not None and (pod is None or pod.device_claims != before.device_claims):
             for entry in before.device_claims:
@@ -312,7 +315,7 @@ class Devices:
             self.users.setdefault((pod.namespace, entry.claim or ""), set()).add(pod.uid)
 
     def take_affected_pods(self) -> list[str]:
-        """Return and forget the uids of pods whose claims are different."""
+        """Return the uids of pods whose claims changed, sorted, and forget them."""
         uids = {uid for key in self._changed_claims for uid in self.users.get(key, ())}
         uids |= self._changed_owners
         self._changed_claims.clear()
@@ -321,7 +324,7 @@ class Devices:
 
     def _recount(self, before: Allocation | None, after: Allocation | None) -> None:
         if _occupied(before) == _occupied(after):
-            return  # our own plan, come true
+            return  # the status shows what our plan assumed
         if before is not None:
             self._count(before, -1)
             self.has_changed = True
@@ -349,15 +352,15 @@ class Devices:
                 del self._shares[device]
 
     def is_used(self, device: DeviceId) -> bool:
-        """Whether a claim has the device for itself."""
+        """Whether a claim has the device exclusively."""
         return device in self._exclusive
 
     def holders(self, device: DeviceId) -> int:
-        """Return how many claims have the device for themselves: more than one is wrong."""
+        """Return how many claims have the device exclusively; more than 1 is a violation."""
         return self._exclusive[device]
 
     def consumed(self, device: DeviceId) -> Shares | None:
-        """Return what all shares of the device consume; None when it has none."""
+        """Return the capacity that all shares of the device consume; None if it has no shares."""
         shares = self._shares.get(device)
         return shares.in_sum() if shares is not None else None
 
@@ -373,6 +376,6 @@ def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]
 
 
 def _is_older(claim: ResourceClaim, other: ResourceClaim) -> bool:
-    """Whether it is an earlier version; the API server's are numbers that grow."""
+    """Whether a claim is an earlier version of another; the API server's versions are numbers."""
     is_known = claim.version.isdecimal() and other.version.isdecimal()
     return claim.uid == other.uid and is_known and int(claim.version) < int(other.version)

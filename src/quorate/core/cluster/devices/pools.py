@@ -1,8 +1,8 @@
-"""Pools of devices as one node sees them, and what makes two nodes alike to claims.
+"""Pools of devices as one node sees them, and the kind of node that they make.
 
-In: slices. Out: ``Pool`` with real devices, and ``Kind``: the same without names, so that nodes
-whose devices are alike, and used alike, are judged once. Source: GatherPools of kube-scheduler
-1.36's structured allocator. Called by ``device_views``.
+In: slices. Out: ``Pool``, with named devices, and ``Kind``, the same without names: nodes with the
+same devices in the same use are of one kind, and claims are judged once for all of them. Called by
+``views``. Source: GatherPools of kube-scheduler 1.36's structured allocator.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ Shares = tuple[tuple[str, Fraction], ...]
 
 
 class PoolState(IntEnum):
-    """Whether devices of a pool may be given out."""
+    """Whether devices of a pool may be allocated."""
 
     GOOD = 0
     INCOMPLETE = 1
-    """Not all slices of its newest generation are known."""
+    """Some slices of its newest generation are not known yet."""
     INVALID = 2
-    """Names are not unique, or counters are not there."""
+    """Names are not unique, or a device consumes counters that do not exist."""
 
 
 class SharedTraits:
-    """The traits of devices that are alike: one object for equal traits, as long as it is used.
+    """The traits of equal devices: one object for equal traits, as long as it is referenced.
 
-    Two of them are equal when they are one object, so that kinds are compared quickly. In
-    ``answers`` planning remembers something of them.
+    They are compared by identity, so comparing kinds is fast. ``answers`` is a cache of planning.
     """
 
     __slots__ = ("__weakref__", "answers", "value")
@@ -46,17 +45,17 @@ class SharedTraits:
 
 
 class TraitsTable:
-    """The shared traits that somebody holds: pools, kinds of nodes."""
+    """The shared traits that pools or kinds of node reference."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[DeviceTraits, SharedTraits] = WeakValueDictionary()
 
     def __len__(self) -> int:
-        """Return how many different traits are held."""
+        """Return the number of different traits."""
         return len(self._known)
 
     def of(self, traits: DeviceTraits) -> SharedTraits:
-        """Return the one object for these traits."""
+        """Return the shared object for these traits."""
         found = self._known.get(traits)
         if found is None:
             found = self._known[traits] = SharedTraits(traits)
@@ -66,8 +65,8 @@ class TraitsTable:
 class KindDevice(NamedTuple):
     """A device without its name: its traits, and whether it is in use.
 
-    ``shares`` is what is consumed of its capacity, None when nobody shares it yet; ``here`` says
-    that it can be reached from the node.
+    ``shares`` is the capacity that its shares consume (None: it has no shares); ``here`` says
+    whether the node can reach it.
     """
 
     traits: SharedTraits
@@ -77,9 +76,9 @@ class KindDevice(NamedTuple):
 
 
 class KindPool(NamedTuple):
-    """A pool without its name, which only one that is not good has as ``label``.
+    """A pool without its name; only a pool that is not good has its name, as ``label``.
 
-    ``counters`` are what is left of each counter.
+    ``counters`` are the amounts left of each counter, by counter set and name.
     """
 
     state: PoolState
@@ -92,7 +91,7 @@ Kind = tuple[KindPool, ...]
 
 
 class PlacedDevice(NamedTuple):
-    """A device as a node sees it; ``nodes`` are those that can reach it."""
+    """A device as a node sees it; ``here``: that node can reach it; ``nodes``: all that can."""
 
     id: DeviceId
     traits: SharedTraits
@@ -115,7 +114,7 @@ class Pool:
         is_used: Callable[[DeviceId], bool],
         shares: Callable[[DeviceId], Shares | None],
     ) -> KindPool:
-        """Return the pool without names, for what is used now."""
+        """Return the pool without names, given which devices are used and what shares consume."""
         label = "" if self.state is PoolState.GOOD else "/".join(self.key)
         devices = tuple(
             KindDevice(one.traits, is_used(one.id), shares(one.id), one.here)
@@ -141,8 +140,8 @@ def gather(
 ) -> tuple[Pool, ...]:
     """Return the pools that a node sees, in the order in which devices are tried.
 
-    ``slices`` are the node's own and those for several nodes; ``table`` gives traits their
-    one object. The counters of a pool belong to it wherever they are said to be.
+    ``slices`` are the node's own and those for several nodes; ``by_pool`` has all slices; ``table``
+    returns the shared traits. A pool's counters count whichever nodes their slice names.
     """
     newest: dict[PoolKey, list[ResourceSlice]] = {}
     for one in slices:
@@ -153,7 +152,7 @@ def gather(
         generation = max(one.generation for one in seen)
         newest[key] = [one for one in seen if one.generation == generation]
     first: list[Pool] = []
-    last: list[Pool] = []  # devices that need more before they can be bound to come last
+    last: list[Pool] = []  # devices with binding conditions delay a bind, so they come last
     for key in sorted(newest):
         pool = _pool(key, newest[key], list(by_pool[key].values()), node, labels, table)
         if pool is None:
@@ -168,7 +167,7 @@ def gather(
 
 
 def is_relevant(one: ResourceSlice, node: str, labels: dict[str, str]) -> bool:
-    """Whether devices of a slice can be reached from a node."""
+    """Whether a node can reach devices of a slice."""
     if one.nodes is not None:
         return one.nodes.include(node, labels)
     return any(d.nodes is not None and d.nodes.include(node, labels) for d in one.devices)
@@ -182,7 +181,7 @@ def _pool(
     labels: dict[str, str],
     table: TraitsTable,
 ) -> Pool | None:
-    """Build a pool of the slices that the node sees; None when it is obsolete or of no use."""
+    """Return the pool of the slices that a node sees; None if it is obsolete or has no devices."""
     generation, count = seen[0].generation, seen[0].slices
     whole = seen
     if len(seen) != count:
@@ -241,7 +240,7 @@ def _placed(
 
 
 def _is_invalid(seen: list[ResourceSlice], whole: list[ResourceSlice]) -> bool:
-    """Whether device names repeat, counter sets repeat, or counters are consumed that are not."""
+    """Whether device names or counter sets repeat, or a device consumes a missing counter."""
     names = [device.name for one in seen if not one.counters for device in one.devices]
     sets = [found.counter_set for one in seen for found in one.counters]
     if len(set(names)) < len(names) or len(set(sets)) < len(sets):

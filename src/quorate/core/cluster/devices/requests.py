@@ -1,8 +1,8 @@
-"""What the claims of a pod ask for, with their device classes looked up.
+"""The device needs of pods: the requests of their claims, with device classes looked up.
 
-``DeviceNeeds`` is a part of a pod class's identity: pods whose claims are alike have the same ones,
-whatever the claims are called. In: pods and ``Devices``. Called by
-``turn.cycle`` when a gang is planned. Source: PreFilter of kube-scheduler 1.36's DynamicResources.
+In: pods and ``Devices``. Out: ``DeviceNeeds``, a part of the pod's class: pods whose claims request
+the same have the same needs, whatever the claims' names. Called when a gang is planned.
+Source: PreFilter of kube-scheduler 1.36's DynamicResources.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from quorate.core.model.devices import (
 from quorate.core.model.quantity import may_be_devices
 
 SCORE_OF_FIRST = 8
-"""FirstAvailableDeviceRequestMaxSize: the score of a list's first choice."""
+"""The score of a list's first choice: FirstAvailableDeviceRequestMaxSize."""
 
 
 class Choice(NamedTuple):
-    """One choice of a request and its class."""
+    """One choice of a request, with its device class."""
 
     wanted: DeviceChoice
     device_class: DeviceClass
@@ -40,7 +40,7 @@ class Choice(NamedTuple):
         return self.wanted.name
 
     def label(self, request: Request) -> str:
-        """Return how an allocation names it."""
+        """Return the name by which an allocation refers to this choice of a request."""
         return f"{request.name}/{self.wanted.name}" if request.is_list else request.name
 
 
@@ -53,9 +53,9 @@ class Request(NamedTuple):
 
 
 class OpenClaim(NamedTuple):
-    """A claim that has no devices yet; ``place`` is that among the pod's claims.
+    """A claim without devices yet; ``place`` is its index among the pod's claims.
 
-    ``shared`` is the claim's name when other pods may use it too, else empty.
+    ``shared`` is the claim's key if other pods may use it too, else None.
     """
 
     place: int
@@ -66,15 +66,15 @@ class OpenClaim(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """How much it holds: choices, selectors and configurations, which are 10 KiB at most."""
+        """Its size: the number of choices, selectors and configurations (each at most 10 KiB)."""
         choices = [choice for request in self.requests for choice in request.choices]
         return len(self.config) + sum(1 + len(one.wanted.selectors) for one in choices)
 
 
 class HeldClaim(NamedTuple):
-    """A claim that has devices: on which nodes they are (None: all), and what it scores.
+    """A claim with devices: the nodes that reach them (None: all nodes), and its score.
 
-    ``unusable`` says that one of its devices cannot be bound to.
+    ``unusable`` says that preparing one of its devices has failed.
     """
 
     nodes: tuple[SelectorTerm, ...] | None
@@ -83,10 +83,10 @@ class HeldClaim(NamedTuple):
 
 
 class Extended(NamedTuple):
-    """The extended resources of a pod of which classes back some.
+    """A pod's extended resources, of which device classes back some.
 
-    ``unbacked`` are those that a node must list. ``is_left_over`` says that a claim was made for
-    the pod in an earlier attempt, and has to be deleted first.
+    ``unbacked`` are those that a node must list. ``is_left_over`` says that an earlier attempt made
+    a special claim for the pod, which has to be deleted first.
     """
 
     containers: tuple[ContainerDevices, ...]
@@ -96,7 +96,7 @@ class Extended(NamedTuple):
     is_left_over: bool
 
     def claim(self, place: int, resources: frozenset[str]) -> OpenClaim:
-        """Return the special claim, the last of the pod's, for these of the backed resources."""
+        """Return the special claim for these backed resources, the last of the pod's claims."""
         class_of = dict(zip(self.backed, self.classes, strict=True))
         wanted, _ = requests_of(self.containers, resources)
         return OpenClaim(
@@ -124,11 +124,12 @@ _Part = HeldClaim | _Open
 
 
 class DeviceNeeds:
-    """What all claims of a pod ask for; needs that are alike are one object.
+    """The device needs of a pod: all its claims. Equal needs are one object.
 
-    ``problem`` says why none of them can be looked at. ``open`` have no devices yet. ``extended``
-    are extended resources that devices may stand in for: what is asked of a node depends on which
-    of them it has itself (``lacking``; ``lacks`` are those that it was made for).
+    ``problem`` says why the claims cannot be satisfied on any node now. ``open`` are claims without
+    devices, ``held`` claims with devices. ``extended`` are extended resources that devices may
+    satisfy: the needs on a node depend on which of them it lists itself. ``lacking`` returns the
+    needs for a node that lacks some; their ``lacks`` are these resources.
     """
 
     __slots__ = (
@@ -162,7 +163,7 @@ class DeviceNeeds:
         self._lacking: dict[frozenset[str], DeviceNeeds] = {}
 
     def lacking(self, resources: frozenset[str]) -> DeviceNeeds:
-        """Return what is asked of nodes that lack these of the ``extended`` resources."""
+        """Return the needs on nodes that lack these of the ``extended`` resources."""
         if self.extended is None:
             return self
         known = self._lacking.get(resources)
@@ -176,23 +177,23 @@ class DeviceNeeds:
 
     @property
     def at_most(self) -> DeviceNeeds:
-        """What is asked of a node that has none of the extended resources itself."""
+        """The needs on a node that lists none of the backed extended resources."""
         return self.lacking(frozenset(self.extended.backed) if self.extended else frozenset())
 
 
 class DeviceNeedsTable:
-    """The asks of pods, by what their claims are. Of too many the one used longest ago goes."""
+    """A cache of device needs by claims' contents; the least recently used are evicted."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
         self._known: dict[tuple[object, ...], DeviceNeeds] = {}
-        """In the order of their last use."""
+        """In order of their last use, the oldest first."""
         self._weight = 0
         self._made = 0
-        """Numbers are never given twice."""
+        """The number of needs made so far; a number is never reused."""
 
     def of(self, pod: Pod) -> DeviceNeeds | None:
-        """Return what the pod's claims ask for; None when it needs none."""
+        """Return the pod's device needs; None if it has no claims and no backed resources."""
         most = policy.DEVICE_CLAIMS_PER_POD_MAX
         if len(pod.device_claims) > most:
             words = f"spec.resourceClaims has {len(pod.device_claims)} entries, and at most {most}"
@@ -222,7 +223,7 @@ class DeviceNeedsTable:
         return self._of_claims(tuple(key)) if key else None
 
     def _backed(self, pod: Pod) -> tuple[str, ...]:
-        """Return the extended resources of the pod that classes back."""
+        """Return the pod's extended resources that device classes back."""
         backing = self._devices.backed
         asked = (name for name, amount in pod.shape.requests if amount)
         return tuple(name for name in asked if name in backing and may_be_devices(name))
@@ -251,7 +252,7 @@ class DeviceNeedsTable:
         return self._keep(key, (*found.open, *found.held), extended=extended)
 
     def _problem(self, pod: Pod, name: str | None, *, own: bool) -> tuple[str, str] | None:
-        """Return the kind and the words of what keeps a claim from being looked at."""
+        """Return kind and message of a problem with a claim that rules out every node, or None."""
         full = f"{pod.namespace}/{pod.name}"
         if name is None:
             return "not made", f'pod "{full}": ResourceClaim not created yet'
@@ -268,7 +269,7 @@ class DeviceNeedsTable:
         return None
 
     def _named(self, kind: str, text: str) -> DeviceNeeds:
-        """Return the needs of all pods with this kind of problem; the text names one of them."""
+        """Return the needs that all pods with this kind of problem share; ``text`` names one."""
         key = self._devices.classes_version, kind
         device_needs = self._lookup(key) or self._keep(key)
         device_needs.problem = text
@@ -294,7 +295,7 @@ class DeviceNeedsTable:
         return self._keep(key, tuple(claims))
 
     def _claim(self, part: _Open) -> OpenClaim | str:
-        """Return an open claim with its classes looked up, or why that is not possible."""
+        """Return an open claim with its classes looked up, or a message that one is missing."""
         spec = self._devices.spec(part.spec)
         requests = []
         for request in spec.requests:
@@ -332,7 +333,7 @@ class DeviceNeedsTable:
 
 
 def _too_much(claims: list[OpenClaim]) -> str:
-    """Return what the claims ask for beyond what is looked at; "" if nothing."""
+    """Return a message if the claims exceed the bounds on choices and selectors, else ""."""
     choices = [
         choice for claim in claims for request in claim.requests for choice in request.choices
     ]
@@ -349,7 +350,7 @@ def _too_much(claims: list[OpenClaim]) -> str:
 
 
 def _too_much_extended(backed: tuple[str, ...], containers: tuple[ContainerDevices, ...]) -> str:
-    """Return what the pod asks for beyond what is looked at; "" if nothing."""
+    """Return a message if the pod exceeds the bounds on extended resources, else ""."""
     most = policy.DEVICE_RESOURCES_PER_POD_MAX
     if len(backed) > most:
         words = f"spec.containers ask for {len(backed)} extended resources that device classes back"
@@ -368,7 +369,7 @@ def held(
     *,
     unusable: bool = False,
 ) -> HeldClaim:
-    """Return what a claim with these requests is when it has these devices."""
+    """Return a claim with these requests and allocated devices; ``unusable`` as in HeldClaim."""
     given = {one.request for one in allocation.devices}
     score = 0
     for request in requests:

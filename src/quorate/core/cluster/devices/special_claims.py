@@ -1,8 +1,8 @@
-"""Extended resources that device classes back: what claim a pod needs on nodes that lack them.
+"""The special claim that a pod needs for extended resources that device classes back.
 
-A node that lists such a resource gives it as ever. On the others kube-scheduler allocates devices,
-in one special claim that is made for the pod. In: a pod's containers and the classes. Out: the
-requests of that claim, and which container's resource is which request. Called by ``device_asks``.
+On a node that lists such a resource, the pod takes it as any other. On other nodes kube-scheduler
+allocates devices, in one special claim for the pod. In: a pod's containers and resources. Out: the
+claim's requests, and which request serves which container's resource. Called by ``requests``.
 Source: extendeddynamicresources.go of kube-scheduler 1.36's DynamicResources.
 """
 
@@ -16,13 +16,13 @@ from quorate.core.model import Pod
 from quorate.core.model.devices import ContainerDevices, RequestMapping
 
 DELEGATED = 2**40
-"""So much of a backed resource seems to be free where a node has none of its own."""
+"""The free amount of a backed resource on nodes that do not list it: more than any pod requests."""
 _NAME_MAX = 253
 _SUFFIX = "-extended-resources-"
 
 
 class Wanted(NamedTuple):
-    """A request of the special claim: so many devices of what backs the resource."""
+    """A request of the special claim: a number of devices of the class that backs a resource."""
 
     name: str
     resource: str
@@ -30,9 +30,9 @@ class Wanted(NamedTuple):
 
 
 def claim_name(pod: Pod) -> str:
-    """Return how the pod's special claim is called: each time the same, so that none is made twice.
+    """Return the name of the pod's special claim: always the same, so that no second one is made.
 
-    kube-scheduler has the API server choose the last five characters.
+    kube-scheduler instead has the API server generate the last five characters.
     """
     tail = hashlib.sha256(pod.uid.encode()).hexdigest()[:5]
     return pod.name[: _NAME_MAX - len(_SUFFIX) - len(tail)].rstrip("-.") + _SUFFIX + tail
@@ -41,10 +41,10 @@ def claim_name(pod: Pod) -> str:
 def requests_of(
     containers: tuple[ContainerDevices, ...], resources: Collection[str]
 ) -> tuple[tuple[Wanted, ...], tuple[RequestMapping, ...]]:
-    """Return the special claim's requests for these resources, and who gets what by them.
+    """Return the special claim's requests for these resources, and the mappings of containers.
 
-    An init container that ends uses devices of later containers before it asks for more; of what
-    such containers ask for beyond that, the largest request does for all.
+    An init container that ends first reuses devices of later containers. Such containers run one
+    after the other, so the largest of their requests for more devices serves all of them.
     """
     wanted: list[Wanted] = []
     mappings: list[RequestMapping] = []
@@ -72,7 +72,7 @@ def requests_of(
 def _of_brief(
     containers: tuple[ContainerDevices, ...], resource: str, lasting: dict[int, Wanted]
 ) -> tuple[list[Wanted], list[RequestMapping]]:
-    """Return what init containers that end ask for beyond what they may use, and their mappings."""
+    """Return the requests of init containers that end, beyond reused devices, and mappings."""
     wanted: list[Wanted] = []
     mappings: list[RequestMapping] = []
     for index, one in enumerate(containers):
