@@ -8,11 +8,13 @@ Source of the rules: kube-scheduler 1.36's VolumeBinding (Reserve, PreBind).
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import Attempt, GangEntry, Where, place_of
+from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.cluster.storage.volume_needs import is_kept_for
 from quorate.core.model import GangKey
 from quorate.core.model.changes import BindFailed, BindFailure
@@ -170,22 +172,26 @@ def _let_go(one: _Preparing, cluster: Cluster) -> None:
     for bind in one.plan.binds:
         if bind.uid not in cluster.pods:
             cluster.devices.forget(bind.uid)  # its device claims were not written yet
-    for bind in _alive(one, cluster):
+    for bind in _under_way(one, cluster, UNDER_WAY):
         entry = cluster.pods[bind.uid]
-        is_moved = entry.gang is None or entry.gang.key != one.plan.key
         place = place_of(entry.pod, None, cluster.scheduler_names)
-        if is_moved or place is not Where.WAITING:
+        if entry.where is Where.RELABELLED or place is not Where.WAITING:
             message = "it must not be bound any more"
             cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT, message))
 
 
 def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
     """Return the binds of the pods that are still assumed on the planned nodes."""
+    return _under_way(one, cluster, {Where.ASSUMED})
+
+
+def _under_way(one: _Preparing, cluster: Cluster, places: Container[Where]) -> tuple[Bind, ...]:
+    """Return the binds of the pods that are in one of ``places``, still on the planned nodes."""
     return tuple(
         bind
         for bind in one.plan.binds
         if (entry := cluster.pods.get(bind.uid)) is not None
-        and entry.where is Where.ASSUMED
+        and entry.where in places
         and entry.node == bind.node
     )
 

@@ -142,6 +142,21 @@ def test_the_room_of_a_single_pod_that_moves_into_a_gang_while_its_claim_is_boun
     assert world.where("other") == "n1"
 
 
+def test_a_pod_that_moves_away_and_back_while_its_claim_is_bound_waits_again(world):
+    world.labelled_node("n1", cpu=1)
+    world.claim("data")
+    world.pod("alone", claims=(ClaimUse("data"),))
+    first = world.decide()
+    world.written(first)
+    world.edit("alone", membership=Membership(key("another")))
+    world.edit("alone", membership=None)
+    second = world.decide(1)
+    assert world.where("alone") == ""
+    assert [one.claim for undo in second.undo for one in undo.prepared] == ["data"]
+    world.undone(second)
+    assert planned(world.decide(1)) == {"alone": "n1"}
+
+
 def test_a_quorum_that_lapses_while_a_claim_is_bound_is_met_anew(world):
     world.labelled_node("n1")
     which = world.gang("db", 2)
