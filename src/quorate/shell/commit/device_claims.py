@@ -4,7 +4,9 @@ In: ``GangBinds`` and ``TakeBack``. Out: the gang, handed to the binder once eve
 member is allocated and reserved; or ``BindFailed`` for each bind that will not be sent. Called by
 ``committer`` in place of the binder. A gang without claims passes through at once. If a gang is not
 bound after all, the claims stay as they were written: the core sees them, and either binds the gang
-to them or takes them back. Source: PreBind of kube-scheduler 1.36's DynamicResources.
+to them or takes them back. Plans of one attempt are handed on in their order, for the binds of the
+last one complete the gang, and count on those before. Source: PreBind of kube-scheduler 1.36's
+DynamicResources.
 """
 
 from __future__ import annotations
@@ -93,13 +95,19 @@ class DeviceClaims:
         self._clock = clock
         self._writes = Background()
         self._taken_back: dict[str, str] = {}
+        self._newest: dict[str, asyncio.Event] = {}
+        """By attempt, what is set when its newest plan is handed on, or will not be."""
 
     def submit(self, gang: GangBinds) -> None:
-        """Start to bind a gang; returns at once."""
-        if any(bind.gives for bind in gang.binds):
-            self._writes.start(self._prepare(gang))
-        else:
+        """Start to bind a gang; returns at once. Replacements in a started one wait for nobody."""
+        earlier = None if gang.started else self._newest.get(gang.attempt)
+        if earlier is None and not any(bind.gives for bind in gang.binds):
             self._bind(gang)
+            return
+        over = asyncio.Event()
+        if not gang.started:
+            self._newest[gang.attempt] = over
+        self._writes.start(self._hand_on(gang, earlier, over))
 
     def take_back(self, claims: Iterable[TakeBack]) -> None:
         """Start to free devices; returns at once."""
@@ -112,8 +120,26 @@ class DeviceClaims:
         """Cancel what is under way. The next leader finds the claims as they are."""
         await self._writes.close()
 
-    async def _prepare(self, gang: GangBinds) -> None:
-        """Write all claims of the gang, then hand it on. One failed claim fails the whole gang."""
+    async def _hand_on(
+        self, gang: GangBinds, earlier: asyncio.Event | None, over: asyncio.Event
+    ) -> None:
+        """Hand a plan on when its claims are written and the ``earlier`` plan is over."""
+        try:
+            is_prepared = await self._prepare(gang)
+            if earlier is not None:
+                await earlier.wait()
+            if is_prepared and self._writer.may_write():
+                if not gang.started and self._newest.get(gang.attempt) is not over:
+                    # A later plan waits: its binds complete the gang, and none of this one.
+                    gang = msgspec.structs.replace(gang, first=len(gang.binds))
+                self._bind(gang)
+        finally:
+            over.set()
+            if self._newest.get(gang.attempt) is over:
+                del self._newest[gang.attempt]
+
+    async def _prepare(self, gang: GangBinds) -> bool:
+        """Write all claims of the gang; return whether they are. One that fails fails all."""
         users: dict[tuple[str, str], tuple[Give, list[Bind]]] = {}
         for bind in gang.binds:
             for give in bind.gives:
@@ -130,15 +156,15 @@ class DeviceClaims:
 
         await asyncio.gather(*(write(*one) for one in users.values()))
         if not self._writer.may_write():
-            return  # a successor decides about this gang, from what it finds
+            return False  # a successor decides about this gang, from what it finds
         if not problems:
-            self._bind(gang)
-            return
+            return True
         log.warning("devices could not be given", gang=str(gang.key), problems=len(problems))
         for bind in gang.binds:
             text = problems.get(bind.uid, "")
             failure = BindFailure.REFUSED if text else BindFailure.NOT_SENT
             self._on_change(BindFailed(bind.uid, bind.node, failure, text))
+        return False
 
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
         """Allocate and reserve one claim.

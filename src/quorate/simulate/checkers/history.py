@@ -113,6 +113,7 @@ class History:
         apart = is_plain and "podAntiAffinity" in (spec.get("affinity") or {})
         pod = PodTruth(meta["uid"], meta["name"], name, ours, apart, wants, revision)
         pod.namespace, pod.is_plain = meta["namespace"], is_plain
+        pod.apart_from = name if apart else ""
         pod.priority = spec.get("priority") or 0
         pod.selector = spec.get("nodeSelector") or {}
         pod.tolerates = any("simulation" in one.get("key", "") for one in spec["tolerations"])

@@ -68,6 +68,7 @@ class PodTruth:
     tolerates: bool = False
     nominated: str = ""
     moved: bool = False  # it was relabelled into another gang
+    apart_from: str = ""  # the gang that its anti-affinity names, also when it has left it
 
     @property
     def holds_room(self) -> bool:

@@ -78,8 +78,12 @@ def _waits(pod: PodTruth) -> bool:
 
 
 def _apart(history: History, gang: GangTruth) -> Room:
-    """Return what is free for members that must not meet: one place a node that has none."""
-    taken = {pod.node for pod in gang.members() if pod.holds_room}
+    """Return what is free for members that must not meet: one place a node that has none.
+
+    A pod that was relabelled into another gang keeps its anti-affinity to the members of this one.
+    """
+    there = [pod for pod in history.by_name.values() if pod.holds_room]
+    taken = {pod.node for pod in there if gang.name in (pod.gang, pod.apart_from)}
     return tuple((cpu, min(pods, 1)) for cpu, pods in _free(history, taken))
 
 

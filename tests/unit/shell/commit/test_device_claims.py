@@ -74,6 +74,41 @@ async def test_a_gang_without_claims_passes_through():
         assert not server.requests
 
 
+async def test_a_later_plan_of_an_attempt_waits_for_the_claims_of_earlier_ones_and_completes_it():
+    """Sent before them, it would mark its gang as started while none of them is bound."""
+    async with writing(claim(), claim()) as (claims, bound, _, _server):
+        first, later = gang(BIND), gang(Bind("uid-1", "team", "g-1", "n0"))
+        claims.submit(first)
+        claims.submit(later)
+        assert not bound
+        await after(claims)
+        assert bound == [replace(first, first=1), later]
+        claims.submit(later)
+        assert bound[2:] == [later]
+
+
+async def test_a_later_plan_is_handed_on_when_the_claims_of_an_earlier_one_failed():
+    """The binder asks then whether the gang is complete with it."""
+    async with writing(refusal(404, "NotFound")) as (claims, bound, outcomes, _):
+        later = gang(Bind("uid-1", "team", "g-1", "n0"))
+        claims.submit(gang(BIND))
+        claims.submit(later)
+        await after(claims)
+        assert [one.uid for one in outcomes] == ["uid-0"]
+        assert bound == [later]
+
+
+async def test_replacements_in_a_started_gang_and_other_attempts_wait_for_no_claims_but_their_own():
+    async with writing(claim(), claim()) as (claims, bound, _, _server):
+        claims.submit(gang(BIND))
+        plain = gang(Bind("uid-1", "team", "g-1", "n0"))
+        for other in (replace(plain, started=True), replace(plain, attempt="b")):
+            claims.submit(other)
+            assert bound.pop() == other
+        await after(claims)
+        assert bound == [gang(BIND)]
+
+
 async def test_finalizer_then_allocation_and_reservation_then_the_binds():
     async with writing(claim(), claim()) as (claims, bound, _, server):
         claims.submit(gang(BIND))
