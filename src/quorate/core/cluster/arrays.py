@@ -1,4 +1,4 @@
-"""Kinds of arrays that the state is made of, by name; and how they grow."""
+"""The types of arrays in the state, and a function that lengthens them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has changed, in order, for those who keep something and bring it up to date when asked."""
+"""A log of changed rows or selectors, from which caches are brought up to date when read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quorate.core.model import policy
 
 
 class Log:
-    """Numbers of what changed (rows, selectors); bounded: of what is long ago nobody is told."""
+    """Numbers of changed rows or selectors, in order. It is bounded: old entries are forgotten."""
 
     def __init__(self) -> None:
         self._entries: list[int] = []
@@ -16,7 +16,7 @@ class Log:
 
     @property
     def position(self) -> int:
-        """The place after the newest entry, to ask from later."""
+        """The position after the newest entry, for a later ``since``."""
         return self._forgotten + len(self._entries)
 
     def note(self, number: int) -> None:
@@ -30,7 +30,7 @@ class Log:
         self._shorten()
 
     def since(self, position: int) -> list[int] | None:
-        """Return the entries after a position; None when some of them are forgotten."""
+        """Return the entries after a position; None if some of them are forgotten."""
         if position < self._forgotten:
             return None
         return self._entries[position - self._forgotten :]

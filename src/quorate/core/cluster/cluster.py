@@ -1,9 +1,9 @@
-"""The cluster as it is known, updated by change and by nothing else.
+"""The known state of the cluster, updated by changes only.
 
 In: changes, one at a time, through ``apply``; and our own tentative placements, through ``assume``.
-Out: ``Snapshot`` for planning, the gangs, and which of them and which nodes are different now.
-Called by ``scheduler``. This is the one mutable class of the core: ``ClusterState`` has what it
-holds, and here each kind of news is named beside what takes it.
+Out: ``Snapshot`` for planning, the gangs, and which gangs and nodes have changed. Called by
+``scheduler``. ``ClusterState`` holds the state; this module maps each kind of change to its
+handler.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Cluster(ClusterState):
     """Nodes, pods and gangs. Every pod is counted on at most one node, and is in one place."""
 
     def apply(self, change: Change) -> None:
-        """Make ``change`` true here. Repeated and out-of-date changes do no harm."""
+        """Take in a change. Repeated and outdated changes are harmless. KeyError: unknown kind."""
         _HANDLERS[type(change)](self, change)
 
 

@@ -1,4 +1,4 @@
-"""What has to be looked at when some time has come: one instant (epoch seconds) for each key.
+"""Alarms: one time (epoch seconds) for each key, at which something is due.
 
 Used by ``queue`` for gangs and by ``cluster.devices.devices`` for claims.
 """
@@ -14,12 +14,12 @@ _STALE_FEW = 64
 
 
 class Alarms(Generic[_Key]):
-    """The next instant for each key that has one; of equal instants the first by key."""
+    """The alarm of each key; alarms at the same time come in the order of their keys."""
 
     def __init__(self) -> None:
         self._due_s: dict[_Key, float] = {}
         self._heap: list[tuple[float, _Key]] = []
-        """Some were cancelled, or set anew."""
+        """A heap; entries of alarms that were cancelled or set again are outdated."""
 
     def __iter__(self) -> Iterator[_Key]:
         """Iterate over the keys, in no order."""
@@ -30,11 +30,11 @@ class Alarms(Generic[_Key]):
         return key in self._due_s
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of alarms."""
         return len(self._due_s)
 
     def set(self, key: _Key, due_s: float) -> None:
-        """Set a key's alarm, in the place of an earlier one."""
+        """Set a key's alarm, in place of an earlier one."""
         if self._due_s.get(key) != due_s:
             self._due_s[key] = due_s
             heappush(self._heap, (due_s, key))
@@ -47,20 +47,20 @@ class Alarms(Generic[_Key]):
         self._due_s.pop(key, None)
 
     def take_due(self, now_s: float) -> list[_Key]:
-        """Return and forget the keys whose time has come."""
+        """Remove and return the keys whose alarms are due at ``now_s``."""
         found = []
         while (next_s := self.next_s()) is not None and next_s <= now_s:
             found.append(self.take_next())
         return found
 
     def take_next(self) -> _Key:
-        """Return and forget the key that is due next; ``next_s`` has said that there is one."""
+        """Remove and return the key that is due next; only after ``next_s`` returned a time."""
         _, key = heappop(self._heap)
         del self._due_s[key]
         return key
 
     def next_s(self) -> float | None:
-        """Return when the next one is due; None when there is none."""
+        """Return when the next alarm is due (epoch seconds), or None."""
         while self._heap and self._due_s.get(self._heap[0][1]) != self._heap[0][0]:
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None

@@ -1,7 +1,6 @@
-"""What was used last: values by key, of which the longest unused go one by one when they are many.
+"""A bounded cache of values by key that evicts the least recently used ones.
 
-In: keys and values with their sizes. Out: the values. Used by ``cluster.nodes.nodes`` and
-``room.answers``.
+In: keys and values with their sizes. Out: the values. Used in ``cluster`` and ``room``.
 """
 
 from __future__ import annotations
@@ -14,26 +13,26 @@ _Value = TypeVar("_Value")
 
 
 class Recent(Generic[_Key, _Value]):
-    """Values by key, the longest unused first. ``size`` is the sum of their sizes."""
+    """Values by key, the least recently used first. ``size`` is the sum of their sizes."""
 
     def __init__(self) -> None:
         self._values: dict[_Key, tuple[_Value, int]] = {}
         self.size = 0
 
     def __len__(self) -> int:
-        """Return how many values there are."""
+        """Return the number of values."""
         return len(self._values)
 
     def __contains__(self, key: object) -> bool:
-        """Whether there is a value for the key. It is not used by that."""
+        """Whether there is a value for the key. This does not count as a use."""
         return key in self._values
 
     def __iter__(self) -> Iterator[_Key]:
-        """Iterate over the keys, the longest unused first."""
+        """Iterate over the keys, the least recently used first."""
         return iter(self._values)
 
     def get(self, key: _Key) -> _Value | None:
-        """Return the value and note that it was used; None: there is none."""
+        """Return the value, or None. This counts as a use."""
         found = self._values.pop(key, None)
         if found is None:
             return None
@@ -41,18 +40,18 @@ class Recent(Generic[_Key, _Value]):
         return found[0]
 
     def peek(self, key: _Key) -> _Value | None:
-        """Return the value, which is not used by that; None: there is none."""
+        """Return the value, or None. This does not count as a use."""
         found = self._values.get(key)
         return None if found is None else found[0]
 
     def values(self) -> Iterator[_Value]:
-        """Iterate over the values, the longest unused first."""
+        """Iterate over the values, the least recently used first."""
         return (value for value, _ in self._values.values())
 
     def put(self, key: _Key, value: _Value, size_max: int, size: int = 1) -> None:
-        """Keep a value, and drop the longest unused ones while all are larger than ``size_max``.
+        """Keep a value, and evict the least recently used ones until all fit ``size_max``.
 
-        The value itself is kept, however large it is.
+        The new value is kept, however large it is.
         """
         self.drop(key)
         self._values[key] = value, size
@@ -61,7 +60,7 @@ class Recent(Generic[_Key, _Value]):
             self.drop(next(iter(self._values)))
 
     def replace(self, key: _Key, value: _Value) -> None:
-        """Put another value in the place of one that is there. It is not used by that."""
+        """Replace the value of a key; KeyError if there is none. This does not count as a use."""
         _, size = self._values[key]
         self._values[key] = value, size
 

@@ -1,4 +1,4 @@
-"""A read-only view of the nodes for one cycle: what filters, scores and planning may look at."""
+"""A read-only view of the nodes for one turn: what rules and planning may read."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from quorate.core.model import HostPort, Node
 class Snapshot:
     """The nodes during one decision; n rows, r resources. Rows that are not ``alive`` hold no node.
 
-    ``free`` and ``allocatable`` are int64[n, r] in base units; ``free`` may be negative where
-    others overcommitted a node, and is DELEGATED where devices are given instead. ``scored`` is
-    int64[n, 2]: cpu and memory in use as scores count. ``unschedulable`` is bool[n]. All arrays are
-    read-only; they are the cluster's own, which nobody changes while a decision lasts.
+    ``free`` and ``allocatable`` are int64[n, r] in base units. ``free`` may be negative where other
+    schedulers overcommitted a node; it is DELEGATED where devices satisfy a resource instead.
+    ``scored`` is int64[n, 2]: cpu and memory in use as scores count them. ``unschedulable`` is
+    bool[n]. All arrays are read-only views of the cluster's own, which do not change meanwhile.
     """
 
     table: NodeTable
@@ -50,7 +50,7 @@ class Snapshot:
         devices: Devices,
         views: DeviceViews,
     ) -> Snapshot:
-        """Show the nodes as they are; ``free`` is copied only where devices are given instead."""
+        """Return a view of the nodes; ``free`` is copied only if devices satisfy a resource."""
         rows, width = len(table), len(table.resources.names)
         free, scored = table.free[:rows, :width], table.scored[:rows]
         delegated = sorted(table.resources.columns.keys() & devices.backed.keys())

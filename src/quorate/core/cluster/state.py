@@ -1,8 +1,8 @@
-"""The cluster as it is known: nodes, pods and gangs, and what is counted of them.
+"""The known state of the cluster: nodes, pods and gangs, with all counts of them.
 
-In: news of nodes and pods, and our own tentative placements, through ``assume``. Out: ``Snapshot``
-for planning, the gangs, and which of them and which nodes are different now. ``cluster`` says which
-change is news of what; the modules beside it take the other kinds of news.
+In: changes of nodes and pods, and our own tentative placements, through ``assume``. Out:
+``Snapshot`` for planning, the gangs, and which gangs and nodes have changed. ``cluster`` maps each
+kind of change to its handler; modules of this package handle the other kinds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ClusterState:
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
         self.profiles = profiles or {}
-        """How pods are placed, by scheduler name; others are packed as gangs."""
+        """Profiles by scheduler name; pods of other names are packed as gangs."""
         self.resources = Resources()
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
@@ -56,7 +56,7 @@ class ClusterState:
         self.device_views = DeviceViews()
         self.device_needs = DeviceNeedsTable(self.devices)
         self.unreadable: dict[tuple[str, str, str], str] = {}
-        """Objects that are there and cannot be read, by kind, namespace and name: what is wrong."""
+        """Why objects cannot be read, by their kind, namespace and name."""
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners = Owners()
@@ -65,18 +65,18 @@ class ClusterState:
         self.reservations = Reservations(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
         self.found: Journal | None = None
-        """The journal of the leader before us."""
+        """The journal of the previous leader."""
         self.touched: set[GangKey] = set()
-        """Gangs to which something happened since ``take_news``."""
+        """Gangs that changed since ``take_news``."""
         self.grown: set[int] = set()
-        """Rows that may hold more, or other, pods than before."""
+        """Rows that may take more, or other, pods than before."""
         self.nodes_differ = False
         self.waiting = 0
-        """Pods of ours that could be placed now, in all gangs together."""
+        """The number of our pods that could be placed now, in all gangs together."""
         self._on_node: dict[str, set[str]] = {}
 
     def snapshot(self) -> Snapshot:
-        """Return the nodes as they are now."""
+        """Return a read-only view of the nodes as they are now."""
         of = self.nodes, self.neighbours, self.storage, self.devices, self.device_views
         return Snapshot.of(*of)
 
@@ -85,7 +85,7 @@ class ClusterState:
         return [self.pods[uid] for uid in self._on_node.get(node, ())]
 
     def take_news(self) -> tuple[set[GangKey], set[int], bool]:
-        """Return and forget: touched gangs, grown rows, whether the set of nodes differs."""
+        """Return touched gangs, grown rows, and whether the set of nodes changed; forget them."""
         affected = {*self.storage.take_affected_pods(), *self.devices.take_affected_pods()}
         entries = (self.pods.get(uid) for uid in affected)
         self.touched.update(e.gang.key for e in entries if e is not None and e.gang is not None)
@@ -96,7 +96,7 @@ class ClusterState:
     def assume(self, entries: Sequence[PodEntry], rows: Sequence[int]) -> None:
         """Count waiting pods of one gang and class on node rows, until their binds have outcomes.
 
-        In bulk, because it is the longest step of a decision: one addition for all nodes.
+        It works in bulk, one addition for all nodes, because this is a decision's longest step.
         """
         if not entries:
             return
@@ -146,7 +146,7 @@ class ClusterState:
             self.grown.add(row)
 
     def node_gone(self, change: changes.NodeGone) -> None:
-        """Forget a node; what is on it keeps its place until it is gone too."""
+        """Forget a node; its pods keep their places until they are gone too."""
         self.note_defect("Node", "", change.name, change.defect)
         row = self.nodes.remove(change.name)
         if row is None:
@@ -174,14 +174,14 @@ class ClusterState:
         if entry is None:
             entry = self._met(pod)
         elif replace(entry.pod, start_time=pod.start_time) == pod:
-            entry.pod = pod  # nothing is counted by when it started
+            entry.pod = pod  # no count depends on the start time
         else:
             self._take_version(entry, pod)
         if entry.gang is not None and entry.where is Where.BOUND:
             self.settle(entry.gang, pod.uid)
 
     def _met(self, pod: Pod) -> PodEntry:
-        """Take in a pod that was not known, and return it."""
+        """Take in a new pod; return its entry."""
         ours = pod.scheduler in self.scheduler_names
         label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.shape)
         entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
@@ -215,7 +215,7 @@ class ClusterState:
         entry.gang = self._gang_for(pod)
         is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
         if is_moved and where is Where.PAST:
-            where = Where.BOUND  # that life was another gang's
+            where = Where.BOUND  # the past life belongs to its old gang
         if is_moved and where is Where.ASSUMED:
             where = Where.RELABELLED
         if entry.gang is not None and (is_moved or is_bound):
@@ -268,9 +268,9 @@ class ClusterState:
         self.drop_if_empty(gang)
 
     def end_past_life(self, gang: GangEntry) -> None:
-        """Let the members of a life that is over count for nothing: the others are a new gang.
+        """Stop counting the members of a life that is over; the others form a new gang.
 
-        Asked before each decision, when all news are in: so the order of news does not matter.
+        It runs before each decision, after all news, so the order of news does not matter.
         """
         past = gang.past_members()
         for entry in past:
@@ -282,7 +282,7 @@ class ClusterState:
             self.settle(gang, "")
 
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
-        """Count the pod at its place, and on its node unless it has finished there."""
+        """Count a pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
         uses_devices = entry.pod.device_claims or entry.pod.shape.extended
         if uses_devices and where not in UNDER_WAY | SETTLED:
@@ -315,7 +315,7 @@ class ClusterState:
         self.precedence.took(entry)
 
     def _leave(self, entry: PodEntry) -> None:
-        """Undo ``_enter``; the entry keeps its old row for the caller to look at."""
+        """Undo ``_enter``; the entry keeps its old row for the caller."""
         if entry.gang is not None:
             self.waiting -= entry.where is Where.WAITING
             entry.gang.detach(entry)
@@ -339,7 +339,7 @@ class ClusterState:
                 del self._on_node[entry.node]
 
     def move(self, entry: PodEntry, where: Where, node: str) -> None:
-        """Count a pod where it is now."""
+        """Move a pod to another place and node."""
         if self._stays(entry, entry.pod, where, node):
             return
         row_before, was = entry.row, placed(entry)
@@ -352,31 +352,31 @@ class ClusterState:
     # Gangs
 
     def _gang_for(self, pod: Pod) -> GangEntry | None:
-        """Return the gang to count ``pod`` in; other schedulers' single pods are in none."""
+        """Return the pod's gang; None for a pod of another scheduler without a gang."""
         if pod.membership is None and pod.scheduler not in self.scheduler_names:
             return None
         return self.gang(key_of(pod))
 
     def gang(self, key: GangKey) -> GangEntry:
-        """Return the gang, which is begun if need be."""
+        """Return the gang with a key; a new key gets a new gang."""
         entry = self.gangs.get(key)
         if entry is None:
             entry = self.gangs[key] = GangEntry(key)
         return entry
 
     def drop_if_empty(self, gang: GangEntry) -> None:
-        """Forget a gang of which nothing is left."""
+        """Forget a gang without members and object."""
         if gang.is_empty:
             self.gangs.pop(gang.key, None)
 
     def owner_changed(self, change: changes.OwnerChanged) -> None:
-        """Take how many pods an owner makes."""
+        """Note how many pods an owner makes."""
         said = change.namespace, change.owner, change.replicas
         self.touched |= self.reservations.owner_said(*said)
         self.touched.update(key for key in self.owners.said(*said) if self.gangs[key].waits)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
-        """Note what is wrong with an object, or that nothing is."""
+        """Note why an object cannot be read, or ("") that it can."""
         if defect:
             self.unreadable[kind, namespace, name] = defect
         elif self.unreadable:
@@ -385,7 +385,10 @@ class ClusterState:
     # Outcomes
 
     def settle(self, gang: GangEntry, uid: str) -> None:
-        """Close the attempt when its last bind is settled and the gang is quorate."""
+        """Note that a bind is settled; the last one closes the attempt if the gang has started.
+
+        It also closes the attempt if no member is bound.
+        """
         attempt = gang.lifecycle.attempt
         if attempt is None:
             return

@@ -1,7 +1,7 @@
-"""A pod that stays on its node as it is counted there: its gang alone hears of it.
+"""A fast path for pods that stay on their node and are counted there as before.
 
-In: a pod that has a node, and a newer version of it, or the answer to its bind. Most news of bound
-pods are of this kind. Called by ``state`` with its parts.
+In: a pod with a node, and its newer version or the outcome of its bind. Only the counts of its gang
+are updated. Most changes of bound pods are of this kind. Called by ``state`` with its parts.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def stay(
     log: Log,
     reservations: Reservations,
 ) -> bool:
-    """Take in a version of a pod if it is bound there, and counted there as it was before.
+    """Take a pod's version if it is bound to its node and counted there as before.
 
-    Return whether that is so. Not if volumes or devices are counted for it: what is assumed of
-    those ends with its bind.
+    Return whether that is the case. It is not if the pod uses volumes or devices, because what is
+    assumed for them ends with its bind.
     """
     if not _stays(entry, pod, where, node):
         return False
@@ -44,7 +44,7 @@ def stay(
         gang.attach(entry, Where.BOUND)
     if entry.row >= 0:
         precedence.took(entry)
-        if may_yield:  # those who preempt see other room on that row now
+        if may_yield:  # the room for pods that preempt has changed on that row
             log.note(entry.row)
     reservations.note(was, entry)
     return True
@@ -62,7 +62,7 @@ def _stays(entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
 
 
 def _what_counts(pod: Pod) -> tuple[object, ...]:
-    """Return all by which a bound pod is counted on its node, and in which gang."""
+    """Return all that decides how a bound pod is counted on its node and in its gang."""
     return (
         pod.shape,
         pod.labels,

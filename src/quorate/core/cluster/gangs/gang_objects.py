@@ -1,4 +1,4 @@
-"""Gang objects and the APIs that serve them: what the API says of a gang besides its pods.
+"""Takes changes of gang objects, and of the APIs that serve them, into the cluster.
 
 Called by ``cluster`` with itself.
 """
@@ -35,7 +35,7 @@ def gang_gone(cluster: ClusterState, change: changes.GangGone) -> None:
 
 
 def _touch_namesakes(cluster: ClusterState, key: GangKey) -> None:
-    """A missing object's reason names an object of that name in another API: look again."""
+    """Touch gangs with the same name in other APIs: the reason of a missing object names them."""
     for dialect in cluster.served:
         if key._replace(dialect=dialect) in cluster.gangs:
             cluster.touched.add(key._replace(dialect=dialect))

@@ -1,7 +1,8 @@
-"""The gangs and their members, counted by change. Owned by ``cluster.cluster``.
+"""The gangs and their members, with counts of members by place. Owned by ``cluster.cluster``.
 
-A gang exists here while it has an object or a member. Counting is incremental: a thousandth member
-costs what the first one cost.
+In: members that come, move and go, and gang objects. Out: counts, min, need, and whether the gang
+is quorate. A gang exists here while it has an object or a member. Counting is incremental: each
+member costs the same, however many there are.
 """
 
 from __future__ import annotations
@@ -46,29 +47,29 @@ class PodEntry(PodRecord["GangEntry"]):
 
 
 class GangEntry:
-    """A gang: its object (if any), its members, and how far it has come."""
+    """A gang: its object (if any), its members, its life-cycle and the queue's memory of it."""
 
     def __init__(self, key: GangKey) -> None:
         self.key = key
         self.spec: GangSpec | None = None
         self.members: dict[str, PodEntry] = {}
         self.waiting: dict[int, dict[str, PodEntry]] = {}
-        """Members that wait, by class id."""
+        """Waiting members, by class id, then by uid."""
         self.counts: list[int] = [0] * len(Where)
         self.ours = 0
-        """Members whose scheduler name is ours; a gang without any is another scheduler's."""
+        """The number of members with a scheduler name of ours; 0: it is not our gang."""
         self.priorities: Counter[int] = Counter()
         self.schedulers: Counter[str] = Counter()
         self.minima: Counter[int | None] = Counter()
         self._opinions: tuple[Counter[Any], ...] = self.priorities, self.schedulers, self.minima
         self.min_by_pods: int | None = None
-        """Min as the newest member itself says it; None where members do not, and an object does.
-        Members that have a node are asked only when no other is there."""
+        """Min by the labels of the newest member; None if labels do not carry min. A member with a
+        node counts only if all members have one."""
         self.first_created_s = float("inf")
         self.alive = 0
         """Bound members that keep the gang's life going; see ``PodEntry.is_alive``."""
         self.leaving = 0
-        """Bound members that are being deleted or evicted: they count no more."""
+        """Bound members that are being deleted or evicted: they no longer count for min."""
         self.lifecycle = Lifecycle()
         self.memory = QueueMemory()
 
@@ -79,61 +80,61 @@ class GangEntry:
 
     @property
     def min_count(self) -> int:
-        """How many members must be able to start; 1 for a pod of no gang."""
+        """Min: how many members must be able to start; 1 for a pod without a gang."""
         if self.spec is not None:
             return self.spec.min_count
         return 1 if self.min_by_pods is None else self.min_by_pods
 
     @property
     def created_s(self) -> float:
-        """The gang's age: its object's, or its first member's, creation (epoch seconds)."""
+        """The creation time of the gang's object, else of its first member (epoch seconds)."""
         if self.spec is not None and self.spec.created_s:
             return self.spec.created_s
         return self.first_created_s
 
     @property
     def priority(self) -> int:
-        """The members' priority; the highest where they disagree."""
+        """The members' priority; the highest if they disagree."""
         return max(self.priorities, default=0)
 
     @property
     def started(self) -> bool:
-        """Whether it was once quorate and has members of that life: it needs no new quorum."""
+        """Whether it was once quorate and still has bound members of that life."""
         return self.lifecycle.once_quorate and self.bound > 0
 
     @property
     def attempt(self) -> Attempt | None:
-        """The try to start it that is under way."""
+        """The open attempt to start it, or None."""
         return self.lifecycle.attempt
 
     @property
     def stays(self) -> int:
-        """Bound members that are neither being deleted nor evicted."""
+        """The number of bound members that are neither being deleted nor evicted."""
         return self.bound - self.leaving
 
     @property
     def bound(self) -> int:
-        """Members of this life of the gang that have a node, whatever their phase."""
+        """The number of members in this life of the gang with a node, whatever their phase."""
         return self.counts[Where.BOUND]
 
     @property
     def assumed(self) -> int:
-        """Members whose binds are under way."""
+        """The number of members whose binds are under way."""
         return self.counts[Where.ASSUMED]
 
     @property
     def waits(self) -> int:
-        """Members that could be placed now."""
+        """The number of members that could be placed now."""
         return self.counts[Where.WAITING]
 
     @property
     def exist(self) -> int:
-        """Members that count towards quorum: bound, under way, or waiting."""
+        """The number of members that count toward min: bound, under way, or waiting."""
         return self.stays + self.assumed + self.waits
 
     @property
     def need(self) -> int:
-        """How many waiting members must be placed at once; 0 when each may start by itself."""
+        """How many waiting members must be placed at once; 0 if each may start on its own."""
         if self.started:
             return 0
         lacks = self.min_count - self.stays - self.assumed
@@ -141,18 +142,18 @@ class GangEntry:
 
     @property
     def is_met(self) -> bool:
-        """Whether the members that are bound are a quorum: in all, and of each task."""
+        """Whether the bound members reach min, in all and for each task."""
         is_enough = self.stays >= self.min_count
         return is_enough and not lacking(self.spec, self.members.values(), (Where.BOUND,))
 
     @property
     def has_undecided(self) -> bool:
-        """Whether a member waits or is held back: there is something to tell."""
+        """Whether a member waits or is held back, so that there is something to report."""
         return any(self.counts[where] for where in UNDECIDED)
 
     @property
     def disagrees(self) -> bool:
-        """Whether two members that have no node yet differ in priority, min or scheduler name."""
+        """Whether two members without a node differ in priority, min or scheduler name."""
         return len(self.priorities) > 1 or len(self.schedulers) > 1 or len(self.minima) > 1
 
     def attach(self, entry: PodEntry, where: Where) -> None:
@@ -213,12 +214,12 @@ class GangEntry:
         self._take_agreed_min()
 
     def _take_agreed_min(self) -> None:
-        """Take the min that the members without a node agree on: what others said is past."""
+        """Take the min on which the members without a node agree; that of others is outdated."""
         if len(self.minima) == 1:
             self.min_by_pods = next(iter(self.minima)) or self.min_by_pods
 
     def give_up(self, entries: Iterable[PodEntry]) -> None:
-        """Count these bound members no more: they are being evicted."""
+        """Stop counting these bound members: they are being evicted."""
         for entry in entries:
             if not entry.evicting:
                 self.alive -= entry.is_alive
@@ -228,28 +229,28 @@ class GangEntry:
                 self.lifecycle.evicting += entry.where is Where.BOUND
 
     def set_adopted(self, entry: PodEntry, is_adopted: bool) -> None:
-        """Take back how a member came here: one that was bound before keeps nobody alive."""
+        """Set whether a member was bound before it joined: then it keeps no gang alive."""
         self.alive -= entry.is_alive
         entry.adopted = is_adopted
         self.alive += entry.is_alive
 
     def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
-        """A kubelet refused a member; its gang may not be quorate any more.
+        """Note that a kubelet refused a member; the gang may no longer be quorate.
 
-        One that ``ran`` before (its node was restarted) is a lost member like any other.
+        A member that ``ran`` before (its node was restarted) is a lost member like any other.
         """
         life = self.lifecycle
         self.memory.refused_by.append(entry.pod.node)
-        if life.attempt is not None:  # whichever attempt bound it: the quorum is to be met anew
+        if life.attempt is not None:  # whichever attempt bound it, min has to be reached again
             life.attempt.refused = True
         made_it_quorate = entry.pod.attempt in life.started_by or entry.pod.uid == life.completed_by
         if not ran and life.once_quorate and made_it_quorate and not self._stands(entry.pod):
             life.once_quorate, life.reopened = False, True
 
     def _stands(self, refused: Pod) -> bool:
-        """Whether a quorum is left without a refused member: as min is, or was when it was planned.
+        """Whether the gang is quorate without a refused member, by min now or at the last start.
 
-        Somebody may have raised min since, which tears no started gang down.
+        Min may have been raised since the start; that must not tear down a started gang.
         """
         attempt = self.lifecycle.last_start
         if self.is_met or attempt is None or refused.attempt != attempt.id:
@@ -258,7 +259,7 @@ class GangEntry:
         return is_enough and not lacking(attempt, self.members.values(), (Where.BOUND,))
 
     def note_prepared(self, change: PrepareFailed | Undone) -> None:
-        """Writes that come before the binds were refused, or have been taken back."""
+        """Note that a write that precedes the binds was refused, or that an undo has finished."""
         attempt = self.lifecycle.attempt
         if isinstance(change, Undone):
             self.lifecycle.is_undoing = False
@@ -266,22 +267,22 @@ class GangEntry:
             attempt.refusals.append((change.node, change.message))
 
     def after_loss(self) -> None:
-        """A gang that has lost its last bound member has to become quorate afresh."""
+        """End the gang's life if its last bound member is gone: it must become quorate again."""
         if self.bound == 0:
             self.lifecycle.end()
 
     def set_spec(self, spec: GangSpec | None) -> None:
-        """Take the object's newest version; None when it is gone."""
+        """Take the object's newest version; None: it is gone."""
         self.spec = spec
         is_met = spec is not None and self.stays > 0 and self.is_met
         if is_met and any(e.is_alive for e in self.members.values()):
             self.lifecycle.become_quorate()
 
     def past_members(self) -> list[PodEntry]:
-        """Return the bound members of a life that is over, while members of a new one wait.
+        """Return the bound members of a life that is over, if members of a new life wait.
 
-        It is over when no bound member is alive, those that we evict included, for they may stay,
-        and no bind is under way.
+        A life is over when no bind is under way and no bound member is alive. Members that we evict
+        count as alive here, because their eviction may fail.
         """
         lives = self.alive or self.assumed
         if not lives and self.lifecycle.evicting:
@@ -293,9 +294,10 @@ class GangEntry:
     def _is_quorate_with(self, pod: Pod) -> bool:
         """Whether the gang is quorate with ``pod`` bound.
 
-        By min as it is now, or because its bind came last and was marked: a successor believes that
-        mark, so we do, although somebody edited min, or deleted the object or another member, while
-        the bind was on its way. Only a kubelet's refusal is known to have come before.
+        It is if bound members reach min now, or if the pod's bind was marked as completing the
+        gang. A successor trusts that mark, so we do too, even if min, the object or another member
+        was changed while the bind was under way. Only a kubelet's refusal, known to have come
+        before, overrules it.
         """
         stays, attempt = self.stays, self.lifecycle.attempt
         if self.quorum_is_known and self.is_met:
@@ -307,13 +309,13 @@ class GangEntry:
         )
         if is_completing or (pod.started and pod.attempt == attempt.id):
             return stays >= attempt.min_count or not attempt.refused
-        # The mark of a dead leader's bind, which arrived after we had taken its gang up.
+        # A dead leader's bind with a mark, which arrived after we had opened an attempt.
         return pod.started and pod.attempt not in {attempt.id, *self.lifecycle.started_by}
 
     def may_complete(self, attempt_id: str, uid: str) -> bool:
-        """Tell whether the bind of a member that was planned to make it quorate would do so still.
+        """Whether a bind that was planned to complete the gang would still complete it.
 
-        If the attempt was planned anew since, other binds complete it.
+        If the attempt has a newer plan, other binds complete the gang.
         """
         if self.started:
             return True
@@ -327,14 +329,14 @@ class GangEntry:
         return others >= minimum - 1 and not lacks
 
     def knows_attempt_of(self, pod: Pod) -> bool:
-        """Whether a Binding of this gang put the pod on its node, as far as we remember or read."""
+        """Whether a Binding for this gang bound the pod, by known attempts or the pod's mark."""
         attempt = self.lifecycle.attempt
         ids = self.lifecycle.started_by | ({attempt.id} if attempt is not None else set())
         return pod.attempt in ids or pod.bound_for == entry_of(self.key)
 
     @property
     def quorum_is_known(self) -> bool:
-        """Whether min is known: by the object, or by the pods themselves."""
+        """Whether min is known, from the object or from the pods' labels."""
         return self.spec is not None or self.min_by_pods is not None or self.key.is_single
 
     def _count_opinion(self, opinion: _Opinion, times: int) -> None:
@@ -345,5 +347,5 @@ class GangEntry:
 
 
 def _opinion(pod: Pod) -> _Opinion:
-    """Return what members must agree in: priority, scheduler name, min where labels carry it."""
+    """Return what members must agree on: priority, scheduler name, and min if labels carry it."""
     return pod.priority, pod.scheduler, pod.membership.min_count if pod.membership else None

@@ -1,7 +1,7 @@
-"""How far a gang has come, and what the queue remembers of it: two parts of a ``GangEntry``.
+"""Two parts of a ``GangEntry``: the life-cycle of a gang, and the queue's memory of it.
 
-The life-cycle of a gang's attempts is written by ``state`` and ``core.lifecycle``; what the queue
-remembers by ``state``, ``core.lifecycle`` and ``core.queue``. Planning reads both and writes none.
+``state`` and ``core.lifecycle`` write the life-cycle; these two, ``core.turn`` and ``core.queue``
+write the memory. Placing reads both and writes neither.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from quorate.core.model import policy
 
 
 class Attempt:
-    """One try to start a gang: from its plan until all its binds are settled or time is over."""
+    """One try to start a gang: from its plan until all its binds are settled or it times out."""
 
     __slots__ = (
         "completing",
@@ -27,21 +27,21 @@ class Attempt:
         self.id = attempt_id
         self.deadline_s = deadline_s
         self.min_count = min_count
-        """Min of its newest plan: what counts if the object is edited or deleted meanwhile."""
+        """Min at its newest plan, in case the object is edited or deleted meanwhile."""
         self.min_by_task: tuple[tuple[str, int], ...] = ()
-        """The same of each task."""
+        """The minima of tasks at its newest plan."""
         self.open: set[str] = set()
         """Uids whose bind has no outcome yet."""
         self.refusals: list[tuple[str, str]] = []
-        """Nodes for which a write that comes before the binds was refused, and the message."""
+        """Nodes for which a write that precedes the binds was refused, with the message."""
         self.refused = False
-        """Whether a kubelet refused a member since it began; that one may be gone by now."""
+        """Whether a kubelet has refused a member since it began; the member may be gone by now."""
         self.completing: set[str] = set()
-        """Uids whose binds in the newest plan make the gang quorate; they get the started mark."""
+        """Uids whose binds in the newest plan complete the gang; they get the mark."""
 
 
 class Lifecycle:
-    """How far a gang has come with being started."""
+    """Whether a gang has started or is being started, and by which attempts."""
 
     __slots__ = (
         "attempt",
@@ -59,23 +59,22 @@ class Lifecycle:
         self.attempt: Attempt | None = None
         self.once_quorate = False
         self.started_by: set[str] = set()
-        """Ids of the attempts that made it quorate, while we remember them; several, when kubelets
-        refused members one after the other."""
+        """Ids of the attempts that made it quorate; several if kubelets refused members between."""
         self.last_start: Attempt | None = None
-        """The newest of these: it knows min as it was then."""
+        """The newest of these attempts, with min at that time."""
         self.completed_by = ""
-        """Uid of the member whose bind made it quorate, whoever sent it."""
+        """Uid of the member whose bind made it quorate, whoever sent that bind."""
         self.reopened = False
-        """Whether kubelets refused members of the quorum, so that it has to be reached again."""
+        """Whether kubelets refused members of the quorum, so that min has to be reached again."""
         self.saw_started = False
-        """Whether a member came with the mark of a start: it may go before that is used."""
+        """Whether a member came with the mark; noted here, as the member may go before its use."""
         self.evicting = 0
-        """Bound members that are being evicted: they count no more."""
+        """The number of bound members that are being evicted."""
         self.is_undoing = False
-        """Whether what was prepared for its claims is being taken back."""
+        """Whether the preparation of its claims is being undone."""
 
     def become_quorate(self) -> None:
-        """Note that the gang is quorate, and by which attempt."""
+        """Note that the gang is quorate, by the open attempt if there is one."""
         if not self.once_quorate:
             self.once_quorate = True
             if self.attempt is not None:
@@ -83,7 +82,7 @@ class Lifecycle:
                 self.last_start = self.attempt
 
     def end(self) -> None:
-        """Forget that the gang was ever quorate: whoever comes is a new gang."""
+        """End the gang's life: members that come later form a new gang."""
         self.once_quorate, self.reopened, self.saw_started = False, False, False
         self.started_by.clear()
         self.last_start = None
@@ -91,35 +90,35 @@ class Lifecycle:
 
 
 class Aside:
-    """Until when something is left alone, for a defect of ours was met with it. Epoch seconds."""
+    """Until when something is set aside after a defect of ours. Times are epoch seconds."""
 
     __slots__ = ("incident", "times", "until_s")
 
     def __init__(self) -> None:
         self.incident = ""
-        """Id of the defect; "" when there was none."""
+        """Id of the defect; "": there was none."""
         self.times = 0
-        """Tries in a row that met one."""
+        """The number of tries in a row that met a defect."""
         self.until_s = 0.0
 
     def begin(self, incident: str, now_s: float) -> None:
-        """Leave it alone for a while, ever longer; after a long time without a defect, afresh."""
+        """Set it aside, longer each time; the count restarts after a long time without a defect."""
         if now_s > self.until_s + policy.ASIDE_S_MAX:
             self.times = 0
         self.times += 1
         self.incident, self.until_s = incident, now_s + policy.back_off_s(self.times)
 
     def end(self) -> None:
-        """Forget the defects: it went well."""
+        """Forget the defects after a try without one."""
         self.incident, self.times, self.until_s = "", 0, 0.0
 
     def lasts(self, now_s: float) -> bool:
-        """Whether it is left alone now."""
+        """Whether it is set aside now."""
         return now_s < self.until_s
 
 
 class QueueMemory:
-    """What the queue remembers of a gang between two decisions. Times are epoch seconds."""
+    """What the queue remembers of a gang between two turns. Times are epoch seconds."""
 
     __slots__ = (
         "aside",
@@ -136,25 +135,25 @@ class QueueMemory:
 
     def __init__(self) -> None:
         self.aside = Aside()
-        """Whether it is tried, or left alone."""
+        """Until when it is not tried, after a defect in trying it."""
         self.unexplained = Aside()
-        """Whether it is explained, or not even that."""
+        """Until when it is not explained, after a defect in explaining it."""
         self.refused_by: list[str] = []
-        """Nodes that refused a member since the last decision."""
+        """Nodes that refused a member since the last turn."""
         self.avoid: dict[str, float] = {}
-        """Nodes that refused a member, and until when no other one goes there."""
+        """Nodes that refused a member, and until when the gang avoids them."""
         self.avoid_if_possible: frozenset[str] = frozenset()
-        """Nodes for which claims could not be bound: the next attempt goes elsewhere, if it can."""
+        """Nodes for which claims could not be bound: the next attempt prefers others."""
         self.failed = False
-        """Whether a bind failed since the last decision."""
+        """Whether a bind failed since the last turn."""
         self.failures = 0
-        """Decisions in a row that met failed binds."""
+        """The number of turns in a row with failed binds."""
         self.last_failure = ""
         self.not_before_s = 0.0
-        """Not tried before this time: it backs off."""
+        """The end of its back-off: it is not tried before."""
         self.preemption_said = ""
-        """What preemption could not do when it was last tried, in kube-scheduler's words."""
+        """Why preemption did not help at the last try, in kube-scheduler's words."""
 
     def avoided(self, now_s: float) -> frozenset[str]:
-        """Return the nodes that no member goes to now."""
+        """Return the nodes that the gang avoids now."""
         return frozenset(node for node, end_s in self.avoid.items() if end_s > now_s)

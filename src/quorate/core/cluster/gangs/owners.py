@@ -1,7 +1,7 @@
-"""What owners of pods make, as far as they were asked: remembered while they have members here.
+"""How many pods owners make, as far as they were looked up; kept while they have members here.
 
-Owned by ``cluster.cluster``; read where it is said why a gang has too few members. An owner is
-asked again for the next gang, so nothing has to be kept of one whose pods are gone.
+Owned by ``cluster.cluster``; read by ``queue.gate`` to explain why a gang has too few members. An
+owner is looked up again for its next gang, so it can be forgotten with its last pod.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Owners:
 
     def __init__(self) -> None:
         self.makes: dict[_Place, int | None] = {}
-        """How many pods each makes; None when that cannot be told."""
+        """How many pods each owner makes; None: that is unknown."""
         self._gangs: dict[_Place, dict[GangKey, int]] = {}
-        """Gangs by the owners of their members, and how many of these each has."""
+        """By owner, its gangs and the number of its members in each."""
 
     def said(self, namespace: str, owner: Owner, makes: int | None) -> Collection[GangKey]:
-        """Note how many pods an owner makes; return the gangs to which that is news."""
+        """Note how many pods an owner makes; return its gangs if that has changed."""
         place = namespace, owner
         gangs = self._gangs.get(place)
         if gangs is None or (place in self.makes and self.makes[place] == makes):
@@ -34,7 +34,7 @@ class Owners:
         return gangs.keys()
 
     def count(self, gang: GangEntry | None, owner: Owner | None, times: int) -> None:
-        """Count a member for its owner."""
+        """Add ``times`` members of a gang (negative: fewer) to the count of their owner."""
         if gang is None or owner is None:
             return
         place = gang.key.namespace, owner
@@ -46,9 +46,9 @@ class Owners:
                 del self._gangs[place]
 
     def left(self, gang: GangEntry | None, owner: Owner | None) -> None:
-        """Forget what an owner makes if it has no member: one of the gang was its, and is not.
+        """Forget an owner that has no members left, after one of the gang's members left it.
 
-        Not as soon as none is counted: a member that changes is counted anew.
+        ``count`` cannot do that: a member that changes is removed and counted again.
         """
         if gang is not None and owner is not None:
             place = gang.key.namespace, owner

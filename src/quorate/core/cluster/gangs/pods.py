@@ -1,4 +1,4 @@
-"""One pod, and the one place in which it is. Written by ``state`` alone."""
+"""One pod, and the place (``Where``) in which it is counted. Written by ``state`` alone."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ class Where(IntEnum):
     """The one place in which a pod is."""
 
     WAITING = 0
-    """Ours, could be placed."""
+    """Ours, and could be placed."""
     ASSUMED = 1
-    """Ours, has a node in our plan; its Binding is under way."""
+    """Ours, with a node in our plan; its Binding is under way."""
     BOUND = 2
-    """Has a node, whatever its phase."""
+    """It has a node, whatever its phase."""
     GATED = 3
     TERMINATING = 4
     """Being deleted before it ever had a node."""
     INVALID = 5
-    """Ours, but must not be placed as it is (``pod.defect`` says why)."""
+    """Ours, but invalid: it must not be placed (``pod.defect`` says why)."""
     ENDED = 6
     """Finished without ever having had a node."""
     FOREIGN = 7
-    """Another scheduler's, without a node; the guard may have let it through to one."""
+    """Another scheduler's, without a node; the guard may have allowed its binding to one."""
     REFUSED = 8
-    """Its node's kubelet refused it: it never ran and never will, so it counts for nothing."""
+    """Its node's kubelet refused it. It will never run, so it does not count for its gang."""
     PAST = 9
-    """Bound in an earlier life of its gang, of which no member is alive: it counts for nothing."""
+    """Bound in an earlier life of its gang, which is over. It does not count for its gang."""
     RELABELLED = 10
-    """Ours; its Binding for another gang is under way: it counts for nothing until that is over."""
+    """Ours; its Binding for another gang is under way. Until that ends, it does not count."""
 
 
 UNDER_WAY = frozenset({Where.ASSUMED, Where.RELABELLED})
-"""Where a pod waits for the outcome of a Binding of ours."""
+"""Places of pods whose Binding of ours has no outcome yet."""
 ON_NODES = UNDER_WAY | {Where.BOUND, Where.FOREIGN, Where.PAST}
-"""Where a pod keeps its node when it changes; a foreign one has one while it is on its way."""
+"""Places in which a pod keeps its node when it changes; a foreign one has one during its bind."""
 UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
-"""Where a pod has no node and may get one."""
+"""Places of pods without a node that may get one."""
 SETTLED = frozenset({Where.BOUND, Where.PAST})
-"""Where a pod has its node, whatever its gang has come to."""
+"""Places of pods with a node, whatever the state of their gangs."""
 PLACED = frozenset({Where.BOUND, Where.ASSUMED})
 EXISTING = PLACED | {Where.WAITING}
-"""Where a member counts towards the quorum."""
+"""Places in which a member counts toward min."""
 
 
 class HasAttempt(Protocol):
-    """What a pod asks of its gang: whether a try to start it is under way."""
+    """What a pod reads of its gang: whether an attempt is open."""
 
     @property
     def attempt(self) -> object | None:
-        """The try that is under way."""
+        """The open attempt, or None."""
 
 
 Gang = TypeVar("Gang", bound=HasAttempt)
 
 
 class PodRecord(Generic[Gang]):
-    """A pod and where it is. ``row`` is its node's row, or -1 while that node is not known.
+    """A pod and its place. ``row`` is its node's row; -1: it has no node, or an unknown one.
 
     Used as ``gangs.PodEntry``: gangs know their pods, so pods cannot import gangs.
     """
@@ -92,23 +92,23 @@ class PodRecord(Generic[Gang]):
         self.node = ""
         self.row = -1
         self.adopted = False
-        """Whether it was bound before it came to its gang, by another label: it starts nobody."""
+        """Whether it was bound before a changed label put it into its gang: it starts no gang."""
         self.elsewhere = False
-        """Whether our Binding was refused because another one had come first."""
+        """Whether our Binding was refused because another one came first."""
         self.evicting = False
         self.nominated = pod.nominated
-        """The node on which it is promised room: as the API says it, or as we decided since."""
+        """The node on which it is promised room, by the API or by a later decision of ours."""
         self.preempting = False
         """Whether we are deleting it to make room for another pod."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether it keeps its gang's life going: it has a node, and is not about to leave it."""
+        """Whether it keeps its gang's life going: it has a node and is not about to leave it."""
         return self.may_stay and not self.evicting
 
     @property
     def may_stay(self) -> bool:
-        """Whether it has a node as a member of this gang, and nothing that is known ends it."""
+        """Whether it was bound for this gang and is neither finished nor terminating."""
         is_going = self.pod.finished or self.pod.terminating or self.adopted
         return self.where is Where.BOUND and not is_going
 
@@ -126,25 +126,25 @@ class PodRecord(Generic[Gang]):
 
     @property
     def is_bound_by_others(self) -> bool:
-        """Whether another has given it its node: then it is nobody's to evict for its gang."""
+        """Whether another scheduler bound it: then it is not evicted for its gang."""
         return self.elsewhere or (bool(self.pod.node) and not self.pod.attempt)
 
     def note_nomination(self, pod: Pod) -> None:
-        """Take what a newer version says of its node, unless it says what the last one said."""
+        """Take the nomination of a newer version if it differs from that of the last version."""
         if pod.nominated != self.pod.nominated:
             self.nominated = pod.nominated
 
 
 def key_of(pod: Pod) -> GangKey:
-    """Return the gang that ``pod`` belongs to; a pod of none is a gang of one."""
+    """Return the key of the pod's gang; a pod without a gang is a gang of one."""
     membership: Membership | None = pod.membership
     return membership.key if membership else GangKey(pod.namespace, "pod", f"{pod.name}@{pod.uid}")
 
 
 def place_of(pod: Pod, entry: PodRecord[Gang] | None, ours: frozenset[str]) -> Where:
-    """Decide where a pod is. A pod that has a node never loses it again.
+    """Return the place of a pod. A pod with a node never loses it again.
 
-    ``entry`` is what is known of it, if anything; ``ours`` are our scheduler names.
+    ``entry`` is the pod's entry so far, if there is one; ``ours`` are our scheduler names.
     """
     before = entry.where if entry is not None else None
     if pod.refusal:

@@ -14,7 +14,7 @@ from quorate.core.model import Pod
 
 
 class Minima(Protocol):
-    """Who says how many members each task needs: a gang's object, or an attempt as it was then."""
+    """The source of tasks' minima: a gang's object, or an attempt with those at its plan."""
 
     @property
     def min_by_task(self) -> tuple[tuple[str, int], ...]:

@@ -1,6 +1,6 @@
 """Values of a label, or sets of taints, as integers: one code for each node row.
 
-Codes are given in order of arrival. Owned by ``cluster.nodes.nodes``; read through
+Codes follow the order of arrival. Owned by ``cluster.nodes.nodes``; read through
 ``cluster.snapshot``.
 """
 
@@ -15,10 +15,10 @@ from quorate.core.model import policy
 
 
 class CodeColumn:
-    """One code for each node row: of a label's value, or of a set of taints. Absent is -1.
+    """int32[rows], one code for each node row: of a label's value or a set of taints; -1: absent.
 
-    ``serial`` differs from that of any other column of the same table: codes of two columns have
-    nothing to do with one another, also where they are of the same label.
+    ``serial`` is unique among the columns of a table. Codes of two columns must not be compared,
+    even if both are of the same label.
     """
 
     def __init__(self, rows: int, serial: int = 0) -> None:
@@ -27,12 +27,12 @@ class CodeColumn:
         self.values: list[object] = []
         self.code_of: dict[object, int] = {}
         self._rows_of: list[int] = []
-        """How many rows have each value."""
+        """By code, the number of rows with that value."""
         self._in_use = 0
 
     @classmethod
     def of(cls, values: Sequence[object | None], rows: int, serial: int) -> CodeColumn:
-        """Return a column of ``rows`` rows, the first of which have these values."""
+        """Return a column of ``rows`` rows, of which the first have these values."""
         column = cls(rows, serial)
         code_of: dict[object, int] = {}
         codes = [-1 if v is None else code_of.setdefault(v, len(code_of)) for v in values]
@@ -62,11 +62,11 @@ class CodeColumn:
 
     @property
     def is_worn(self) -> bool:
-        """Whether most of the values are no row's any more."""
+        """Whether most of the values have no rows left."""
         return len(self.values) - self._in_use > self._in_use + policy.VALUES_UNUSED_MAX
 
     def renewed(self, serial: int) -> CodeColumn:
-        """Return another column that says the same, without values that no row has."""
+        """Return a column with the same values by row, without the values that no row has."""
         kept = [code for code, rows in enumerate(self._rows_of) if rows]
         renumbered = np.full(len(self.values) + 1, -1, np.int32)  # the last one is for -1
         renumbered[kept] = np.arange(len(kept))

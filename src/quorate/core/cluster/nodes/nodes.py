@@ -1,8 +1,8 @@
 """The nodes as arrays: one row for each node, one column for each resource. Updated by change.
 
-Owned by ``cluster.cluster``; read through ``cluster.snapshot``. Rows of deleted nodes are used
-again, and columns of resources that no node lists any more. Labels are encoded when they are asked
-for.
+In: nodes, and pods counted on them. Out: arrays of free resources, masks, label codes, ports, news.
+Owned by ``cluster.cluster``; read through ``cluster.snapshot``. Rows of deleted nodes are reused,
+and so are columns of resources that no node lists. A label is encoded when it is first read.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _WIDTH_FIRST = 8
 
 
 class Relisted(NamedTuple):
-    """Resources that nodes list now and none did before, and the other way round."""
+    """Resources that nodes newly list (``came``), and that no node lists any longer (``went``)."""
 
     came: frozenset[str]
     went: frozenset[str]
     renumbered: bool
-    """Whether other resources have other columns than before."""
+    """Whether the columns of other resources have changed."""
 
 
 @dataclass(slots=True)
 class NodeNews:
-    """What is different about nodes besides their size."""
+    """Changes of nodes, apart from their size."""
 
     names: set[str] = field(default_factory=set)
-    """Nodes that came, went, or have other attributes."""
+    """Nodes that came or went, or whose attributes changed."""
     labels: set[str] = field(default_factory=set)
-    """Keys of the labels that came, went, or have another value."""
+    """Keys of the labels that came or went, or whose values changed."""
     taints: bool = False
-    """Whether taints or cordons are others, or a node came or went."""
+    """Whether taints or cordons changed, or a node came or went."""
 
 
 class NodeTable:
@@ -64,23 +64,23 @@ class NodeTable:
         self.taints = CodeColumn(_ROWS_FIRST)
         self.features = CodeColumn(_ROWS_FIRST)
         self.labels: Recent[str, CodeColumn] = Recent()
-        """The labels that were asked for last, by key."""
+        """A cache of label columns, by key."""
         self.images: dict[str, dict[int, int]] = {}
         """Bytes of each image, by name and row."""
         self.ports: dict[tuple[str, int], dict[int, Counter[str]]] = {}
         """Addresses on which pods hold a port, by protocol and number, then by row."""
         self.attributes_version = 0
         self.attributes_log = Log()
-        """Rows whose labels, taints, cordon or features are others, or whose node came or went."""
+        """Rows whose labels, taints, cordon or features changed, or whose node came or went."""
         self.images_version = 0
         self.log = Log()
-        """Rows of which room was taken or left, or whose size or attributes are others."""
+        """Rows whose free room, size or attributes changed."""
         self._news = NodeNews()
         self._rows_free: list[int] = []
         self._labels_at: list[dict[str, str]] = []
         """Labels by row."""
         self._label_keys: Counter[str] = Counter()
-        """How many nodes bear a label, by its key."""
+        """The number of nodes with a label, by its key."""
         self._no_label = CodeColumn(_ROWS_FIRST)
         self._columns_made = 0
         self._relisted: Relisted | None = None
@@ -91,7 +91,7 @@ class NodeTable:
 
     @property
     def capacity(self) -> int:
-        """How many rows the arrays have."""
+        """The number of rows in the arrays, unused ones included."""
         return len(self.alive)
 
     def put(self, node: Node) -> tuple[int, bool]:
@@ -111,7 +111,7 @@ class NodeTable:
                 for name in names:
                     self.images.setdefault(name, {})[row] = size
             if before is not None and structs.replace(before, images=node.images) == node:
-                return row, False  # which images a node has decides no plan's success
+                return row, False  # images affect scores only, so no gang may fit because of them
         if before is None or before.allocatable != node.allocatable:
             self._resize(row, () if before is None else before.allocatable, node.allocatable)
         if before is None or _attributes(before) != _attributes(node):
@@ -133,7 +133,7 @@ class NodeTable:
         self.free[row] += self.allocatable[row]
 
     def _relist(self, came: Iterable[str], went: Iterable[str]) -> None:
-        """Note what resources a node lists now; columns come and go as the first and last do."""
+        """Count the resources that a node lists; a column lasts from the first node to the last."""
         gone = self.resources.drop(went)
         for _, column in gone:
             self.free[:, column] = self.allocatable[:, column] = 0
@@ -150,7 +150,7 @@ class NodeTable:
         )
 
     def _widen(self, kept: list[int] | None) -> None:
-        """Give every resource a column in the arrays, and not many more; ``kept``: old columns."""
+        """Fit the arrays' width to the resources; ``kept``: old columns in their new order."""
         width, wanted = self.free.shape[1], len(self.resources.names)
         if kept is None and wanted <= width <= max(4 * wanted, _WIDTH_FIRST):
             return
@@ -161,17 +161,17 @@ class NodeTable:
             setattr(self, name, other)
 
     def take_relisted(self) -> Relisted | None:
-        """Return and forget which resources have come and gone; None: none have."""
+        """Return which resources have come and gone since the last call; None: none have."""
         taken, self._relisted = self._relisted, None
         return taken
 
     def add_used(self, row: int, amounts: Iterable[tuple[str, int]]) -> None:
-        """Count what a pod on the row takes of resources, by name, that have a column only now."""
+        """Count a pod's use, by name, of resources that have just got a column."""
         for name, amount in amounts:
             self.free[row, self.resources.columns[name]] -= amount
 
     def _encode_attributes(self, row: int, node: Node | None) -> None:
-        """Encode what a node is like; None: the row has no node any more."""
+        """Encode the attributes of a row's node; None: the row's node is gone."""
         self.attributes_version += 1
         self.attributes_log.note(row)
         self.alive[row] = node is not None
@@ -206,7 +206,7 @@ class NodeTable:
         return self._columns_made
 
     def remove(self, name: str) -> int | None:
-        """Forget the node; return the row that it had. What ran there is no longer counted."""
+        """Forget a node; return its old row, or None. Its pods are no longer counted there."""
         row = self.rows.pop(name, None)
         if row is None:
             return None
@@ -227,7 +227,7 @@ class NodeTable:
         return row
 
     def take_news(self) -> NodeNews:
-        """Return and forget what is different about nodes besides their size."""
+        """Return the changes of nodes, apart from their size, since the last call."""
         news, self._news = self._news, NodeNews()
         return news
 
@@ -305,7 +305,7 @@ class NodeTable:
         return in_use
 
     def label(self, key: str) -> CodeColumn:
-        """Return the codes of the label ``key``; one that was not asked for lately is encoded."""
+        """Return the codes of the label ``key``; if they are not cached, the label is encoded."""
         if key not in self._label_keys:
             return self._no_label
         column = self.labels.get(key)
@@ -316,7 +316,7 @@ class NodeTable:
         return column
 
     def labels_at(self, row: int) -> Mapping[str, str]:
-        """Return the labels of the node at the row; none where there is no node."""
+        """Return the labels of the node at the row; empty if there is no node."""
         return self._labels_at[row]
 
     def rows_with_port(self, wanted: HostPort) -> list[int]:

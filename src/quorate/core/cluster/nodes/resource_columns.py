@@ -1,8 +1,8 @@
-"""What pods use of a resource is counted anew when the resource gets a column, or another one.
+"""Counts what pods use of a resource again when the resource gets a column, or another one.
 
-A resource has a column while some node lists it. Pods that asked for it before are counted then:
-one look at each pod that has a node, only if some pod asks for it. Called by ``state``
-after each change of a node.
+A resource has a column while a node lists it. When it gets one, pods on nodes that request it are
+counted. This reads each pod with a node once, and only if a pod requests the resource. Called by
+``state`` after each change of a node.
 """
 
 from __future__ import annotations

@@ -8,15 +8,15 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 
 SLOTS_MAX = 2**31
-"""So many pods of a class are said to fit on one node at most."""
+"""The largest number of slots on one node."""
 NO_COLUMN = 2**40
-"""Stands for a resource that no node has."""
+"""The column of a resource that no node has."""
 
 
 def slots_of(pod_class: PodClass, free: Ints) -> Ints:
     """Return int64[n]: how many pods of the class fit on each node; ``free`` is int64[n, r].
 
-    Formula: the minimum over what must be checked of ``free // amount``, from 0 to SLOTS_MAX.
+    Formula: the minimum of ``free // amount`` over all checked demands, from 0 to SLOTS_MAX.
     """
     count = np.full(len(free), SLOTS_MAX, np.int64)
     for column, amount in checked_of(pod_class):

@@ -38,7 +38,7 @@ def matches_term(term: SelectorTerm, snapshot: Snapshot) -> Mask:
 def matches_label(requirement: Requirement, snapshot: Snapshot) -> Mask:
     """Return bool[n]: nodes whose label satisfies the requirement.
 
-    Decided once for each distinct value of the label, then looked up for each node.
+    The requirement is evaluated once for each distinct value, then looked up for each node.
     """
     column = snapshot.label(requirement.key)
     operator, wanted = requirement.operator, requirement.values
@@ -58,7 +58,7 @@ def matches_label(requirement: Requirement, snapshot: Snapshot) -> Mask:
 
 
 def _matches_name(requirement: Requirement, snapshot: Snapshot) -> Mask:
-    """``metadata.name`` is the one field there is, In or NotIn with exactly one value."""
+    """Return bool[n] for ``metadata.name``, the only field: In or NotIn with exactly one value."""
     mask = np.zeros(len(snapshot), np.bool_)
     valid = requirement.key == "metadata.name" and len(requirement.values) == 1
     if not valid or requirement.operator not in ("In", "NotIn"):
