@@ -1,1 +1,1 @@
-"""Says things a second time, by code of its own: plans, bindings and invariants."""
+"""Checks plans, bindings and invariants a second time, by code independent of the planner."""

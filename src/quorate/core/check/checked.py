@@ -1,4 +1,4 @@
-"""What ``invariants`` looks at: the parts of a ``Scheduler``, named so that it imports none."""
+"""The parts of a ``Scheduler`` that ``invariants`` reads, as protocols that avoid its import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorate.core.queue.queue import Queue
 
 
 class Explained(Protocol):
-    """What is said of a gang that waits."""
+    """The explanation of a waiting gang."""
 
     @property
     def reason(self) -> Reason:
@@ -19,37 +19,37 @@ class Explained(Protocol):
 
     @property
     def message(self) -> str:
-        """The same in words."""
+        """The reason as a message."""
 
 
 class Explains(Protocol):
     """Says why gangs wait."""
 
     def explain(self, key: GangKey) -> Explained | None:
-        """Say why this one waits; None where nothing is known of it."""
+        """Return why this gang waits; None if the gang is unknown."""
 
 
 class Advances(Protocol):
-    """Takes news in."""
+    """Processes changes of gangs."""
 
     def is_left(self, key: GangKey) -> bool:
-        """Whether a gang's news is still to be taken in."""
+        """Whether changes of a gang are still to be processed."""
 
 
 class Checked(Protocol):
-    """What of a ``Scheduler`` is looked at."""
+    """The parts of a ``Scheduler`` that the checks read."""
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster as it is known."""
+        """The cluster as the scheduler knows it."""
 
     @property
     def queue(self) -> Queue:
-        """Who waits for what."""
+        """The queues of waiting gangs."""
 
     @property
     def advance(self) -> Advances:
-        """What news has still to be taken in."""
+        """The changes that are still to be processed."""
 
     def explainer(self, now_s: float) -> Explains:
-        """Return who says why gangs wait."""
+        """Return the explainer of waiting gangs, as of ``now_s`` (seconds)."""

@@ -1,9 +1,9 @@
-"""Whether a Binding, of whichever scheduler, may go through: the admission guard's decision.
+"""Whether a Binding, by any scheduler, may go through: the admission guard's decision.
 
 In: the cluster as it is known, a Binding, the time. Out: a ``Decision``. Called by
-``shell.serve.guard``. A binding is denied only when what is known says that it does harm: the node
-would be overcommitted in something that the pod asks for, or the pod is being bound elsewhere by
-us. What is not known is not judged, and so let through.
+``shell.serve.guard``. A binding is denied only if it is known to do harm: the node would be
+overcommitted in a resource that the pod asks for, or we are binding the pod to another node. If
+pod or node is unknown, the binding is not judged and goes through.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from quorate.core.model.changes import (
 from quorate.core.model.quantity import format_amount
 
 ADMITTED_S = 3.0
-"""How long a binding that was let through counts while the watch does not show it."""
+"""How long an allowed binding counts before the watch shows it, in seconds."""
 ADMITTED_MAX = 10_000
 _GANGS_NAMED_MAX = 3
 
 _SETTLED = SETTLED | {Where.ENDED, Where.REFUSED, Where.TERMINATING}
-"""Where no binding changes anything: the API server refuses it, or the pod holds no room."""
+"""States in which a binding has no effect: the API server refuses it, or it takes no room."""
 _COUNTED = _SETTLED | UNDER_WAY
-"""Where a pod is counted on its node already, or never will be."""
+"""States in which a pod is counted on its node already, or never will be."""
 
 
 class Answer(StrEnum):
-    """What is said of a binding. Also the label of the metric."""
+    """The verdict on a binding; its value is a label of the metric."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -60,7 +60,7 @@ class Decision(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What a Binding says. ``uid`` may be empty: not every scheduler sets it."""
+    """The fields of a Binding. ``uid`` may be empty: not every scheduler sets it."""
 
     namespace: str
     name: str
@@ -75,11 +75,11 @@ _UNJUDGED = Decision(Answer.UNJUDGED)
 def may_bind(
     cluster: Cluster, entry: PodEntry, node: str, admitted: Iterable[PodEntry] = ()
 ) -> Decision:
-    """Judge a binding of ``entry`` to ``node``; ``admitted`` are pods on their way to that node.
+    """Judge a binding of ``entry`` to ``node``; ``admitted`` are pods with allowed bindings there.
 
-    Room is judged as the kubelet does before it runs a pod: only in what the pod asks for, and only
-    in resources that the node lists. A bind of ours has been counted on its node when it was
-    planned; it is judged all the same, as others may have taken the room since.
+    Room is judged as the kubelet does before it runs a pod: only in resources that the pod asks for
+    and the node lists. A bind of ours was counted on its node when it was planned; it is judged
+    too, because other pods may have taken the room since.
     """
     if entry.where in _SETTLED:
         return _ALLOWED
@@ -112,11 +112,11 @@ def may_bind(
 def _free(
     cluster: Cluster, row: int, own: PodClass | None, others: list[PodClass]
 ) -> dict[int, int]:
-    """Return what the node at ``row`` has left, by column of the resources that it lists.
+    """Return the free amounts of the node at ``row``, by column of the resources that it lists.
 
-    Everything that holds room on a node is added up here, and only here: what the cluster counts
-    (pods that are bound, our binds under way, bindings that were let through) and the bindings that
-    were let through since. ``own`` is what the cluster counts of the pod itself.
+    All that holds room on a node is summed here, and only here: what the cluster counts (bound
+    pods, our binds under way, allowed bindings that it knows of) and bindings allowed since then.
+    ``own`` is what the cluster counts of the pod itself.
     """
     table = cluster.nodes
     node = table.nodes[row]
@@ -124,7 +124,7 @@ def _free(
     free = {}
     for name, amount in node.allocatable:
         if not amount and name in cluster.devices.backed:
-            continue  # devices are given instead
+            continue  # devices back this resource
         column = table.resources.columns[name]
         free[column] = int(table.free[row, column])
     for pod_class in others:
@@ -166,7 +166,7 @@ def _no_room(
 
 
 def _being_bound(cluster: Cluster, node: str) -> str:
-    """Say which gangs are committing to the node."""
+    """Return, as text, which gangs have binds under way to the node."""
     keys = {
         entry.gang.key
         for entry in cluster.pods_on(node)
@@ -188,25 +188,25 @@ def _name(entry: PodEntry) -> str:
 
 
 class Guard:
-    """Judges bindings, and has those that it lets through counted until the watch shows them.
+    """Judges bindings, and counts allowed ones until the watch shows them.
 
-    A foreign pod is counted by the cluster, so that no plan takes its room: ``take_changes`` has
-    the changes that say so. Until these have arrived there, the guard counts by itself.
+    The cluster counts an allowed pod of another scheduler, so that no plan takes its room:
+    ``take_changes`` returns the changes for it. Until the cluster has them, the guard counts.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._changes: list[BindingAdmitted] = []
         self._uids: dict[str, dict[str, str]] = {}
-        """Uids by namespace and name: for bindings that name no uid."""
+        """Uids by namespace and name, for bindings without a uid."""
         self._until_s: dict[str, float] = {}
-        """When each admitted binding stops to count, by uid, the oldest first."""
+        """By uid, the oldest first: the time when an allowed binding stops counting, in seconds."""
         self._node_of: dict[str, str] = {}
         self._going_to: dict[str, dict[str, None]] = {}
-        """Uids by node, of what is in ``_node_of``."""
+        """Uids by node: the inverse of ``_node_of``."""
 
     def __len__(self) -> int:
-        """Return how many admitted bindings are remembered."""
+        """Return the number of allowed bindings that still count."""
         return len(self._node_of)
 
     def observe(self, changes: Iterable[Change]) -> None:
@@ -223,7 +223,7 @@ class Guard:
     def judge(self, binding: Binding, now_s: float, *, dry_run: bool = False) -> Decision:
         """Judge a binding, and count it from now on if it goes through.
 
-        ``now_s`` is of any clock that never goes back. With ``dry_run`` nothing is counted.
+        ``now_s`` is seconds of a monotonic clock. With ``dry_run`` nothing is counted.
         """
         uid = binding.uid or self._uids.get(binding.namespace, {}).get(binding.name, "")
         entry = self._cluster.pods.get(uid)
@@ -238,7 +238,7 @@ class Guard:
         return decision
 
     def expire(self, now_s: float) -> None:
-        """Stop to count the bindings that were let through and have not come true in time."""
+        """Stop counting allowed bindings that the watch did not show in time."""
         while self._until_s:
             uid = next(iter(self._until_s))
             if self._until_s[uid] > now_s:
@@ -246,12 +246,12 @@ class Guard:
             self._lapse(uid)
 
     def take_changes(self) -> list[BindingAdmitted]:
-        """Return and forget what the cluster has to be told."""
+        """Remove and return the changes that the cluster has to observe."""
         taken, self._changes = self._changes, []
         return taken
 
     def _going(self, node: str, asking: str) -> list[PodEntry]:
-        """Return the pods that were let through to ``node`` and that the cluster has not there."""
+        """Return pods with allowed bindings to ``node`` that the cluster does not count there."""
         pods = self._cluster.pods
         entries = [pods[uid] for uid in self._going_to.get(node, ()) if uid in pods]
         return [
@@ -275,7 +275,7 @@ class Guard:
             self._changes.append(BindingAdmitted(uid, ""))
 
     def _drop(self, uid: str) -> None:
-        """Forget a binding, if it is remembered."""
+        """Drop a binding, if it counts."""
         node = self._node_of.pop(uid, None)
         if node is None:
             return
@@ -289,7 +289,7 @@ class Guard:
         if entry is None:
             return
         names = self._uids.get(entry.pod.namespace, {})
-        if names.get(entry.pod.name) == uid:  # else a namesake has come meanwhile
+        if names.get(entry.pod.name) == uid:  # else a new pod has this name
             del names[entry.pod.name]
             if not names:
                 del self._uids[entry.pod.namespace]

@@ -1,8 +1,8 @@
-"""What must hold at every instant between two calls of the core, checked by recounting.
+"""Invariants that must hold between any two calls of the core, checked by recounting.
 
-In: a scheduler and the time. Out: ``Violation``s; none when all is well. Pure: it changes
-nothing. Called by ``shell.report.self_check`` in the running scheduler, a few objects at a time,
-and by tests after every step, all at once. It shares no counting with ``state``.
+In: a scheduler and the time. Out: ``Violation``s; none when all is well. It changes nothing.
+Called by ``shell.report.self_check`` in the running scheduler, a few objects at a time, and by
+tests after every step, for all objects. It shares no counting code with the cluster's state.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from quorate.core.model.reasons import Reason
 from quorate.core.queue.gate import held_by
 
 OVERCOMMIT_TOLERATED_S = 15.0
-"""Another scheduler may take room in the moment in which we bind; a kubelet then refuses a pod."""
+"""Another scheduler may take room at the moment of our bind; the kubelet then refuses a pod."""
 UNDONE_TOLERATED_S = 120.0
-"""Pods that are being evicted have a grace period."""
+"""Evicted pods have a grace period."""
 LATE_TOLERATED_S = 15.0
-"""The last outcome of an attempt comes a little after its time is over."""
+"""The last outcome of an attempt may arrive shortly after its deadline."""
 
 
 class Invariant(StrEnum):
@@ -36,25 +36,25 @@ class Invariant(StrEnum):
     NODE_WITHIN_ALLOCATABLE = "node-within-allocatable"
     """Pods that we bound, taken alone, ask for no more than their node has."""
     NODE_SHARED_WITHIN_ALLOCATABLE = "node-shared-within-allocatable"
-    """Nor do they together with those of others: two schedulers may race, so it is told apart."""
+    """All pods of a node fit on it; kept apart because two schedulers may race."""
     NODE_COUNTS = "node-counts"
-    """What is counted on a node is the sum of its pods."""
+    """The counts of a node equal the sum over its pods."""
     GANG_NOT_IN_PART = "gang-not-in-part"
-    """No gang that was never quorate has some but fewer than min bound, beyond its attempt."""
+    """No gang that was never quorate is bound in part (0 < bound < min) after its attempt."""
     GANG_COUNTS = "gang-counts"
-    """What is counted in a gang is what its members are."""
+    """The counts of a gang equal the sums over its members."""
     POD_IN_ONE_PLACE = "pod-in-one-place"
-    """Every pod of ours is in one gang; one that waits is in one queue, or held for a reason."""
+    """Every pod of ours is in one gang; a waiting pod is in one queue, or held for a reason."""
     ASSUMED_HAS_ATTEMPT = "assumed-has-attempt"
     """A pod is assumed if and only if an attempt waits for the outcome of its bind."""
     HELD_SLOTS = "held-slots"
-    """Reservations are of gangs that go on, on nodes that exist, and end in time."""
+    """Each reservation is for a gang that still lives, on an existing node, and ends in time."""
     WAITS_WITH_REASON = "waits-with-reason"
-    """Of every gang that waits it can be said why."""
+    """Every waiting gang has a reason."""
 
 
 class Violation(NamedTuple):
-    """One invariant does not hold for one object. ``tolerated_s`` is how long it may be so."""
+    """One invariant fails for one object. ``tolerated_s``: for how many seconds it may."""
 
     invariant: Invariant
     object: str
@@ -65,7 +65,7 @@ class Violation(NamedTuple):
 def check_all(
     scheduler: Checked, now_s: float, *, excused: frozenset[str] = frozenset()
 ) -> list[Violation]:
-    """Check everything, whatever it costs. ``excused`` as in ``check_node``, by node names."""
+    """Check all objects, at any cost. ``excused`` as in ``check_node``, by node names."""
     cluster = scheduler.cluster
     found = [v for name in cluster.nodes.rows for v in check_node(cluster, name, name in excused)]
     found += [v for entry in cluster.pods.values() for v in check_pod(cluster, entry)]
@@ -78,9 +78,9 @@ def check_all(
 
 
 def check_node(cluster: Cluster, name: str, excused: bool = False) -> Iterator[Violation]:
-    """Check what is counted on one node.
+    """Check the counts of one node.
 
-    ``excused``: the node shrank, or a pod on it grew, after pods were bound: it may be over.
+    ``excused``: the node may be overcommitted, since it shrank or a pod grew after the binds.
     """
     row = cluster.nodes.rows.get(name)
     node = cluster.nodes.nodes[row] if row is not None else None
@@ -103,7 +103,7 @@ def check_node(cluster: Cluster, name: str, excused: bool = False) -> Iterator[V
 
 
 def _check_preemptable(cluster: Cluster, name: str, row: int) -> Iterator[Violation]:
-    """Check what bound pods take, as preemption sees it."""
+    """Check the amounts of bound pods that preemption uses."""
     if cluster.precedence.bound is None:
         return
     width = len(cluster.resources.names)
@@ -148,7 +148,7 @@ def _sum_of(entries: list[PodEntry]) -> Counter[str]:
 
 
 def _is_bound_by_us(entry: PodEntry) -> bool:
-    """Whether our Binding put it there: it is under way, just accepted, or left its mark."""
+    """Whether our bind put the pod there: it is under way, just accepted, or left its mark."""
     return entry.ours and not (entry.adopted or entry.is_bound_by_others)
 
 
@@ -160,7 +160,7 @@ def _amounts(over: dict[str, int], allocatable: dict[str, int]) -> str:
 
 
 def check_pod(cluster: Cluster, entry: PodEntry) -> Iterator[Violation]:
-    """Check that one pod is in one place, and that the attempt of an assumed one is open."""
+    """Check that a pod is in one place, and that an assumed pod has an open attempt."""
     pod, gang = entry.pod, entry.gang
     name = f"{pod.namespace}/{pod.name}"
     if problem := _misplaced(cluster, entry):
@@ -203,7 +203,7 @@ def check_gang(
 ) -> Iterator[Violation]:
     """Check one gang; members are recounted if there are at most ``members_max`` of them.
 
-    A gang of which there is news that no decision has seen yet is not looked for in the queues.
+    A gang with changes that no decision has processed yet is not expected in the queues.
     """
     if problem := _miscounted(gang, members_max):
         yield Violation(Invariant.GANG_COUNTS, str(gang.key), problem)
@@ -247,7 +247,7 @@ def _miscounted(gang: GangEntry, members_max: int | None) -> str:
 
 
 def _misheard(gang: GangEntry) -> str:
-    """Recount what the members that have no node yet say of their gang."""
+    """Recount what the members without a node say of their gang; "" if the counts agree."""
     decided = frozenset(Where) - UNDECIDED - {Where.FOREIGN}
     undecided = [
         entry.pod
@@ -312,7 +312,7 @@ def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Vi
 
 
 def _has_news(scheduler: Checked, key: GangKey) -> bool:
-    """Whether something happened to the gang that a decision has to see yet."""
+    """Whether the gang has changes that no decision has processed yet."""
     return key in scheduler.cluster.touched or scheduler.advance.is_left(key)
 
 

@@ -1,7 +1,7 @@
-"""Check a plan again before it is sent, against the newest state, by code of its own.
+"""Check a plan again before it is sent, against the newest state, by independent code.
 
-Shares nothing with the planner: it walks over plain node and pod values, not over arrays, and adds
-up with Python integers. In: the binds of one gang and the cluster. Out: what is wrong with them.
+It shares no code with the planner: it reads plain node and pod values, not arrays, and adds Python
+integers. In: the binds of each gang and the cluster. Out: messages about wrong binds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]
 
 
 def _look_at_others(entries: Iterable[PodEntry]) -> bool:
-    """Whether a rule of one of the pods looks at other pods."""
+    """Whether one of the pods has a rule about other pods."""
     classes = {entry.pod_class.id: entry.pod_class for entry in entries}.values()
     return any(
         uses_selectors(one.shape) or any(c.hard for c in one.profile.default_spread or ())
@@ -62,7 +62,7 @@ def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = 
 
 
 def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
-    """Return what is wrong by the rules that do not look at other pods' labels."""
+    """Return the problems by all rules except those about other pods' labels."""
     wrong = [problem for bind in gang.binds if (problem := _pod_problem(bind, cluster))]
     entry = cluster.gangs.get(gang.key)
     if entry is None:
@@ -89,7 +89,7 @@ def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
 
 
 def _task_problems(key: GangKey, cluster: Cluster) -> list[str]:
-    """Count the members of each task that would have a node, and compare with its minimum."""
+    """Compare, for each task, the members that would have a node with its minimum."""
     entry = cluster.gangs[key]
     found: dict[str, int] = {}
     for task, least in entry.spec.min_by_task if entry.spec is not None else ():
@@ -110,7 +110,7 @@ def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
 
 
 def _is_off(entry: PodEntry, rule: str) -> bool:
-    """Whether the pod's profile does without the rule."""
+    """Whether the pod's profile disables the rule."""
     return rule in entry.pod_class.profile.disabled
 
 
@@ -131,10 +131,10 @@ def _node(name: str, cluster: Cluster) -> Node | None:
 
 
 def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
-    """Add up what all pods on the node ask for, and compare their host ports.
+    """Sum the requests of all pods on the node, and compare their host ports.
 
-    Only what the pods with these uids ask for is a problem of theirs: others may have overcommitted
-    the node in a resource, or share a port, that they do not want.
+    Only resources and ports that the pods with these uids ask for count: other pods may have
+    overcommitted the node in other resources, or may share other ports.
     """
     node = _node(name, cluster)
     if node is None:
@@ -161,7 +161,7 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
 
 
 def _ports_given_twice(ours: list[PodEntry], entries: Sequence[PodEntry]) -> list[HostPort]:
-    """Return the ports of our pods that another pod of the node has: one look for each port."""
+    """Return the ports of our pods that another pod of the node has; linear in the ports."""
     ours = [e for e in ours if e.pod.shape.host_ports and not _is_off(e, "NodePorts")]
     if not ours:
         return []
@@ -186,7 +186,7 @@ def _ports_given_twice(ours: list[PodEntry], entries: Sequence[PodEntry]) -> lis
 
 
 def _checked(entry: PodEntry) -> set[str]:
-    """Return the resources that a node must have enough of for the pod."""
+    """Return the resources that the node must have enough of for the pod."""
     if _is_off(entry, "NodeResourcesFit"):
         return set()
     profile = entry.pod_class.profile
@@ -205,9 +205,9 @@ def _checked(entry: PodEntry) -> set[str]:
 
 
 def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
-    """Look each claim of the pods up: it has devices that the node reaches, and nobody else has.
+    """Check that each claim of the pods has devices that the node reaches and no other claim has.
 
-    Devices for admins and shared ones may have several claims.
+    Devices with admin access and shared devices may have several claims.
     """
     problems = []
     for bind in binds:
@@ -237,7 +237,7 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
 
 
 def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
-    """Check the claim that is to be made for extended resources that the node does not have."""
+    """Check the claim to be created for extended resources that the node does not list."""
     made = next((give for give in bind.gives if give.special is not None), None)
     node = _node(bind.node, cluster)
     listed = dict(node.allocatable) if node is not None else {}

@@ -1,9 +1,9 @@
-"""Check again that pods obey the rules that look at other pods. Called by ``verify``.
+"""Check again that pods obey the rules about other pods. Called by ``verify``.
 
-Reads plain values and counters (``cluster.labels.ledger``), sharing nothing with the filters. The
-binds are assumed already, and they are sent in any order, but kube-scheduler's rules are about the
-moment of placing: so the pods of a plan are set aside, and put back one after the other, each when
-the rules accept it.
+In: placed pods and the ledger. Out: messages. It reads plain values and counters
+(``cluster.labels.ledger``) and shares no code with the filters. The binds are assumed already and
+are sent in any order, but kube-scheduler's rules hold at the moment of placing. So the pods of a
+plan are removed, and put back one by one, each when the rules accept it.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
 from quorate.core.model import Node, PodShape, SpreadConstraint, all_of, policy
 
 Counts = Callable[[PodShape, Node, SpreadConstraint], bool]
-"""Whether a spread constraint of a pod counts a node: as its inclusion policies say."""
+"""Whether a spread constraint of a pod counts a node, by its inclusion policies."""
 _Spreads = tuple[SpreadConstraint, ...]
 _NOT_IN_TURN = "needs others before it, and no order was found"
 
 
 class NeighbourCheck:
-    """The check of one plan, whose pods are not in the ledger; each gang's are after its turn."""
+    """The check of one plan. Its pods start outside the ledger; checking a gang adds its pods."""
 
     def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
         self._ledger = ledger
         self._world = _World(ledger, counts, defaults)
 
     def problems(self, placed: list[PodEntry]) -> list[str]:
-        """Return a message for each pod that no rule lets in, whatever was placed before it.
+        """Return a message for each pod that the rules refuse in every order that was tried.
 
-        ``placed`` are the pods of one gang. Costs some look-ups for each pod and term: all pods are
-        looked at once, and then again up to ``policy.ORDER_LOOKS_MAX`` times in all.
+        ``placed`` are the pods of one gang. The cost is some look-ups for each pod and term: all
+        pods are tried once, and then again up to ``policy.ORDER_LOOKS_MAX`` times in all.
         """
         world, ledger = self._world, self._ledger
         waiting, looks = world.in_order(placed), 0
@@ -68,7 +68,7 @@ class NeighbourCheck:
 
 
 class _Orders:
-    """Try orders of placing pods, up to a bound; pods that are alike are one choice."""
+    """Try orders of placing pods, up to a bound; equal pods form a group, which is one choice."""
 
     def __init__(self, placed: list[PodEntry], world: _World, ledger: Ledger) -> None:
         self._world, self._ledger = world, ledger
@@ -80,12 +80,12 @@ class _Orders:
         self._left = [len(alike) for alike in self._groups]
         self._pods_left = len(placed)
         self._placed: list[int] = []
-        """Groups of which a pod is placed, in order."""
+        """The group of each placed pod, in order."""
         self._seen: set[tuple[int, ...]] = set()
         self._looks = 0
 
     def none_is_right(self) -> bool:
-        """Whether each order fails. An order that was not tried may be right."""
+        """Whether all orders fail; False if an order was not tried."""
         is_found = self._search()
         return not is_found and not self._is_cut
 
@@ -99,9 +99,9 @@ class _Orders:
         return is_long or len(self._seen) >= policy.ORDERS_MAX
 
     def _search(self) -> bool:
-        """Place pods, one of some group after the other; whether all of them could be placed."""
+        """Place pods one by one, with backtracking; return whether all of them were placed."""
         following = [0]
-        """For each pod that is placed, and for none: the group to try next after it."""
+        """For each number of placed pods, from 0: the group to try next."""
         self._seen.add(tuple(self._left))
         while following:
             number = following[-1]
@@ -141,23 +141,23 @@ class _Orders:
 
 
 class _Rules(NamedTuple):
-    """The rules of alike pods, each with what it counts; ``itself``: whether they count too.
+    """The rules of equal pods, each with its counter; ``itself``: whether the pods match it too.
 
-    ``is_free`` says that their profile has no rule about the pods beside them.
+    ``is_free`` says that their profile has no rule about other pods.
     """
 
     is_free: bool
     anti_affinity: tuple[Book, ...]
     affinity: tuple[Book, ...]
     is_own_kind: bool
-    """Whether they match all their affinity terms."""
+    """Whether the pods match all their own affinity terms."""
     hard: _Spreads
     spread: tuple[tuple[SpreadBook, bool], ...]
-    """For each of ``hard``."""
+    """For each of ``hard``: its counter, and whether it counts the pods themselves."""
 
 
 class _World:
-    """What rules say of pods, by what the ledger counts now."""
+    """Evaluates the rules for pods, on the ledger's present counts."""
 
     def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
         ledger.refresh()
@@ -169,7 +169,7 @@ class _World:
         self._repelling: dict[LabelSet, tuple[int, list[Book]]] = {}
 
     def problem(self, entry: PodEntry) -> str:
-        """Say why one more such pod is not accepted on its node; nothing if it is."""
+        """Return why the pod is refused on its node; "" if it is accepted."""
         labels = self._ledger.labels(entry.node)
         rules = self._rules_of(entry)
         for book in rules.anti_affinity:
@@ -250,9 +250,9 @@ class _World:
         return found
 
     def in_order(self, placed: list[PodEntry]) -> list[PodEntry]:
-        """Keep shapes in order, and of each let pods fill their domains level by level.
+        """Sort pods by shape, in the given order; within a shape they fill domains level by level.
 
-        Levels are those of the first ``policy.ORDER_SPREADS_MAX`` constraints.
+        The levels are those of the first ``policy.ORDER_SPREADS_MAX`` constraints.
         """
         if len(placed) < 2:
             return placed
@@ -280,7 +280,7 @@ class _World:
     def _books_by_constraint(
         self, placed: list[PodEntry]
     ) -> dict[SpreadConstraint, dict[SpreadBook, None]]:
-        """Return what counts for each hard constraint, each book once: shapes share them."""
+        """Return the counters of each hard constraint; shapes share them, so each occurs once."""
         found: dict[SpreadConstraint, dict[SpreadBook, None]] = {}
         rules = {id(one): one for one in map(self._rules_of, placed)}
         for one in rules.values():

@@ -1,7 +1,7 @@
-"""Check what nodes are like again, by code of its own: one check for each rule of kind NODE.
+"""Check node attributes again, by independent code: one check for each rule of kind NODE.
 
-Called by ``verify``; shares nothing with the planner. In: a pod's shape and profile, and a node as
-a plain value. Out: what is wrong. To add a check: a function and its row in ``NODE_CHECKS``.
+Called by ``verify``; it shares no code with the planner. In: a pod's shape and profile, and a node
+as a plain value. Out: messages. To add a check: a function and its row in ``NODE_CHECKS``.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _holds(requirement: Requirement, value: str | None) -> bool:
 
 
 def _int64(text: str) -> int | None:
-    """Return what Go's ParseInt makes of it, to base 10 and 64 bits; None for an error."""
+    """Return the integer as Go's ParseInt reads it, base 10 and 64 bits; None for an error."""
     sign = -1 if text.startswith("-") else 1
     digits = text[1:] if text.startswith(("+", "-")) else text
     if not (digits.isascii() and digits.isdigit()):

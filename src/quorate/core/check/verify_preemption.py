@@ -1,6 +1,6 @@
-"""Check a preemption again before its victims are deleted, by code of its own.
+"""Check a preemption again before its victims are deleted, by independent code.
 
-Shares nothing with the planner. In: one preemption and the cluster. Out: what is wrong with it.
+It shares no code with the planner. In: one preemption and the cluster. Out: messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def verify_preemption(preemption: Preemption, cluster: Cluster) -> list[str]:
         elif other.pod.priority >= entry.pod.priority:
             wrong.append(f"victim {victim.name} has priority {other.pod.priority}")
         gang = other.gang if other is not None and other.where is Where.BOUND else None
-        # A started gang may have got another member later in the same cycle: that is no harm.
+        # The same cycle may have given a started gang another member: that does no harm.
         if gang is not None and gang.attempt is not None and not gang.started:
             wrong.append(f"victim {victim.name} belongs to a gang that is being bound")
     if entry.pod.never_preempts and preemption.victims:

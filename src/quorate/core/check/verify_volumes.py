@@ -1,7 +1,7 @@
-"""Check a plan's volumes again before anything is sent, by code of its own, rule by rule.
+"""Check a plan's volumes again before anything is sent, by independent code, rule by rule.
 
-Called by ``verify``; shares nothing with the planner. In: one gang's binds and the cluster. Out:
-what is wrong with them.
+Called by ``verify``; it shares no code with the planner. In: one gang's binds and the cluster.
+Out: messages.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _Said = list[str]
 
 
 class _Look:
-    """What the checks of one gang look at, looked up once for a node."""
+    """What the checks of one gang read; each node is looked up once."""
 
     def __init__(self, cluster: Cluster, planned: dict[ClaimKey, Prepare]) -> None:
         self.cluster = cluster
         self.planned = planned
-        """What is to be written for claims before the pods are bound."""
+        """What the plan writes for claims before the pods are bound."""
         self.done: set[object] = set()
-        """Nodes, with claims, that were checked already."""
+        """The nodes, with claims, that were checked already."""
         self._exclusive: dict[object, list[ClaimKey]] = {}
         self._disks: dict[str, dict[tuple[str, str], list[tuple[str, Disk]]]] = {}
 
@@ -58,7 +58,7 @@ class _Look:
 
 
 def volume_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
-    """Return a message for each claim that must not be bound so."""
+    """Return a message for each claim that must not be bound as planned."""
     prepared = [one for bind in gang.binds for one in bind.prepare]
     wrong = [problem for one in prepared if (problem := _prepare_problem(one, cluster))]
     named = Counter(one.volume for one in prepared if one.volume)
@@ -88,7 +88,7 @@ def _prepare_problem(one: Prepare, cluster: Cluster) -> str:
 
 
 def _bound_problems(pod: Pod, node: Node, look: _Look) -> _Said:
-    """Check that each claim has its volume, or is to get one, and that the node may use it."""
+    """Check that each claim has or gets a volume, and that the node may use it."""
     problems = []
     for key in _claims_of(pod):
         claim = look.cluster.storage.claims.get(key)
@@ -129,7 +129,7 @@ def _sharing_problems(pod: Pod, node: Node, look: _Look) -> _Said:
 
 
 def _limit_problems(gang: GangBinds, cluster: Cluster) -> _Said:
-    """Count the volumes of each driver of which the gang brings one to a node."""
+    """Count the volumes of each driver that gets a volume of the gang on a node."""
     storage, problems = cluster.storage, []
     nodes: dict[str, set[str]] = {}
     for bind in gang.binds if storage.nodes.limits else ():
@@ -160,7 +160,7 @@ _ZONES = {
     f"failure-domain.beta.kubernetes.io/{one}": f"topology.kubernetes.io/{one}"
     for one in ("zone", "region")
 }
-"""Labels that were used before, with their names of today."""
+"""Deprecated labels, with their present names."""
 
 
 def _zone_problems(pod: Pod, node: Node, look: _Look) -> _Said:
@@ -187,7 +187,7 @@ _CHECKS: dict[str, Callable[[Pod, Node, _Look], _Said]] = {
     "VolumeBinding": _bound_problems,
     "VolumeZone": _zone_problems,
 }
-"""By the name of the rule: what is the same for all pods with these claims on a node.
+"""By the name of the rule: checks with one result for all pods with the same claims on a node.
 
 VolumeRestrictions is checked for each pod, NodeVolumeLimits for the gang as a whole."""
 
@@ -214,7 +214,7 @@ def _bind_problems(bind: Bind, look: _Look) -> _Said:
 
 
 def _claims_of(pod: Pod, *, ephemeral: bool = True) -> list[ClaimKey]:
-    """Return the claims of the pod, with or without those that were made for it alone."""
+    """Return the claims of the pod, with or without its ephemeral ones."""
     return [
         ClaimKey(pod.namespace, use.name) for use in pod.claims if ephemeral or not use.ephemeral
     ]

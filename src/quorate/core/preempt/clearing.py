@@ -26,7 +26,7 @@ from quorate.core.room.room import Room
 
 
 def preempts(gang: GangEntry) -> bool:
-    """Whether preemption applies: to pods of no gang, under a kube-scheduler profile with it on."""
+    """Whether preemption applies: to waiting pods of no gang, under a kube-scheduler profile."""
     if not (gang.key.is_single and gang.waits):
         return False
     return not _only_member(gang).pod_class.profile.packs_gangs

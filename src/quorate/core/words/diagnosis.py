@@ -1,7 +1,7 @@
-"""Why pods of a gang do not fit: per class, how many do, and which rule rules out how many nodes.
+"""Why pods of a gang do not fit: per class, how many do, and how many nodes each rule excludes.
 
-In: a gang that waits and the room. Out: blockers. Called by ``explain`` when somebody looks, never
-while planning: a gang that waits costs nothing until then.
+In: a waiting gang and the room. Out: a ``Diagnosis``. Called by ``explain`` when somebody asks,
+never while planning: a waiting gang costs nothing until then.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ from quorate.core.words.fixes import doubtful, hint, impossible_field
 from quorate.core.words.member_rules import own_rule
 
 _NODES_OF_A_STEP = 1_500
-"""So many nodes are asked in one step whether they have slots."""
+"""The number of nodes whose slots are computed in one step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found: how many waiting members fit now, and what stands in the others' way."""
+    """The result: how many waiting members fit now, and what keeps the others from fitting."""
 
     fit: int
-    """Of those that were looked at."""
+    """How many of the examined members fit now."""
     looked_at: int | None
-    """How many waiting members that is, of a gang with too many classes; None: all."""
+    """The number of examined members if the gang has too many classes; None: all."""
     fits: bool
     exhausted: bool
     blockers: tuple[Blocker, ...]
     no_node_matches: Blocker | None
-    """A class that no node would take even if all were empty of pods, for what nodes are."""
+    """A class that no node would take even without pods, because of node attributes."""
     too_large: tuple[Blocker, str] | None
-    """A class that asks for more than any matching node has, and that lack in words."""
+    """A class that asks for more than any matching node has, and the lack in words."""
     claim_problem: Blocker | None = None
-    """A class that no node can take because of a claim, of a volume or of devices."""
+    """A class that no node can take because of a claim (volume or devices)."""
     impossible: Blocker | None = None
-    """A class of which a field keeps it from every node that there could be."""
+    """A class with a field that excludes every possible node."""
 
     awaits_pods: Blocker | None = None
-    """A class that has to be near pods of which none is placed, nor in its gang."""
+    """A class with affinity to pods that are neither placed nor in its gang."""
 
     @property
     def hint(self) -> str:
-        """The object and the field that somebody has to make or to fix; "" if none is known."""
+        """The object or field that a person has to create or fix; "" if none is known."""
         about = self.claim_problem or self.impossible or next(iter(self.blockers), None)
         return about.hint if about is not None else ""
 
     def of_pod(self, name: str) -> Diagnosis:
-        """Return the same of another pod, which is like the one that was looked at."""
+        """Return this diagnosis for another pod, equal to the one that was examined."""
 
         def renamed(blocker: Blocker) -> Blocker:
             return structs.replace(blocker, pod=name)
@@ -94,22 +94,23 @@ class Diagnosis:
 
 
 class Diagnoses:
-    """Diagnoses of one instant. Alike pods of no gang are looked at once."""
+    """Diagnoses of one instant. Equal pods of no gang are examined once."""
 
     def __init__(self, cluster: Cluster, policy: Policy) -> None:
         self._cluster, self._policy = cluster, policy
         self._shared: dict[tuple[int, int], tuple[Diagnosis, str]] = {}
 
     def of(self, gang: GangEntry, room: Room, whole: Room) -> tuple[Diagnosis, str]:
-        """Return what is in the way of a gang that waits, and how kube-scheduler would say it.
+        """Return a waiting gang's diagnosis, and kube-scheduler's message for it.
 
-        ``room`` is what it may use of the ``whole`` room. No words where the profile is ours.
+        ``room`` is the part of the ``whole`` room that it may use. The message is "" where the
+        profile is ours.
         """
         if not gang.key.is_single:
             return diagnose(gang, self._cluster, room, self._policy), ""
         ((pod_class, (entry,)),) = members_of(gang, self._cluster).items()
         alike = pod_class.id, gang.priority
-        # What a claim lacks, and a nomination, are of this pod alone.
+        # A claim's problem and a nomination concern this pod alone.
         is_alone = bool(entry.nominated or entry.pod.claims or entry.pod.device_claims)
         found = self._shared.get(alike)
         if found is None or is_alone:
@@ -124,7 +125,7 @@ class Diagnoses:
 
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
-    """Try to place the gang, and explain for each class what is in the way. Changes nothing."""
+    """Try to place the gang, and explain for each class why it does not fit. Changes nothing."""
     members = members_of(gang, cluster)
     demand = demand_of(members, gang.need, least_of(gang))
     classes = _to_look_at(demand, room)
@@ -179,9 +180,9 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
 
 
 def _to_look_at(demand: Demand, room: Room) -> tuple[tuple[PodClass, int], ...]:
-    """Return the classes to look at one by one: all, or those that are most likely in the way.
+    """Return the classes to examine one by one: all, or those most likely to be the blockers.
 
-    First those that have too few slots even alone, as far as steps go; then the largest.
+    Classes with too few slots even alone come first, as far as steps go; then the largest.
     """
     if len(demand.classes) <= bounds.EXPLAINED_CLASSES_MAX:
         return demand.classes
@@ -202,16 +203,16 @@ def _placed(demand: Demand, room: Room, policy: Policy) -> Placement | DoesNotFi
 
 
 def _awaits_pods(pod_class: PodClass, members: Iterable[PodClass], room: Room) -> bool:
-    """Whether only pods that are not the gang's own could let the class go somewhere."""
+    """Whether the class can be placed only after pods outside the gang are placed."""
     if not inter_pod_affinity.is_alone(pod_class, room):
         return False
     return not any(inter_pod_affinity.attracts(pod_class, other, room) for other in members)
 
 
 def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> bool:
-    """Return whether all have room that a plan would place. Changes nothing.
+    """Return whether all pods that a plan would place have room. Changes nothing.
 
-    Of a gang with too many classes to be looked at that is not known.
+    It is not computed for a gang with too many classes.
     """
     demand = demand_of(members_of(gang, cluster), gang.need, least_of(gang))
     if len(demand.classes) > bounds.EXPLAINED_CLASSES_MAX:
@@ -244,7 +245,7 @@ def nodes_ruled_out(
 
 
 def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
-    """Return what its filters say of a pod of no gang; "" where its profile is ours."""
+    """Return the filters' message for a pod of no gang; "" where its profile is ours."""
     ((pod_class, _),) = members_of(gang, cluster).items()
     if pod_class.profile.packs_gangs:
         return ""
@@ -261,7 +262,7 @@ def _nearest_miss(pod_class: PodClass, room: Room) -> str:
     missing = np.zeros(len(candidates))
     for _, amount, free in asked:
         missing += np.clip(amount - free, 0, None) / amount
-    missing[missing == 0.0] = np.inf  # these fail by another rule
+    missing[missing == 0.0] = np.inf  # another rule refuses these nodes
     nearest = int(np.argmin(missing))
     if not np.isfinite(missing[nearest]):
         return ""
@@ -275,14 +276,14 @@ def _nearest_miss(pod_class: PodClass, room: Room) -> str:
 
 
 def _matching(pod_class: PodClass, room: Room) -> Mask:
-    """Return bool[n]: nodes that would pass the attribute rules, were no node cordoned."""
+    """Return bool[n]: nodes that pass the rules of kind NODE if no node were cordoned."""
     snapshot, shape = room.snapshot, pod_class.shape
     tolerated = taint_toleration.passes(shape, snapshot) | snapshot.unschedulable
     return snapshot.alive & tolerated & node_affinity.passes(shape, snapshot)
 
 
 def _larger_than_any(pod_class: PodClass, matching: Mask, room: Room) -> str:
-    """Say which request is larger than the largest of the ``matching`` nodes, were it empty."""
+    """Say which request exceeds the allocatable amount of every ``matching`` node."""
     backed = (
         pod_class.device_needs.extended.backed
         if pod_class.device_needs and pod_class.device_needs.extended

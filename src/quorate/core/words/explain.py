@@ -1,4 +1,4 @@
-"""Why a gang stands where it stands, in one message and in facts.
+"""Why a gang is in its state, in one message and in facts.
 
 In: the cluster, the room, a gang. Out: an ``Explanation`` (for conditions, Events, the command
 line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` and ``cli`` through
@@ -39,10 +39,10 @@ from quorate.core.words.pod_words import disagreement, single_words, task_words
 
 
 class ApiWords(NamedTuple):
-    """How a person names a dialect's object, the key by which pods name it, and that of min.
+    """The names that a person uses: a dialect's object, and the pods' keys for gang and min.
 
-    ``kind`` and ``api_version`` are ``""`` in a dialect without an object, where pods say min in
-    ``min_key``; it is ``""`` in the others.
+    ``kind`` and ``api_version`` are ``""`` in a dialect without objects, where pods have min in
+    ``min_key``; ``min_key`` is ``""`` in the others.
     """
 
     kind: str
@@ -57,7 +57,7 @@ _FIX_SELECTOR = "fix the selector or the tolerations, or the nodes' labels"
 
 
 class Explainer:
-    """Answers for one instant. Reads the cluster, changes nothing."""
+    """Explains gangs as of one instant. Reads the cluster, changes nothing."""
 
     def __init__(
         self,
@@ -88,9 +88,9 @@ class Explainer:
         return Promises.of(self._cluster)
 
     def explain(self, key: GangKey) -> Explanation | None:
-        """Return why the gang stands where it stands; None when there is no such gang.
+        """Return why the gang is in its state; None if there is no such gang.
 
-        A defect that is met here costs this gang its explanation, and nobody else.
+        A defect in our code here costs only this gang its explanation.
         """
         gang = self._cluster.gangs.get(key)
         if gang is None:
@@ -170,10 +170,10 @@ class Explainer:
         return explanation.reason, explanation.message
 
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
-        """Return who makes the gang's members, where the number that they make would tell more."""
+        """Return the members' owners, where the number of pods that they make explains more."""
         gang = self._cluster.gangs.get(key)
         if to_ask := self._cluster.reservations.owners_to_ask(key):
-            return tuple(to_ask)  # a started gang: whether they replace what it has lost
+            return tuple(to_ask)  # a started gang: do they replace lost members?
         if gang is None or gang.started or gang.exist >= gang.min_count:
             return ()
         return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
@@ -181,9 +181,9 @@ class Explainer:
     def _behind_back_off(
         self, gang: GangEntry, message: str
     ) -> tuple[Reason, str, Diagnosis | None]:
-        """Return what a pod of a kube-scheduler profile lacks besides: room, if it has none.
+        """Return a lack of room that a back-off hides, for a pod of a kube-scheduler profile.
 
-        A preemption that failed is no reason for autoscalers to add no node.
+        Autoscalers must see it, and add a node, also after a preemption that failed.
         """
         if not (gang.key.is_single and gang.waits):
             return Reason.BACKING_OFF, message, None
@@ -198,7 +198,7 @@ class Explainer:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
 
     def _room_for(self, gang: GangEntry) -> tuple[Room, list[Reservation]]:
-        """Return the room that the gang may use, and what is withheld from it."""
+        """Return the room that the gang may use, and the reservations withheld from it."""
         reservations, room = self._cluster.reservations, self._room
         promised = self._promises.to_others(gang.priority, gang)
         if promised:
@@ -327,7 +327,7 @@ class Explainer:
         return self._apis.get(dialect, ApiWords("PodGroup", dialect, "the group's name"))
 
     def _room_words(self, gang: GangEntry, found: Diagnosis) -> tuple[Reason, str, str]:
-        """Say what room is missing: first as kube-scheduler says it, then what it means here."""
+        """Return reason, message and hint for missing room; kube-scheduler's words come first."""
         if found.fits:
             if avoided := sorted(gang.memory.avoided(self._now_s)):
                 nodes = f"node{'s' * (len(avoided) > 1)} {', '.join(avoided[:3])}"
@@ -361,7 +361,7 @@ class Explainer:
         return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
 
     def _words_of(self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = "") -> str:
-        """Return kube-scheduler's message of a blocker, and after it what is the gang's."""
+        """Return kube-scheduler's message for a blocker, followed by the gang's own part."""
         plain = available(self._room.snapshot.nodes_alive, blocker.ruled_out)
         ours = _joined(self._fit_words(gang, found), more)
         return _with_detail(f"{plain} {ours}" if ours else plain, blocker.hint)

@@ -1,7 +1,7 @@
-"""Which object somebody has to make or fix before a pod can be placed, and which field of it.
+"""Which object and field a person has to create or fix before a pod can be placed.
 
-In: a pod that waits, and the cluster. Out: words, that follow kube-scheduler's own. Called by
-``diagnosis``, when somebody looks.
+In: a waiting pod and the cluster. Out: words that follow kube-scheduler's message. Called by
+``diagnosis`` when somebody asks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quorate.core.rules.table import FILTERS
 
 
 def hint(pod: Pod, cluster: Cluster) -> str:
-    """Return what to fix of the pod's claims, of volumes and of devices; "" if nothing."""
+    """Return what to fix in the pod's claims of volumes and devices; "" if nothing."""
     if pod.claims:
         if problems := problems_of(pod, cluster.storage):
             return _unreadable(pod, cluster) or problems[0].detail
@@ -27,13 +27,13 @@ def hint(pod: Pod, cluster: Cluster) -> str:
         if entry.claim != "" and (words := _of_entry(pod, index, entry, cluster)):
             return words
     device_needs = cluster.device_needs.of(pod) if pod.device_claims or pod.shape.extended else None
-    return device_needs.problem if device_needs is not None else ""  # more than is looked at
+    return device_needs.problem if device_needs is not None else ""  # more claims than are read
 
 
 def doubtful(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
-    """Return a field that may be why the pod fits nowhere, though it can become true; "" if none.
+    """Return a field that may exclude all nodes now, though nodes may come to match; "" if none.
 
-    ``messages`` are what the filters say of nodes.
+    ``messages`` are those of the filters about nodes.
     """
     doubts = (rule.doubt(pod, cluster, messages) for rule in reversed(FILTERS) if rule.doubt)
     found = next((one for one in doubts if one), "")
@@ -43,13 +43,13 @@ def doubtful(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
 
 
 def impossible_field(shape: PodShape) -> str:
-    """Return the first field that keeps the pod from every node, and why; "" if there is none."""
+    """Return the first field that excludes every node, and why; "" if there is none."""
     faults = (rule.fault(shape) for rule in FILTERS if rule.fault is not None)
     return next((one for one in faults if one), "")
 
 
 def _left_out(kind: str, cluster: Cluster) -> str:
-    """Return the first object of a kind that cannot be read, so that nothing is placed there."""
+    """Return the first unreadable object of a kind, which blocks placement; "" if none."""
     names = sorted(name for of, _, name in cluster.unreadable if of == kind)
     if not names:
         return ""
@@ -57,7 +57,7 @@ def _left_out(kind: str, cluster: Cluster) -> str:
 
 
 def _impossible_volume(pod: Pod, cluster: Cluster) -> str:
-    """Return a volume of the pod's whose own node affinity keeps it from every node."""
+    """Return a volume of the pod whose node affinity excludes every node; "" if none."""
     for use in pod.claims:
         claim = cluster.storage.claims.get(ClaimKey(pod.namespace, use.name))
         volume = cluster.storage.volumes.get(claim.volume) if claim else None
@@ -70,7 +70,7 @@ def _impossible_volume(pod: Pod, cluster: Cluster) -> str:
 
 
 def _unreadable(pod: Pod, cluster: Cluster) -> str:
-    """Return a claim, a class or a volume of the pod's that is there and cannot be read."""
+    """Return a claim, class or volume of the pod that exists and cannot be read; "" if none."""
     for use in pod.claims:
         key = ClaimKey(pod.namespace, use.name)
         objects = [("Claim", f"claim {key}", *key)]
@@ -86,7 +86,7 @@ def _unreadable(pod: Pod, cluster: Cluster) -> str:
 
 
 def _of_entry(pod: Pod, index: int, entry: PodClaim, cluster: Cluster) -> str:
-    """Judge one of the pod's claims of devices, in the order in which the rule does."""
+    """Return what to fix in one of the pod's device claims; checks in the rule's order."""
     path = f"spec.resourceClaims[{index}]"
     if entry.claim is None:
         return f"{path}.resourceClaimTemplateName of pod {pod.name}: no claim was made of it yet"

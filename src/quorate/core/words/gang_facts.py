@@ -1,4 +1,4 @@
-"""How far a gang is, in numbers and warnings: the facts beside its message.
+"""A gang's state, member counts and warnings: the facts that go with its message.
 
 Called by ``explain``.
 """
@@ -15,15 +15,15 @@ from quorate.core.words.pod_words import priority_words
 
 
 def state_of(gang: GangEntry) -> GangState:
-    """Return how far the gang is."""
+    """Return the state of the gang."""
     if gang.started:
         return GangState.STARTED
     return GangState.STARTING if gang.attempt is not None else GangState.WAITING
 
 
 def members_in(gang: GangEntry) -> Members:
-    """Count the gang's pods by what became of them."""
-    # Who finds members that wait, and none alive, takes all that finished for an earlier life's.
+    """Count the gang's pods by their state."""
+    # If members wait and none is alive, all finished members belong to an earlier life.
     begins_anew = gang.has_undecided and not gang.alive
     there = frozenset({Where.BOUND}) if begins_anew else SETTLED
     phases = Counter(e.pod.phase for e in gang.members.values() if e.where in there)
@@ -46,7 +46,7 @@ def members_in(gang: GangEntry) -> Members:
 
 
 def warnings_of(gang: GangEntry) -> tuple[str, ...]:
-    """Return what a person should know that keeps nothing from starting."""
+    """Return warnings about the gang that do not keep it from starting."""
     of_object = (gang.spec.warning,) if gang.spec is not None and gang.spec.warning else ()
     said = dict.fromkeys(e.pod.warning for e in gang.members.values() if e.pod.warning)
     refused = sorted(
@@ -59,7 +59,7 @@ def warnings_of(gang: GangEntry) -> tuple[str, ...]:
 
 
 def unexplained(key: GangKey, incident: str) -> Explanation:
-    """Return what is told of a gang that a defect of ours keeps from being explained."""
+    """Return the explanation of a gang whose real one failed by a defect of ours."""
     message, hint = internal_error(incident)
     return Explanation(
         key=key,
@@ -72,7 +72,7 @@ def unexplained(key: GangKey, incident: str) -> Explanation:
 
 
 def internal_error(incident: str) -> tuple[str, str]:
-    """Return message and hint for a gang with which a defect of ours was met."""
+    """Return message and hint for a gang that met a defect of ours."""
     return (
         f"InternalError {incident}: a defect of quorate's own was met with this gang; it is set "
         "aside and tried again, and other gangs go on",

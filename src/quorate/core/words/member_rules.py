@@ -1,7 +1,7 @@
-"""Which rule among a gang's own members keeps some of them out, though nodes have room.
+"""Which rule between a gang's own members keeps some of them from fitting, though nodes have room.
 
-In: a class of the gang and the room before any of it is placed. Out: a phrase with the rule and the
-counts, or "". Called by ``words.diagnosis`` for a class of which not all pods fit.
+In: a class of the gang and the room before it is placed. Out: a phrase with the rule and the
+counts, or "". Called by ``words.diagnosis`` for a class whose pods do not all fit.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from quorate.core.rules.resources import node_ports
 
 
 def own_rule(pod_class: PodClass, count: int, room: Room) -> str:
-    """Say which rule of the pods towards one another lets fewer than ``count`` of them in.
+    """Say which rule between the pods admits fewer than ``count`` of them; "" if none does.
 
-    Each rule is looked at alone, beside those that the pods do not impose on one another; where
-    these leave too little room already, the rule is not what is in the way.
+    Each rule is tested alone, together with the rules that are not between the pods. If those
+    leave too little room already, the rule is not the cause.
     """
     if _has_own_ports(pod_class):
-        return ""  # each node takes one, which the filter's words say already
+        return ""  # each node takes one; the filter's message says so already
     slots = fixed_slots(pod_class, room, [pod_class])
     if int(slots.sum()) < count:
         return ""

@@ -1,8 +1,8 @@
-"""Foreign text made plain: what others wrote moves no cursor, ends no line and hides nothing.
+"""Escape text from outside, so that it cannot move a cursor, end a line or hide characters.
 
-In: any text of the cluster, of a file or of a server. Out: the same text, with each character that
-a terminal obeys or that cannot be seen written out as Python does it. Called at the doors through
-which text leaves: conditions and Events, logs, pages, answers, the command line.
+In: any text of the cluster, of a file or of a server. Out: the same text, with each control
+character and each invisible character escaped as in Python. Called wherever text leaves: conditions
+and Events, logs, pages, answers, the command line.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ CUT = " ..."
 def plain(text: str, chars_max: int = 0) -> str:
     """Return the text on one line, of at most ``chars_max`` characters; 0: as long as it is.
 
-    Written out is all that Unicode does not count as printable: controls (C0, DEL, C1), formats
-    (such as those that turn the direction of text), ends of lines and paragraphs, lone surrogates,
-    and spaces that look like the common one. What is plain already comes back as it is.
+    All characters that Unicode does not class as printable are escaped: controls (C0, DEL, C1),
+    formats (such as marks of text direction), ends of lines and paragraphs, lone surrogates, and
+    spaces other than the common one. Plain text is returned unchanged.
     """
     if 0 < chars_max < len(text):
         text = text[: chars_max - len(CUT)] + CUT
@@ -26,7 +26,7 @@ def plain(text: str, chars_max: int = 0) -> str:
 
 
 def plain_lines(text: str, chars_max: int = 0) -> str:
-    """Return the text with its ends of lines, and each line plain; ``chars_max`` counts all."""
+    """Return the text with each line plain and line ends kept; ``chars_max`` bounds the whole."""
     if 0 < chars_max < len(text):
         text = text[: chars_max - len(CUT)] + CUT
     return "\n".join(plain(line) for line in text.split("\n"))

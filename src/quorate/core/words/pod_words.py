@@ -1,4 +1,4 @@
-"""Sentences about pods for which no node is looked at. Called by ``explain``."""
+"""Messages about pods that are held before any node is examined. Called by ``explain``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from quorate.core.cluster.gangs.tasks import lacking
 from quorate.core.model import Pod
 
 _GATES_MAX = 5
-"""How many names a message lists; a pod may have as many gates as fit into an object."""
+"""How many gates a message names; the API does not bound the gates of a pod."""
 _TASKS_MAX = 5
 _NAME_CHARS_MAX = 60
 
 
 def single_words(entry: PodEntry) -> str:
-    """Say why a pod of no gang waits, before any node is looked at."""
+    """Say why a pod of no gang is held before any node is examined."""
     if entry.where is Where.TERMINATING:
         return "the pod is being deleted"
     if entry.where is Where.ENDED:
@@ -26,7 +26,7 @@ def single_words(entry: PodEntry) -> str:
 
 
 def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
-    """Name two members and the field in which they differ; ``min_key`` is where pods say min."""
+    """Name two members and the field in which they differ; ``min_key`` is the pods' key of min."""
     have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)
     undecided = [e.pod for e in gang.members.values() if e.where in have_a_say]
     undecided.sort(key=lambda pod: pod.name)  # the same gang, the same message
@@ -48,7 +48,7 @@ def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
 
 
 def task_words(gang: GangEntry) -> tuple[list[str], str]:
-    """Say which tasks have too few members, and the hint; nothing when all have enough."""
+    """Return the tasks with too few members, and the hint; empty if all have enough."""
     missing = lacking(gang.spec, gang.members.values(), EXISTING)
     least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
     parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
@@ -59,7 +59,7 @@ def task_words(gang: GangEntry) -> tuple[list[str], str]:
 
 
 def priority_words(gang: GangEntry) -> str:
-    """Warn of an object's priority class that a member does not have: it orders nothing then."""
+    """Warn of an object's priority class that a member lacks: it does not order the queue then."""
     wanted = gang.spec.priority_class if gang.spec is not None else ""
     pods = [entry.pod for entry in gang.members.values()] if wanted else []
     others = [pod for pod in pods if pod.priority_class != wanted]
