@@ -4,7 +4,9 @@ import pytest
 
 from quorate.simulate.run import run
 from quorate.simulate.soak import Summary
+from quorate.simulate.themes.neighbours import Neighbours
 from quorate.simulate.themes.table import THEMES
+from quorate.simulate.themes.topology import Topology
 from tests.property.seeds import first
 
 SEEDS_MAX = 60
@@ -27,3 +29,21 @@ def test_what_a_theme_is_about_is_met(name):
 def test_every_theme_says_what_it_has_to_meet():
     assert len(THEMES) >= 11
     assert all(theme.must_meet for theme in THEMES.values())
+
+
+class Unruled(Neighbours):
+    """Pods do not say the rule by which they are judged."""
+
+    def pod(self, job, metadata, spec):
+        super().pod(job, metadata, spec)
+        spec.pop("affinity", None)
+
+
+def test_members_in_a_wrong_zone_are_found_where_nodes_are_relabelled_too():
+    missing = {f"members that stay {rule} by zone do so" for rule in ("together", "apart")}
+    for seed in range(_FIRST, _FIRST + SEEDS_MAX):
+        outcome = run(seed, themes=[Topology, Unruled])
+        missing -= {one.promise for one in outcome.violations}
+        if not missing:
+            return
+    pytest.fail(f"not found in {SEEDS_MAX} seeds: {missing}")
