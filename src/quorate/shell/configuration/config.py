@@ -2,8 +2,8 @@
 
 Called by the command line. A bad file stops the start: ``ConfigError`` names every mistake at
 once, each with its line, its field, and what to write instead. Keys are camelCase as in
-Kubernetes' own configuration files; durations are plain seconds. How a field is read is a row of
-the tables at the end; ``config_yaml`` does the walking.
+Kubernetes' own configuration files; durations are plain seconds. The tables at the end say how each
+field is read; ``yaml_fields`` walks the document.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class LeaderElection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which Lease decides who binds. Times are in seconds, the defaults are kube-scheduler's."""
+    """The Lease of the leader election. Times are in seconds; defaults are kube-scheduler's."""
 
     enabled: bool = True
     namespace: str = "quorate-system"
@@ -61,7 +61,7 @@ class LeaderElection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What is recorded for ``quorate replay``; an empty ``path`` is one in the temporary folder."""
+    """The recording for ``quorate replay``; an empty ``path`` means the temporary folder."""
 
     enabled: bool = True
     bytes_max: int = 64 << 20
@@ -69,7 +69,7 @@ class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The admission guard's port. With ``client_ca_file`` only clients that it signed may ask."""
+    """The admission guard's server. ``client_ca_file``: only clients with its certificates."""
 
     enabled: bool = False
     host: str = "0.0.0.0"
@@ -94,7 +94,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def default(cls) -> Config:
-        """Return what holds without a configuration file."""
+        """Return the configuration that is used without a file."""
         return cls()
 
 
@@ -137,7 +137,7 @@ def _build(values: dict[str, Any]) -> Config:
     values.pop("api_version", None)
     values.pop("kind", None)
     policy = {name: values.pop(name) for name in Policy.__struct_fields__ if name in values}
-    # A profile's scheduler name is ours without being named twice.
+    # A profile's scheduler name counts as ours; users need not list it twice.
     named = policy.get("scheduler_names", DEFAULT_SCHEDULER_NAMES)
     profiled = [scheduler for scheduler, _ in policy.get("profiles", ())]
     policy["scheduler_names"] = tuple(dict.fromkeys((*named, *profiled)))
@@ -158,7 +158,7 @@ def _build(values: dict[str, Any]) -> Config:
 
 
 def _check_together(config: Config, reader: Reader) -> None:
-    """Check what holds between fields; a field that was not read stands with its default."""
+    """Check relations between fields; a field that was not read has its default."""
     policy, election = config.policy, config.leader_election
     reader.expect(
         policy.backoff_s_max >= policy.backoff_s,

@@ -1,7 +1,8 @@
-"""``profiles`` of the configuration file: those of a KubeSchedulerConfiguration, as they are.
+"""``profiles`` of the configuration file: the profiles of a KubeSchedulerConfiguration.
 
-Called by ``config``. Pods of a profile's scheduler name are filtered and scored as kube-scheduler
-does with that profile. What quorate has no use for (permit, extenders) is refused, not ignored.
+Called by ``config``. In: YAML. Out: ``Profile``s. Pods with a profile's scheduler name are filtered
+and scored as kube-scheduler does with that profile. Fields without a meaning here (permit,
+extenders) are refused, not ignored.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _INT32_MAX = 2**31 - 1
 
 
 def profiles(dns_name: Callable[[str], object]) -> ReadValue:
-    """Make the reader of the list; it returns ``(scheduler name, Profile)`` pairs."""
+    """Return the reader of the list; the reader returns ``(scheduler name, Profile)`` pairs."""
     fields: Fields = {
         "schedulerName": Field("scheduler", text(dns_name), required="default-scheduler"),
         "percentageOfNodesToScore": Field("percentage", whole_number(0, 100)),
@@ -105,7 +106,7 @@ def _disabled(plugins: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _named(chosen: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Leave out items without a name, which are problems already."""
+    """Leave out items without a name: they were reported before."""
     return {
         part: [one for one in chosen.get(part, ()) if "name" in one]
         for part in ("enabled", "disabled")
@@ -140,7 +141,7 @@ _PLUGIN_SETS: Fields = {
 
 
 def _argument(reader: Reader, node: yaml.Node, path: str) -> dict[str, Any]:
-    """Read ``{name, args}``; what ``args`` may hold depends on the name."""
+    """Read ``{name, args}``; the fields of ``args`` depend on the name."""
     plugin = ""
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if key.value == "name" and isinstance(value, yaml.ScalarNode):

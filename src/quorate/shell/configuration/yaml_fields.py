@@ -1,8 +1,8 @@
 """Read a YAML mapping by a table of fields, and collect every mistake with its line.
 
-In: text and a table of ``Field``. Out: a dict of the values that are right, and problems. Called by
-``config``. It walks PyYAML's nodes, which know their lines and show duplicate keys; Python objects
-are never built from the text.
+In: text and a table of ``Field``. Out: a dict of the valid values, and problems. Called by
+``config``. It walks PyYAML's nodes, which have line numbers and keep duplicate keys; PyYAML never
+constructs Python objects from the text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SHOWN_CHARACTERS_MAX = 60
 
 
 class Problem(NamedTuple):
-    """One mistake: ``line`` counts from 1, 0 is the whole file; ``field`` is a path of keys."""
+    """One mistake: ``line`` counts from 1, 0 means the whole file; ``field`` is a path of keys."""
 
     line: int
     field: str
@@ -43,7 +43,7 @@ class ConfigError(ValueError):
 
 
 class BadValueError(Exception):
-    """A value is wrong: what is, and the hint. Raised by the readers of fields."""
+    """A value is wrong: has what is wrong and a hint. Raised by the readers of fields."""
 
     def __init__(self, what: str, hint: str) -> None:
         super().__init__(what)
@@ -55,9 +55,9 @@ ReadValue = Callable[["Reader", yaml.Node, str], object]
 
 
 class Field(NamedTuple):
-    """A row of a table: the name of the value for Python, and how it is read.
+    """A row of a table: the value's Python name, and its reader.
 
-    ``required`` is the value that a file without this field is told to write.
+    ``required`` is the example value in the error about a file without this field.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Reader:
             self._stop(mark.line + 1 if mark else 0, what)
         except yaml.reader.ReaderError as error:
             line = document.count("\n", 0, error.position) + 1
-            sign = error.character  # typed as a number, and is one on some paths only
+            sign = error.character  # PyYAML's stubs say a number; on some paths it is text
             code = sign if isinstance(sign, int) else ord(sign)
             self._stop(line, f"the character U+{code:04X} is not allowed")
         except RecursionError:
@@ -100,7 +100,7 @@ class Reader:
         return root
 
     def read(self, node: yaml.MappingNode, fields: Fields, prefix: str = "") -> dict[str, Any]:
-        """Return the right values of a mapping, by their Python names; note the wrong ones."""
+        """Return the valid values of a mapping, by Python name; record the others as problems."""
         values: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
@@ -125,7 +125,7 @@ class Reader:
         return values
 
     def expect(self, holds: bool, paths: tuple[str, ...], what: str, hint: str) -> None:
-        """Note a problem between fields, at the first of them that the file sets."""
+        """Unless ``holds``, record a problem at the first of these fields that the file sets."""
         if holds or any(path in self._wrong for path in paths):
             return
         set_here = [path for path in paths if path in self._line_of]
@@ -133,7 +133,7 @@ class Reader:
         self._note(self._line_of.get(path, 0), path, what, hint)
 
     def raise_problems(self) -> None:
-        """Raise ConfigError if there is any problem, in the order of the lines."""
+        """Raise ConfigError with all problems, sorted by line, if there are any."""
         if self._problems:
             raise ConfigError(self._source, tuple(sorted(self._problems)))
 
@@ -156,11 +156,11 @@ class Reader:
         raise ConfigError(self._source, (Problem(line, "", what, hint),)) from None
 
 
-# How the kinds of values are read. Each raises BadValueError for a value that is wrong.
+# Readers by type of value. Each raises BadValueError for a wrong value.
 
 
 def boolean(_reader: Reader, node: yaml.Node, _path: str) -> bool:
-    """Read true or false; YAML's yes and on are not taken, as in Kubernetes."""
+    """Read true or false; YAML's yes and on are refused, as in Kubernetes."""
     value = node.value if node.tag == _TAG + "bool" else None
     if value not in {"true", "false"}:
         raise BadValueError(f"{_describe(node)} is neither true nor false", "Write true or false.")
@@ -243,7 +243,7 @@ def items(read_one: ReadValue) -> ReadValue:
 
 
 def name(value: str) -> str:
-    """Return a name of a resource or label as it is, if it may be one. Raises BadValueError."""
+    """Return the text if it is a valid name of a resource or label. Raises BadValueError."""
     if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_./]{0,300}[A-Za-z0-9])?", value):
         raise BadValueError("is no name of a resource or label", "Write one such as cpu.")
     return value
@@ -331,7 +331,7 @@ def _kind(node: yaml.Node) -> str:
 
 
 def _shown(value: str) -> str:
-    """Keep a value to one short line: it comes from a file that may be anything."""
+    """Shorten a value to one line, because the file may contain anything."""
     printable = "".join(c if c.isprintable() else "?" for c in value)
     cut = printable[:_SHOWN_CHARACTERS_MAX]
     return cut if cut == printable else cut + "..."

@@ -1,1 +1,1 @@
-"""What entered the core and what came out, as a file that can be replayed."""
+"""Records the core's inputs and outputs in a file that can be replayed."""

@@ -1,15 +1,15 @@
 """The scheduler's whole state as bytes, and back: exactly, so that replay may begin anywhere.
 
 In: a ``Scheduler`` between two of its calls. Out: msgpack, compressed. Called by ``recorder``
-(capture) and ``quorate replay`` (restore). It walks attributes, so that the core need not know of
-it: every object of a class of the core, with its order of dicts, its arrays, and what is shared.
-Nothing of a file is ever called or imported: only classes of the core that exist already are
+(capture) and ``quorate replay`` (restore). It walks attributes, so the core needs no code for it:
+every object of a class of the core, with the order of dicts, arrays, and shared references. Nothing
+named in a file is ever called or imported: only classes of the core that are imported already are
 filled.
 
 Objects of one class are written as columns, one for each attribute, in blocks of at most
-``BLOCK_OBJECTS`` objects. It is done in slices of a block, between which others have their turns
-and the core waits. Nothing but bytes is kept of a block: millions of new containers would cause
-collections of garbage.
+``BLOCK_OBJECTS`` objects. Each slice writes one block; between slices other tasks run, but the core
+must not. A block is reduced to bytes at once: millions of new containers would trigger garbage
+collections.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _CONTAINERS: Final = (list, dict, Counter, set, frozenset, tuple, deque)
 _STATE_BYTES_MAX: Final = 1 << 32
 _LEFT_OUT: Final = {
     ("Cluster", "_handlers"),  # methods: a new cluster has its own
-    ("Cluster", "device_views"),  # it follows from the rest
-    ("Planner", "_answers"),  # answers that are kept: they are found again
+    ("Cluster", "device_views"),  # derived from the rest
+    ("Planner", "_answers"),  # a cache: it is computed again
     ("Planner", "_searches"),  # generators under way: see ``capture``
 }
 
@@ -44,15 +44,15 @@ _NAMES_A_SLICE = 10_000
 _NOTHING: Final = ["plain", []]
 
 Value = Any
-"""What an attribute holds, or what has been written of it."""
+"""An attribute's value, or its written form."""
 
 
 class CheckpointError(Exception):
-    """The state cannot be written, or what was read is no state of this version."""
+    """The state cannot be written, or the bytes are not a state of this version."""
 
 
 def capture(scheduler: Scheduler) -> bytes:
-    """Return the state of ``scheduler``. Raises CheckpointError: it holds what has no bytes."""
+    """Return the state of ``scheduler``. Raises CheckpointError if a value cannot be written."""
     one = Capture(scheduler)
     deque(one.slices(), maxlen=0)
     return one.state
@@ -72,7 +72,7 @@ def unpacked(state: bytes) -> bytes:
 def restore(scheduler: Scheduler, state: bytes) -> None:
     """Give a new ``scheduler`` the state that was captured.
 
-    Raises CheckpointError: these bytes are not a state of this version's.
+    Raises CheckpointError if the bytes are not a state of this version.
     """
     try:
         _Reader(scheduler).read(msgspec.msgpack.decode(unpacked(state)))
@@ -90,7 +90,7 @@ def restore(scheduler: Scheduler, state: bytes) -> None:
 
 
 class Capture:
-    """One state that is being written; ``state`` are its bytes after the last of ``slices``."""
+    """A state that is being written; after the last of ``slices``, ``state`` has its bytes."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._root = scheduler
@@ -99,13 +99,13 @@ class Capture:
 
     @property
     def state(self) -> bytes:
-        """Two zlib streams; the first has the classes, which are known last."""
+        """Two zlib streams; the first has the classes, which are complete only at the end."""
         return b"".join(self._head + self._body)
 
     def slices(self) -> Iterator[None]:
-        """Write one block of objects after the other; the core must not be called meanwhile.
+        """Write block after block of objects; the core must not be called before the end.
 
-        Raises CheckpointError: the state holds what has no bytes.
+        Raises CheckpointError if a value cannot be written.
         """
         writer, packer, encode = _Writer(), zlib.compressobj(level=1), msgspec.msgpack.encode
         blocks = 0
@@ -129,16 +129,16 @@ def _array_head(length: int) -> bytes:
 
 
 class _Writer:
-    """Gives each object and each container a number when it is first met.
+    """Numbers each object and each container in the order of first visits.
 
-    What was met is kept, so that ``id`` tells it apart from what is made later.
+    Visited values stay referenced, so that no later value can have the same ``id``.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
         self._made = 0
         self.classes: list[str] = []
-        """Class of each object, by its number among objects."""
+        """The class of each object, by the object's number."""
         self._new: list[object] = []
         self._kept: list[object] = []
 
@@ -158,7 +158,7 @@ class _Writer:
                     yield self._block(cls, some)
 
     def _meet_many(self, objects: list[Any]) -> Iterator[None]:
-        """Number what is in large containers in slices, before their block is written."""
+        """Number the items of large containers in slices, before their block is written."""
         for one in objects:
             for name in _attributes(one):
                 value = getattr(one, name)
@@ -188,7 +188,7 @@ class _Writer:
         return number
 
     def _many(self, values: list[Any]) -> object:
-        """Write many values; those of one kind in one go."""
+        """Write many values; values of one type at once."""
         if not values:
             return _NOTHING
         kinds = set(map(type, values))
@@ -223,7 +223,7 @@ class _Writer:
         raise CheckpointError(f"a {kind.__module__}.{kind.__name__} has no place in a recording")
 
     def _container(self, value: Value, kind: type) -> object:
-        """Write a container; one that was met before (two names for one dict) as its number."""
+        """Write a container; one visited before (a shared dict) is written as its number."""
         if kind is not tuple and kind is not frozenset:
             shared = self._numbers.get(id(value))
             if shared is not None:
@@ -266,7 +266,7 @@ class _Reader:
                     setattr(one, name, value)
 
     def _expect(self, one: object, names: set[str]) -> None:
-        """Refuse another version's state where it can be told: by slots, or by a new object."""
+        """Raise CheckpointError for another version's state: other slots, or other attributes."""
         cls = type(one)
         if self._ready.get(cls) is one or not hasattr(one, "__dict__"):
             ours = {name for name in _attributes(one) if (cls.__name__, name) not in _LEFT_OUT}
@@ -331,7 +331,7 @@ class _Reader:
 
 
 def _is_object(kind: type) -> bool:
-    """Whether this is a class of the core whose objects are states: neither values nor enums."""
+    """Whether this is a class of the core with mutable objects: neither values nor enums."""
     found = _IS_OBJECT.get(kind)
     if found is None:
         is_value = issubclass(kind, msgspec.Struct | Enum | tuple | BaseException)
@@ -358,7 +358,7 @@ def _name(cls: type) -> str:
 
 
 def _class(name: str, base: type = object) -> Value:
-    """Return a class of the core that is imported already, of which ``base`` is one."""
+    """Return a class of the core that is imported already and derives from ``base``."""
     module, _, qualname = name.partition(":")
     if not module.startswith(_OF_THE_CORE) or "." in qualname:
         raise CheckpointError(f"{name} is no class of the core")

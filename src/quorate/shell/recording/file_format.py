@@ -1,4 +1,4 @@
-"""The file of a recording: what entered the core, and what came out, as msgpack in frames.
+"""The file of a recording: the core's inputs and outputs, as msgpack in frames.
 
 In: records. Out: bytes, and records again. Written by ``recorder``; read by ``quorate replay``.
 A file begins with a line that names the format. Each frame is a length (four bytes, big-endian)
@@ -29,7 +29,7 @@ FRAME_BYTES_MAX = 1 << 30
 
 
 class RecordingError(Exception):
-    """The file is no recording that this version reads; the text says why."""
+    """The file is not a recording that this version can read; the text says why."""
 
 
 class Record(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
@@ -46,7 +46,7 @@ class Begin(Record, frozen=True, kw_only=True):
 
 
 class Checkpoint(Record, frozen=True, kw_only=True):
-    """The exact state at this place, and how many changes and decisions came before it."""
+    """The exact state at this point, and the numbers of changes and decisions before it."""
 
     state: bytes
     changes: int
@@ -60,7 +60,7 @@ class Observed(Record, frozen=True):
 
 
 class Deciding(Record, frozen=True):
-    """One call of ``decide``; written before it, so that a decision that fails is there too."""
+    """One call of ``decide``; recorded before the call, so that a failing one is included."""
 
     now_s: float
 
@@ -75,27 +75,27 @@ class GangSummary(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Planned(Record, frozen=True, kw_only=True):
-    """What ``decide`` returned: a digest of all of it, and enough to say what differs."""
+    """The plan of ``decide``: a digest of all of it, and enough to show differences."""
 
     digest: str
     gangs: list[GangSummary] = []
     evictions: list[str] = []
-    """Uids."""
+    """Uids of evicted pods."""
     preemptions: list[tuple[str, str, list[str]]] = []
-    """Uid of the pod that gets room, the node, and uids of the victims."""
+    """The uid of the pod that is promised room, the node, and the uids of the victims."""
     touched: int = 0
     wake_at_s: float | None = None
 
 
 class Verified(Record, frozen=True, kw_only=True):
-    """What ``verified`` returned: a digest of the plan that was left, and the problems."""
+    """The result of ``verified``: a digest of the remaining plan, and the problems."""
 
     digest: str
     problems: list[str] = []
 
 
 class Stopped(Record, frozen=True):
-    """Recording ended here, and why."""
+    """The recording ended here; the text says why."""
 
     why: str
 
@@ -107,7 +107,7 @@ _DECODER = msgspec.msgpack.Decoder(AnyRecord)
 
 
 def frame(record: Record) -> bytes:
-    """Return the bytes of one record, its length before it."""
+    """Return the bytes of one record, preceded by its length."""
     data = _ENCODER.encode(record)
     return len(data).to_bytes(4, "big") + data
 
@@ -146,9 +146,9 @@ def write(path: Path, frames: Iterable[bytes]) -> int:
 
 
 def replace_file(path: Path, parts: Iterable[bytes]) -> int:
-    """Write a file for its owner's eyes only, and return its size in bytes.
+    """Write a file that only its owner can read, and return its size in bytes.
 
-    It is there whole or not at all: it gets its name last. Raises OSError.
+    The write is atomic: the file gets its name last. Raises OSError.
     """
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # of mode 0600
     try:
@@ -163,9 +163,9 @@ def replace_file(path: Path, parts: Iterable[bytes]) -> int:
 
 
 def read(path: Path) -> Iterator[AnyRecord]:
-    """Yield the records of a file; a frame that is cut off at its end is left out.
+    """Yield the records of a file; an incomplete last frame is left out.
 
-    Raises RecordingError: it cannot be read, or is not a recording of this version's.
+    Raises RecordingError if the file cannot be read or is not a recording of this version.
     """
     try:
         with path.open("rb") as file:

@@ -1,8 +1,8 @@
-"""Write the recording of a running scheduler to its file: when asked, and when it fails.
+"""Write the recording of a running scheduler to its file: on a signal, and on a failure.
 
-In: SIGUSR1. Out: the file, and a line of log that names it. The health port serves nothing else
-than health and metrics, so a signal is how ``quorate record`` asks. A scheduler that ends by a
-defect writes its recording as well: ``quorate replay`` then shows what led there.
+In: SIGUSR1. Out: the file, and a line of log that names it. The health port serves only health and
+metrics, so ``quorate record`` sends a signal. A scheduler that ends by a defect also writes its
+recording: ``quorate replay`` then shows what led to the defect.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def default_path(pid: int) -> Path:
 async def written_when_asked(
     recorder: Recorder, path: str, expected: tuple[type[Exception], ...]
 ) -> AsyncIterator[Callable[[], None]]:
-    """Write the recording at each signal, and when the body raises what is not ``expected``.
+    """Write the recording at each signal, and when the body raises an error not ``expected``.
 
-    Yields what writes it too, in a thread of its own.
+    Yields a function that writes it in a thread.
     """
     target = Path(path) if path else default_path(os.getpid())
     writes: set[asyncio.Task[None]] = set()
 
     def start() -> None:
-        if not writes:  # else one is being written, and the next signal has its turn after it
+        if not writes:  # else a recording is being written, and the next signal is handled after it
             task = asyncio.create_task(asyncio.to_thread(_write, recorder.frames(), target))
             writes.add(task)
             task.add_done_callback(writes.discard)
 
     loop = asyncio.get_running_loop()
-    listens = threading.current_thread() is threading.main_thread()  # others get no signals
+    listens = threading.current_thread() is threading.main_thread()  # other threads get no signals
     if listens:
         loop.add_signal_handler(SIGNAL, start)
     try:

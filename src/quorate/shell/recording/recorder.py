@@ -1,15 +1,15 @@
-"""A ring of what entered the core: every bug report can be a file, and every file a test.
+"""A ring buffer of the core's inputs and outputs: a bug report is a file, and a file is a test.
 
-In: each call of the core's, told by ``shell.app`` before and after it. Out: frames of a recording
-(``recording``), of which the oldest are dropped when there are too many. A ring loses its
-beginning, so each segment begins with the scheduler's exact state (``checkpoint``), which is taken
-in slices while the core waits (``checkpoint_slices``).
+In: each call of the core, reported by ``shell.app`` before and after it. Out: frames of a recording
+(``file_format``); above the bound the oldest are dropped. Since a ring loses its beginning, each
+segment starts with the scheduler's exact state (``checkpoint``), which is captured in slices while
+the core waits (``checkpoint_slices``).
 
-Recording may fail, scheduling may not: whatever goes wrong ends this recording, in one line of the
-log and a metric. The next one begins ``_ANEW_S`` later, and ever later if it fails as well.
+A failure to record must not stop scheduling: it ends this recording, with one line in the log and a
+metric. The next recording begins ``_ANEW_S`` later; after each failure the delay grows.
 
-What never enters the core is never recorded: environments, volumes, tokens, annotations but the
-gang's own. Names, labels, selectors, requests and the API server's answers to binds are.
+Data that never enters the core is never recorded: environments, volumes, tokens, annotations except
+the gang's own. Names, labels, selectors, requests and the API server's answers to binds are.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ log = structlog.get_logger(__name__)
 
 _SEGMENTS = 8
 _LATE_SEGMENTS = 4
-"""A segment ends with an eighth of the ring at a quiet moment, with a quarter at any."""
+"""A segment ends at an eighth of the ring in a quiet moment, at a quarter in any moment."""
 _ANEW_S = 600.0
 _ANEW_S_MAX = 86_400.0
 _WHY_CHARS_MAX = 500
 PODS_MAX = 5_000
-"""Taking the state of more would make the core wait for longer than a quarter of a second: such a
-recording ends when it is full, and has its beginning."""
+"""The state of more pods would make the core wait for over a quarter of a second: such a recording
+takes no further checkpoints, and ends when it is full."""
 
 
 class _TooLargeError(Exception):
-    """There is too much to be recorded; the text says what."""
+    """The recording is too large; the text says what is."""
 
 
 class _Segment:
@@ -83,7 +83,7 @@ class Recorder:
         self._has_ended = False
         self._wait_s = _ANEW_S
         self._anew_s: float | None = None
-        """When the next recording begins, if this one has ended; told by the next decision."""
+        """When the next recording begins, if this one has ended; set by the next decision."""
         self.on_failure: Callable[[], None] = lambda: None
         """Called when a recording ends by a failure, to count it."""
         self.checkpoints = 0
@@ -102,11 +102,11 @@ class Recorder:
         return sum(segment.bytes for segment in self._segments)
 
     def frames(self) -> list[bytes]:
-        """Return all that is held, for ``recording.write``; later records are not in it."""
+        """Return all frames so far, for ``file_format.write``; later records are not included."""
         return [self._begin, *(one for segment in self._segments for one in segment.frames)]
 
     def observed(self, changes: Sequence[AnyChange]) -> None:
-        """Record what ``observe`` is about to be given."""
+        """Record the changes that ``observe`` is about to receive."""
         if self._is_on and changes:
             self._changes += len(changes)
             with self._contained():
@@ -125,23 +125,23 @@ class Recorder:
                 self._put(Deciding(now_s))
 
     def planned(self, plan: Plan) -> None:
-        """Record what ``decide`` returned."""
+        """Record the plan that ``decide`` returned."""
         if self._is_on:
             with self._contained():
                 self._quiet = not plan.gangs and not self._scheduler.cluster.waiting
                 self._put(recording.planned(plan))
 
     def verified(self, plan: Plan, problems: Sequence[str]) -> None:
-        """Record what ``verified`` returned."""
+        """Record the plan and the problems that ``verified`` returned."""
         if self._is_on:
             self._deciding = False
             with self._contained():
                 self._put(recording.verified(plan, problems))
 
     def checkpoint_slices(self) -> Iterator[None]:
-        """Begin a new segment, or a new recording, where it is time.
+        """Begin a new segment, or a new recording, if it is due.
 
-        In slices, between two calls of the core's, which is not called before the last slice.
+        The work is done in slices between two calls of the core; the core must wait for the last.
         """
         with self._contained():
             if self._is_due():
@@ -169,7 +169,7 @@ class Recorder:
     def _begin_segment(self) -> Iterator[None]:
         capture = Capture(self._scheduler)
         yield from capture.slices()
-        self._scheduler.forget_answers()  # so that whoever goes on from here goes on alike
+        self._scheduler.forget_answers()  # a replay from here has no caches
         first = recording.frame(
             Checkpoint(state=capture.state, changes=self._changes, decisions=self._decisions)
         )
@@ -207,7 +207,7 @@ class Recorder:
             self._segments.popleft()
 
     def _stop(self, why: str) -> None:
-        """End this recording; what it has stays readable until the next one begins."""
+        """End this recording; its frames stay readable until the next recording begins."""
         if self._is_on:
             self._segments[-1].frames.append(recording.frame(Stopped(plain(why, _WHY_CHARS_MAX))))
         self._is_on = self._deciding = False

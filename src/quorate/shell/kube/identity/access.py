@@ -1,4 +1,4 @@
-"""What one reading of a kubeconfig, or of a pod's files, gave: the value that ``Credentials`` use.
+"""The result of reading a kubeconfig or a pod's files once; ``Credentials`` use it.
 
 Made by ``kubeconfig_access`` and ``in_cluster``.
 """
@@ -14,11 +14,11 @@ Headers = Sequence[tuple[str, str]]
 
 
 class KubeConfigError(Exception):
-    """No usable credentials; the one line says where, what is wrong and what to do."""
+    """No usable credentials; one line of text says where, what is wrong and what to do."""
 
 
 class Pem(msgspec.Struct, frozen=True):
-    """Certificates or a key, in a file or as they are; ``where`` names the field for errors."""
+    """Certificates or a key, as a file or as data; ``where`` names the field in errors."""
 
     where: str
     file: str = ""
@@ -26,7 +26,7 @@ class Pem(msgspec.Struct, frozen=True):
 
 
 class Trust(msgspec.Struct, frozen=True):
-    """What a TLS context is made from."""
+    """The inputs of a TLS context."""
 
     authority: Pem | None = None
     certificate: Pem | None = None
@@ -49,9 +49,9 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     tls_server_name: str = ""
     proxy_url: str = ""
     sources: tuple[str, ...] = ()
-    """The files that were read, but for those of ``trust``."""
+    """The files that were read, except those of ``trust``."""
     lasts_s: float = RELOAD_INTERVAL_S
-    """When to read again; infinite where only a refusal tells."""
+    """Seconds until the next read; infinite if only a refusal shows that it is due."""
 
 
 FOR_EVER: Final = math.inf

@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 LOOK_INTERVAL_S: Final = 3.0
-"""How often at most the files are looked at: kubelet, kubeadm and others renew them in place."""
+"""The least time between checks of the files, which kubelet and others renew in place."""
 # A server that answers 401 to everything must not make us run a plugin for every request.
 _RELOAD_INTERVAL_S_MIN: Final = 10.0
-_SECRET_CHARS_MIN: Final = 8  # what is shorter is a word of a test, and may be in any sentence
+_SECRET_CHARS_MIN: Final = 8  # a shorter token may be a common word of any message
 
 Load = Callable[[], Awaitable[Access]]
 _Stamps = tuple[tuple[str, int, int, int], ...]
@@ -44,15 +44,15 @@ _Stamps = tuple[tuple[str, int, int, int], ...]
 class Credentials:
     """The server's address, and TLS and headers that stay valid while their files are renewed.
 
-    ``tls`` is None for plain http. It is another context after a renewal, so that an authority
-    which is no longer in its file is no longer trusted: ask for it at each new connection.
-    Of one event loop: another loop takes a ``copy``.
+    ``tls`` is None for plain http. A renewal replaces the context, so that an authority which was
+    removed from its file is no longer trusted: read ``tls`` for each new connection.
+    It belongs to one event loop: another loop uses a ``copy``.
     """
 
     def __init__(self, access: Access, load: Load, *, clock: Clock) -> None:
-        """Take what was read, and the function that reads it anew.
+        """Use what was read; ``load`` reads it again.
 
-        Raises KubeConfigError: the certificates cannot be used, or the proxy's kind is unknown.
+        Raises KubeConfigError if the certificates or the proxy's scheme cannot be used.
         """
         self._access = access
         self._load = load
@@ -64,7 +64,7 @@ class Credentials:
         self._look_at_s = self._look_again_at_s = 0.0
         self._said = ""
         self.namespace = access.namespace
-        """That of the kubeconfig's context or of the pod: kubectl's default."""
+        """The namespace of the kubeconfig's context or of the pod, as kubectl's default."""
         self.base_url = access.server.rstrip("/")
         self.tls_server_name = access.tls_server_name or None
         self.proxy_url = access.proxy_url or proxy_for(self.base_url, os.environ)
@@ -74,22 +74,22 @@ class Credentials:
         self._take(access, _stamps(access.sources))
 
     def copy(self) -> "Credentials":
-        """Return the same for another loop: from now on each renews itself. Of any thread."""
-        return copy.copy(self)  # all that it holds is replaced, never changed
+        """Return a copy for another loop; each renews itself. May be called in any thread."""
+        return copy.copy(self)  # its values are replaced, never changed in place
 
     async def headers(self) -> CIMultiDictProxy[str]:
-        """Return the headers that prove who we are: the same object until they change."""
+        """Return the headers of authentication: the same object until they change."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._look_at_s:
             self._look(now_s)
         if now_s >= self._reload_at_s:
-            # Set first: those who ask meanwhile use the old token, which is likely still valid.
+            # Set first: requests in the meantime use the old token, which is likely still valid.
             self._reload_at_s = now_s + _RELOAD_INTERVAL_S_MIN
             stamps = _stamps(self._access.sources)  # before they are read: a change then is seen
             try:
                 self._take(await self._load(), stamps)
             except KubeConfigError as error:
-                # A file half written, a plugin that failed once: the old token may serve on.
+                # A half-written file, or a plugin that failed once: the old token may still work.
                 self._look_again_at_s = now_s + LOOK_INTERVAL_S
                 if str(error) != self._said:
                     self._said = str(error)
@@ -97,22 +97,22 @@ class Credentials:
         return self._headers
 
     def look_soon(self) -> None:
-        """Tell that TLS failed, so that the next request looks at the files whenever that was."""
+        """Note a failure of TLS: the next request checks the files without a delay."""
         self._look_at_s = 0.0
 
     def invalidate(self) -> None:
-        """Tell that the server refused us (401), so that a next request loads anew."""
+        """Note that the server refused us (401): a later request loads the credentials again."""
         self.look_soon()
         earliest_s = self._loaded_at_s + _RELOAD_INTERVAL_S_MIN
         self._reload_at_s = min(self._reload_at_s, max(earliest_s, self._clock.monotonic_s()))
 
     def redacted(self, text: bytes) -> bytes:
-        """Return what a server said, without our token, which some proxies repeat in errors."""
+        """Return a server's text without our token, which some proxies repeat in errors."""
         secret = self._headers.get("Authorization", "").rpartition(" ")[2].encode()
         return text.replace(secret, b"(redacted)") if len(secret) >= _SECRET_CHARS_MIN else text
 
     def _look(self, now_s: float) -> None:
-        """Load at once if a file is not what it was."""
+        """Mark the credentials for loading at once if a file has changed."""
         self._look_at_s = now_s + LOOK_INTERVAL_S
         if now_s < self._look_again_at_s:
             return
@@ -120,7 +120,7 @@ class Credentials:
             self._reload_at_s = now_s
 
     def _take(self, access: Access, stamps: _Stamps) -> None:
-        """Use what was read from sources with these stamps. Raises KubeConfigError."""
+        """Use credentials read from files with these stamps. Raises KubeConfigError."""
         if access.server.rstrip("/") != self.base_url:
             raise KubeConfigError(
                 f"{access.server}: not the server that it was at the start, {self.base_url}; "
@@ -129,7 +129,7 @@ class Credentials:
         if self.base_url.startswith("https://"):
             tls_stamps = _stamps(access.trust.files())
             if (access.trust, tls_stamps) != self._tls_seen:
-                # Connections that are open keep the old one, those to come get the new one.
+                # Open connections keep the old context; new connections get the new one.
                 self.tls = tls.context_of(access.trust)
                 self._tls_seen = (access.trust, tls_stamps)
             stamps += tls_stamps
@@ -148,7 +148,7 @@ async def load_credentials(
 
     The order: ``file``, $KUBECONFIG, the pod's service account, ~/.kube/config.
 
-    Raises KubeConfigError: none found, or not usable.
+    Raises KubeConfigError if none is found or usable.
     """
     listed = os.environ.get("KUBECONFIG", "")
     if file:
@@ -170,7 +170,7 @@ async def credentials_from_kubeconfig(
     Raises KubeConfigError: missing, not valid, or its plugin failed.
     """
     names = [str(Path(file).expanduser()) for file in files if str(file)]
-    # Who goes to another context with kubectl must not take us along, nor our token.
+    # Switching kubectl's context must not switch ours, or send our token elsewhere.
     context = kubeconfig.read(names, context).context
 
     async def load() -> Access:
@@ -200,7 +200,7 @@ async def credentials_in_cluster(
 
 
 def _stamps(files: Iterable[str]) -> _Stamps:
-    """Return what tells that a file was renewed; a file that is not there has zeros."""
+    """Return values that change when a file is renewed; a missing file has zeros."""
     stamps = []
     for file in files:
         try:

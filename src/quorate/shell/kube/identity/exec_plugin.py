@@ -34,7 +34,7 @@ _LINES_MAX: Final = 100
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):
-    """What a plugin gives."""
+    """The credentials that a plugin returns."""
 
     token: str = ""
     client_certificate_data: str = ""
@@ -86,7 +86,7 @@ async def run(plugin: Plugin, chosen: Chosen, timeout_s: float = TIMEOUT_S) -> S
 
 
 def _check(plugin: Plugin, where: str) -> bool:
-    """Tell whether the plugin may ask a person. Raises KubeConfigError."""
+    """Return whether the plugin may prompt the user. Raises KubeConfigError."""
     if not plugin.command:
         raise KubeConfigError(f"{where}: command: there is none; add it")
     if plugin.api_version not in _VERSIONS:
@@ -132,7 +132,7 @@ def _cluster_info(chosen: Chosen) -> dict[str, Any]:
 async def _output(
     plugin: Plugin, where: str, environ: dict[str, str], is_interactive: bool, timeout_s: float
 ) -> bytes:
-    """Run it and return what it wrote. Raises KubeConfigError."""
+    """Run the plugin and return its standard output. Raises KubeConfigError."""
     try:
         process = await asyncio.create_subprocess_exec(
             plugin.command,
@@ -141,7 +141,7 @@ async def _output(
             stdin=None if is_interactive else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=not is_interactive,  # so that all that it starts ends with it
+            start_new_session=not is_interactive,  # so that its children end with it
         )
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else "not a valid command"
@@ -172,7 +172,7 @@ async def _output(
 
 
 async def _bounded(stream: asyncio.StreamReader) -> bytes:
-    """Return all of it, or no valid answer if it is too much."""
+    """Return the whole stream; above the bound, bytes that are no valid answer."""
     output = b""
     while part := await stream.read(1 << 16):
         output = output + part if len(output) <= _OUTPUT_BYTES_MAX else b"-"
@@ -180,7 +180,7 @@ async def _bounded(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _pass_on(stream: asyncio.StreamReader, command: str) -> None:
-    """Log lines as they come, for a person may have to act on one; later ones are dropped."""
+    """Log lines at once, because a person may have to act on one; above a bound drop them."""
     left, line = _LINES_MAX, b""
     while part := await stream.read(_LINE_BYTES_MAX):
         *lines, line = (line + part).split(b"\n")
@@ -200,7 +200,7 @@ def _log(command: str, line: bytes) -> None:
 
 
 def _end(process: asyncio.subprocess.Process, *, whole_group: bool) -> None:
-    """End what is left of it: nothing, after a good answer."""
+    """Kill the process, or its whole group, if it still runs; after an answer it has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if process.returncode is None:
             if whole_group:

@@ -11,9 +11,9 @@ _REMEDY: Final = "run in a pod with a service account, or give a kubeconfig with
 
 
 def read(directory: Path, environ: Mapping[str, str]) -> Access:
-    """Return what the kubelet wrote, as it is now: it renews the token and the authority.
+    """Return the files' present contents; the kubelet renews the token and the authority.
 
-    Raises KubeConfigError: we are not in a pod, or it has no service account token.
+    Raises KubeConfigError if we are not in a pod, or it has no service account token.
     """
     host, port = (environ.get(f"KUBERNETES_SERVICE_{part}") for part in ("HOST", "PORT"))
     if not host or not port:

@@ -1,8 +1,8 @@
-"""Kubeconfigs, read as kubectl reads them. In: files and a context. Out: what they say of it.
+"""Kubeconfigs, read as kubectl reads them. In: files and a context's name. Out: ``Chosen``.
 
-Called by ``credentials``. The first file that names a cluster, user or context wins, all its
-fields; files of $KUBECONFIG that are not there are passed over; relative paths begin at the file
-that has them. No error repeats a value of a file, which may be a secret.
+Called by ``credentials``. The first file that names a cluster, user or context wins, with all of
+its fields. Missing files of $KUBECONFIG are skipped. Relative paths start at the directory of the
+file that has them. No error repeats a value of a file, which may be a secret.
 """
 
 import os
@@ -21,7 +21,7 @@ _Entry = TypeVar("_Entry", bound=msgspec.Struct)
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
-    """Where the server is, and how it proves that."""
+    """The server's address, and how its certificate is checked."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -33,14 +33,14 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class EnvVar(msgspec.Struct, frozen=True):
-    """A variable that a plugin is given."""
+    """An environment variable for a plugin."""
 
     name: str
     value: str = ""
 
 
 class Plugin(msgspec.Struct, frozen=True, rename="camel"):
-    """A program that gets credentials; see ``exec_plugin``."""
+    """A program that obtains credentials; see ``exec_plugin``."""
 
     api_version: str = ""
     command: str = ""
@@ -52,13 +52,13 @@ class Plugin(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AuthProvider(msgspec.Struct, frozen=True):
-    """What came before plugins; we know only that it is there."""
+    """The predecessor of plugins; only its presence is read, for an error."""
 
     name: str = ""
 
 
 class User(msgspec.Struct, frozen=True, rename="kebab"):
-    """How we prove who we are."""
+    """The user's credentials."""
 
     token: str = ""
     token_file: str = msgspec.field(default="", name="tokenFile")
@@ -109,7 +109,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """One context, with all that belongs to it; its paths are whole."""
+    """One context with its cluster and user; paths are absolute."""
 
     context: str
     namespace: str
@@ -121,7 +121,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def read(files: Sequence[str], context: str | None) -> Chosen:
-    """Return what the files say of a context, or of the current one.
+    """Return the named context of the files; None means the current one.
 
     Raises KubeConfigError.
     """
@@ -172,7 +172,7 @@ def _merged(found: _Found) -> tuple[_By[Context], _By[Cluster], _By[User]]:
 
 
 def _add(known: _By[_T], file: str, field: str, entries: list[tuple[str, _T]]) -> None:
-    """Add what no file before had. Raises KubeConfigError: one name twice in one file."""
+    """Add names that no earlier file has. Raises KubeConfigError for a name twice in one file."""
     names = set()
     for name, entry in entries:
         if name in names:
@@ -205,7 +205,7 @@ def _read_file(file: str) -> _File:
 
 @cache
 def _loader() -> Any:  # noqa: ANN401 - yaml has no types of loaders
-    """Return a loader to which a date is text, as it is to kubectl."""
+    """Return a YAML loader that reads dates as text, as kubectl does."""
     import yaml  # noqa: PLC0415
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -219,7 +219,7 @@ def _loader() -> Any:  # noqa: ANN401 - yaml has no types of loaders
 
 
 def without_nulls(value: Any) -> Any:  # noqa: ANN401 - YAML of any type
-    """Return the value without fields that are null: they are as if they were not there."""
+    """Return the value without null fields, which count as absent."""
     if isinstance(value, dict):
         return {name: without_nulls(one) for name, one in value.items() if one is not None}
     if isinstance(value, list):
@@ -235,7 +235,7 @@ def _with_whole_paths(entry: _Entry, file: str, fields: Sequence[str]) -> _Entry
 
 
 def _with_plugin_path(user: User, file: str) -> User:
-    """Return the user with the whole path of its plugin; a bare name is looked up in $PATH."""
+    """Return the user with its plugin's absolute path; a bare name is left for $PATH."""
     if user.plugin is None or os.sep not in user.plugin.command:
         return user
     return msgspec.structs.replace(user, plugin=_with_whole_paths(user.plugin, file, ("command",)))

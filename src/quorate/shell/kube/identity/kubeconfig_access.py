@@ -1,7 +1,7 @@
 """From a context of a kubeconfig to an ``Access``: which of its fields count, as in kubectl.
 
-Called by ``credentials``. A token's file counts before a token, and a token before a plugin. A
-field that is given both as data and as a file is a mistake, as it is to kubectl.
+Called by ``credentials``. A token file has precedence over a token, and a token over a plugin. A
+field that is given both as data and as a file is an error, as in kubectl.
 """
 
 import base64
@@ -25,7 +25,7 @@ from quorate.shell.kube.identity.kubeconfig import Chosen, Cluster, User
 from quorate.shell.process.clock import Clock
 
 _SKEW_S = 10.0
-"""A token is asked for anew so long before it runs out."""
+"""A token is renewed this many seconds before it expires."""
 
 
 async def access(chosen: Chosen, files: Sequence[str], clock: Clock) -> Access:
@@ -42,7 +42,7 @@ async def access(chosen: Chosen, files: Sequence[str], clock: Clock) -> Access:
     )
     certificate, key = _certificate(chosen.where_user, user)
     headers, lasts_s = _identity(chosen, user), RELOAD_INTERVAL_S
-    # As in kubectl: who has a token needs no plugin.
+    # As in kubectl: a user with a token needs no plugin.
     if user.plugin is not None and not headers:
         status = await exec_plugin.run(user.plugin, chosen)
         lasts_s = FOR_EVER
@@ -110,7 +110,7 @@ def _certificate(where: str, user: User) -> tuple[Pem | None, Pem | None]:
 
 
 def _identity(chosen: Chosen, user: User) -> list[tuple[str, str]]:
-    """Return the header that proves who we are, if the kubeconfig itself has it."""
+    """Return the header of authentication, if the kubeconfig itself has the credentials."""
     where = chosen.where_user
     if user.auth_provider is not None and not (user.token or user.token_file):
         raise KubeConfigError(
@@ -131,7 +131,7 @@ def _identity(chosen: Chosen, user: User) -> list[tuple[str, str]]:
 
 
 def _token_in(user: User, where: str) -> str:
-    """Return the token of a file, or the token beside it if the file cannot be read."""
+    """Return the token of the file, or the inline token if the file cannot be read."""
     try:
         said = Path(user.token_file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -146,7 +146,7 @@ def _bearer(where: str, token: str) -> tuple[str, str]:
 
 
 def _impersonation(where: str, user: User) -> list[tuple[str, str]]:
-    """Return the headers by which one acts as another."""
+    """Return the headers of impersonation."""
     if not user.acts_as:
         if user.as_uid or user.as_groups or user.as_user_extra:
             raise KubeConfigError(f"{where}: as-uid, as-groups or as-user-extra without as; add it")

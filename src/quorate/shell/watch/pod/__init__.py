@@ -1,1 +1,1 @@
-"""A pod's JSON to a value of the core."""
+"""Decodes a pod's JSON into a value of the core."""

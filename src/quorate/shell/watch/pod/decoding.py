@@ -1,4 +1,4 @@
-"""A pod's JSON to ``PodChanged``, about 10 microseconds for a pod like one seen before.
+"""Decode a pod's JSON into ``PodChanged``, in about 10 microseconds if its shape is cached.
 
 In: the bytes of one pod, from a list or a watch. Out: a change for the core. Called by ``objects``
 for each version of each pod of the cluster, ours or not: foreign pods take room on their nodes too.
@@ -40,7 +40,7 @@ from quorate.shell.watch.pod.wire import (
 )
 
 SHAPES_MAX = 16384
-"""Bound of each cache. Its end is rude (all is forgotten) but cheap, and the same in every run."""
+"""Entries of each cache. A full cache is cleared, which is cheap and equal in every run."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _DECODER = msgspec.json.Decoder(WirePod)
@@ -67,7 +67,7 @@ _REFUSALS = frozenset(
 
 
 class PodDecoder:
-    """Decodes pods, and remembers the shapes that it has seen.
+    """Decodes pods, and caches their shapes.
 
     ``owned`` are the scheduler names whose pods are ours.
     """
@@ -75,13 +75,13 @@ class PodDecoder:
     def __init__(self, owned: frozenset[str]) -> None:
         self._owned = owned
         self._shapes: dict[tuple[object, ...], tuple[PodShape, str]] = {}
-        """By the bytes that say it: a shape within all bounds, and the first field above one."""
+        """By the bytes of the parts: a shape within all bounds, and the first field above one."""
         self._canonical: dict[PodShape, PodShape] = {}
 
     def decode(self, raw: bytes) -> PodChanged:
-        """Return the pod; one that cannot be used has ``defect`` set, and is known all the same.
+        """Return the pod; a pod that cannot be used is returned with ``defect`` set.
 
-        Raises ``Malformed``: its uid, name or namespace cannot be read.
+        Raises ``Malformed`` if its uid, name or namespace cannot be read.
         """
         try:
             return PodChanged(self._pod(_DECODER.decode(raw)))
@@ -92,7 +92,7 @@ class PodDecoder:
         return PodChanged(self._defective(raw, defect))
 
     def news(self, raw: bytes) -> PodChanged | PodGone:
-        """Return what a pod means to the core: one that is past counts as gone.
+        """Return the change for the core: ``PodGone`` for a pod that no longer matters.
 
         Raises ``Malformed`` as ``decode`` does.
         """
@@ -100,10 +100,11 @@ class PodDecoder:
         return PodGone(change.pod.uid) if self._is_past(change.pod) else change
 
     def _is_past(self, pod: Pod) -> bool:
-        """Whether it has finished and is neither ours nor any gang's: nothing looks at it again.
+        """Whether the pod has finished and is neither ours nor of a gang: nothing reads it again.
 
-        It holds no room, no labels of it count, and a phase never leaves Succeeded and Failed. Of
-        a gang it counts while others of its life are alive, and ours may have outcomes to come.
+        It holds no room, its labels do not count, and the phases Succeeded and Failed are final. A
+        finished pod of a gang counts while others of its life are alive; a finished pod of ours may
+        have bind outcomes to come.
         """
         is_anybodys = pod.membership is not None or pod.bound_for or pod.scheduler in self._owned
         return pod.finished and not is_anybodys
@@ -165,9 +166,9 @@ class PodDecoder:
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
-        """Return the gang, also of a foreign pod: members that disagree on schedulerName are seen.
+        """Return the gang, also of a foreign pod, to detect members with different schedulerNames.
 
-        What else a foreign pod's labels may mean is its own scheduler's business.
+        Other defects of a foreign pod's labels are ignored: they concern its own scheduler.
         """
         said = resolve(facts)
         return said if owned else Resolution(said.membership)
@@ -175,9 +176,9 @@ class PodDecoder:
     def _shape(
         self, meta: PodMetadata, spec: Spec, status: Status | None, *, rules: bool
     ) -> tuple[PodShape, str]:
-        """Return the shape, and what is above a bound and not in it.
+        """Return the shape, and the first field that was cut because it is above a bound.
 
-        Of a foreign pod on a node its ``rules`` are of no interest.
+        The ``rules`` of a foreign pod on a node are left out.
         So the pods of a DaemonSet, each of which names its node in an affinity, share one shape.
         """
         disks = pod_volumes.disks(spec.volumes) if spec.volumes else ()
@@ -202,7 +203,7 @@ class PodDecoder:
         return found
 
     def _defective(self, raw: bytes, defect: str) -> Pod:
-        """Return what can be said of a pod that cannot be decoded as a whole."""
+        """Return a pod with the defect and the fields that can be decoded."""
         whole = _parts(raw)
         meta, spec, status = (_parts(whole.get(key)) for key in ("metadata", "spec", "status"))
         known = {key: _text(meta.get(key)) for key in ("namespace", "name", "uid")}
@@ -241,7 +242,7 @@ def _of_hold(said: Resolution, owner: Owner | None) -> str:
 def _claims(
     meta: PodMetadata, spec: Spec, status: Status | None
 ) -> tuple[tuple[ClaimUse, ...], tuple[PodClaim, ...], str]:
-    """Return a pod's claims of volumes and of devices, and what is above a bound and left out."""
+    """Return a pod's claims of volumes and of devices, and the first field above a bound."""
     of_volumes = pod_volumes.claims(meta.name, spec.volumes) if spec.volumes else ()
     of_devices = pod_claims(spec, status) if is_set(spec.resource_claims) else ()
     if not (of_volumes or of_devices):
@@ -254,7 +255,7 @@ def _claims(
 
 
 def _rules_key(spec: Spec) -> tuple[object, ...]:
-    """Return all that says where a pod may run, as bytes. Equal keys give equal rules."""
+    """Return the bytes of all parts that say where a pod may run. Equal keys give equal rules."""
     return (
         spec.host_network is True and spec.host_users is False,
         bytes(spec.affinity),
@@ -265,7 +266,7 @@ def _rules_key(spec: Spec) -> tuple[object, ...]:
 
 
 def _neighbours_key(meta: PodMetadata, spec: Spec, *, rules: bool) -> tuple[object, ...]:
-    """Return all that says which other pods matter: terms mean pods of the pod's own namespace."""
+    """Return the parts that say which other pods matter, and the default namespace of terms."""
     affinity, spread = bytes(spec.affinity), bytes(spec.topology_spread_constraints)
     near = affinity if b'"podAffinity"' in affinity or b'"podAntiAffinity"' in affinity else b""
     own = meta.labels if b'"matchLabelKeys"' in spread else None
@@ -277,7 +278,7 @@ def _neighbours_key(meta: PodMetadata, spec: Spec, *, rules: bool) -> tuple[obje
 
 
 def _room_key(spec: Spec, status: Status | None) -> list[object]:
-    """Return all that says what a pod takes of its node, as bytes."""
+    """Return the bytes of all parts that say what a pod takes of its node."""
     parts: list[object] = [bytes(spec.overhead), bytes(spec.resources)]
     for container in spec.containers:
         parts += (
@@ -298,7 +299,7 @@ def _room_key(spec: Spec, status: Status | None) -> list[object]:
         parts.append(b'"PodResizePending"' in bytes(status.conditions) and bytes(status.conditions))
         parts += (bytes(status.allocated_resources), bytes(status.resources))
         for statuses in (status.container_statuses, status.init_container_statuses):
-            parts.append(None)  # a divider: the two lists must not run into one another
+            parts.append(None)  # a divider, so that the two lists cannot be confused
             for one in statuses or ():
                 parts += (one.name, bytes(one.allocated_resources), bytes(one.resources))
     return parts
@@ -343,7 +344,7 @@ def _attempt_size(annotations: Mapping[str, str]) -> int:
 
 
 def _refusal(status: Status) -> str:
-    """Return the reason of a kubelet that would not run the pod; empty for any other failure.
+    """Return the reason if a kubelet refused to run the pod; "" for any other failure.
 
     Source: the admission handlers of pkg/kubelet in Kubernetes 1.36.
     """

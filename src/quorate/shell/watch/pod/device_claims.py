@@ -1,4 +1,4 @@
-"""Which claims of devices a pod uses: its spec, and the names that its status gives.
+"""Which device claims a pod uses: the entries of its spec, with the names in its status.
 
 Source: resourceclaim.Name of k8s.io/dynamic-resource-allocation 0.36. Called by ``pods``.
 """

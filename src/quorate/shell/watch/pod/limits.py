@@ -1,9 +1,9 @@
-"""How much one pod may bring, and what is left of one that brings more.
+"""Bounds on the size of one pod, and how a pod above them is cut.
 
-In: what the decoders made of a pod. Out: the same within the bounds of ``core.model.policy``, and
-the first field that was above one. Called by ``pods``: a pod of ours that waits is held then, with
-that field in its reason. Any other pod counts without what is above; its requests always count
-fully.
+In: decoded parts of a pod. Out: the parts within the bounds of ``core.model.policy``, and the first
+field above a bound. Called by ``decoding``. A waiting pod of ours above a bound is held, and the
+field is in its reason. Any other pod counts without the part above the bound; its requests always
+count in full.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def bounded(shape: PodShape) -> tuple[PodShape, str]:
 
 
 def bounded_uses(uses: tuple[T, ...], field: str, most: int) -> tuple[tuple[T, ...], str]:
-    """Return as many of a pod's claims as may count, and what to say if there are more."""
+    """Return at most ``most`` of a pod's claims, and the defect text if there are more."""
     return uses[:most], _too_many(field, len(uses), "claims", most)
 
 
@@ -81,7 +81,7 @@ def _above(shape: PodShape) -> Iterator[str]:
 
 
 def _cut(shape: PodShape) -> PodShape:
-    """Leave out what is above a bound, except for requests."""
+    """Return the shape without what is above a bound; requests are never cut."""
     parts = policy.CONTAINERS_PER_POD_MAX
     selector = shape.node_selector[: policy.EXPRESSIONS_PER_POD_MAX]
     on_nodes = _Left(policy.EXPRESSIONS_PER_POD_MAX, len(selector))
@@ -105,7 +105,7 @@ def _cut(shape: PodShape) -> PodShape:
 
 
 class _Left:
-    """What is left of a pod's bounds while its terms are taken one after the other."""
+    """The rest of a pod's bounds while its terms are taken one by one."""
 
     def __init__(self, items: int, expressions: int = 0) -> None:
         self._items = items - expressions
@@ -113,7 +113,7 @@ class _Left:
         self._values = policy.VALUES_PER_POD_MAX
 
     def take(self, written: Iterable[P]) -> tuple[P, ...]:
-        """Return the terms before the first that is above a bound; then none is left."""
+        """Return the terms before the first one above a bound; after that no term is taken."""
         kept = []
         for one in written:
             expressions, values = _size(one)
@@ -127,7 +127,7 @@ class _Left:
 
 
 def _size(one: _Part) -> tuple[int, int]:
-    """Return how many expressions a term has, and how many values they have in all."""
+    """Return the number of a term's expressions, and the number of all their values."""
     match one:
         case SelectorTerm():
             written = (*one.expressions, *one.fields)

@@ -1,7 +1,7 @@
-"""What a pod says of other pods: affinity, anti-affinity and spread, as values of the core.
+"""A pod's rules about other pods: affinity, anti-affinity and spread, as values of the core.
 
-In: the parts that ``pod_wire`` decoded. Out: terms and constraints whose selectors name their
-namespaces. Called by ``pod_shape``.
+In: parts that ``wire`` decoded. Out: terms and constraints whose selectors name their namespaces.
+Called by ``shape``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def requirements(written: list[wire.Expression] | None) -> tuple[Requirement, ..
 
 
 def label_selector(written: wire.PodSelector, path: str) -> LabelSelector:
-    """Return a label selector; equal ones are written alike. Raises ``ShapeError``."""
+    """Return a label selector in a normal form: equal ones compare equal. Raises ``ShapeError``."""
     found = [Requirement(key, "In", (v,)) for key, v in (written.match_labels or {}).items()]
     for index, one in enumerate(requirements(written.match_expressions)):
         where = f"{path}.matchExpressions[{index}]"
@@ -119,20 +119,20 @@ def _spread(
 def _spread_selector(
     written: wire.Spread, labels: Mapping[str, str], path: str
 ) -> LabelSelector | None:
-    """Return the selector with the pod's own values of matchLabelKeys, which a pod may lack."""
+    """Return the selector, with the pod's own values of those matchLabelKeys that it has."""
     if written.label_selector is None:
         return None
     found = label_selector(written.label_selector, f"{path}.labelSelector")
     keys = [key for key in written.match_label_keys or () if key in labels]
     own = {Requirement(key, "In", (labels[key],)) for key in keys}
-    if own <= set(found.requirements):  # the API server has written them there already
+    if own <= set(found.requirements):  # the API server has merged them already
         return found
     both = {*found.requirements, *own}
     return LabelSelector(tuple(sorted(both, key=lambda one: (one.key, one.operator, one.values))))
 
 
 def _term(written: wire.PodTerm, namespace: str, path: str) -> PodTerm:
-    """Return a term. Without namespaces and namespaceSelector it means the pod's own namespace."""
+    """Return a term. Without namespaces and namespaceSelector it matches in the pod's own one."""
     by_labels = written.namespace_selector
     namespaces = tuple(sorted(set(written.namespaces or ())))
     if not namespaces and by_labels is None:

@@ -1,8 +1,8 @@
 """How much of a node a pod takes: kube-scheduler's NodeResourcesFit of Kubernetes 1.36.
 
-In: the containers of a pod. Out: amounts in base units, sorted by name. Called by ``pod_shape``.
-Each container's fractions round up on their own, where kube-scheduler rounds the sum: the same for
-all that the API server stores (it rounds cpu to milli), and never too little.
+In: the containers of a pod. Out: amounts in base units, sorted by name. Called by ``shape``.
+Fractions are rounded up for each container, while kube-scheduler rounds the sum. Both are equal for
+all amounts that the API server stores (it rounds cpu to milli), and ours is never lower.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CONDITIONS = msgspec.json.Decoder(list[Condition] | None)
 
 
 def pod_requests(spec: Spec, status: Status | None) -> tuple[tuple[str, int], ...]:
-    """Return what a pod takes; ``status`` only for a pod on a node, which may be mid-resize.
+    """Return what a pod takes of a node; ``status`` is for placed pods, which may be resizing.
 
     Raises ``ShapeError``.
     """
@@ -49,16 +49,16 @@ def pod_requests(spec: Spec, status: Status | None) -> tuple[tuple[str, int], ..
 def scored_requests(spec: Spec, status: Status | None, *, pod_level: bool) -> tuple[int, int]:
     """Return cpu and memory as kube-scheduler's scores of allocation count them.
 
-    A container that asks for none of one counts as asking for 100m cpu, or 200 MiB. Source:
-    NonZeroRequested of the scheduler's framework; its scorer of the incoming pod does not look at
-    pod-level requests, which ``pod_level`` False stands for.
+    A container without a request of cpu or memory counts as 100m or 200 MiB. Source:
+    NonZeroRequested of the scheduler's framework. Its scorer ignores pod-level requests of the
+    incoming pod: ``pod_level`` False does the same.
     """
     total = _requests(spec, status, _LEAST, pod_level=pod_level)
     return total.get("cpu", 0), total.get("memory", 0)
 
 
 def extended_requests(spec: Spec) -> tuple[ContainerDevices, ...]:
-    """Return the extended resources of each container; nothing when none has one."""
+    """Return the extended resources of each container; empty if none has any."""
     found = []
     count = len(spec.init_containers or ())
     for index, one in enumerate((*(spec.init_containers or ()), *spec.containers)):
@@ -75,13 +75,13 @@ def extended_requests(spec: Spec) -> tuple[ContainerDevices, ...]:
 
 
 def _names(raw: Raw) -> list[str]:
-    """Return what is requested, in whatever amount: also what nodes are not asked for."""
+    """Return the names of all requested resources, also of those with amount 0."""
     requirements = decode_part(_REQUESTS, raw, "resources") if is_set(raw) else None
     return list((requirements and requirements.requests) or ())
 
 
 def _requests(spec: Spec, status: Status | None, least: Amounts, *, pod_level: bool) -> Amounts:
-    """Add up; a container that does not ask for a resource of ``least`` counts as if for that."""
+    """Sum the requests; ``least`` has the amounts for containers without a request."""
     resize = _Resize(status)
     total: Amounts = {}
     for index, container in enumerate(spec.containers):
@@ -92,7 +92,7 @@ def _requests(spec: Spec, status: Status | None, least: Amounts, *, pod_level: b
     peak: Amounts = {}
     for index, container in enumerate(spec.init_containers or ()):
         own = _of_container(container, f"spec.initContainers[{index}]")
-        if container.restart_policy == "Always":  # a sidecar: it stays beside the containers
+        if container.restart_policy == "Always":  # a sidecar: it keeps running with the containers
             own = least | resize.adjusted(own, container.name)
             _add(total, own)
             _add(sidecars, own)
@@ -114,7 +114,7 @@ def _requests(spec: Spec, status: Status | None, least: Amounts, *, pod_level: b
 
 
 class _Resize:
-    """What the kubelet has given a pod, where that differs from what its spec asks for."""
+    """The amounts that the kubelet allocated to a pod, where they differ from its spec."""
 
     def __init__(self, status: Status | None) -> None:
         self._infeasible = False
@@ -147,7 +147,7 @@ class _Resize:
 
 
 def _given(status: ContainerStatus | Status, path: str) -> Amounts | None:
-    """Return what is allocated or in force; None where the kubelet reports no resources at all."""
+    """Return the larger of allocated and actual amounts; None if the kubelet reports none."""
     if bytes(status.resources) in (b"", b"null"):
         return None
     given = _amounts(status.allocated_resources, f"{path}.allocatedResources")

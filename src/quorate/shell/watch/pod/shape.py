@@ -1,6 +1,6 @@
 """What filters and scores read of a pod, as a ``PodShape``.
 
-In: the parts of a pod that ``pod_wire`` left raw. Out: values of the core. Called by ``pods``, once
+In: the parts of a pod that ``wire`` left raw. Out: values of the core. Called by ``decoding`` once
 for each new combination of bytes, so clarity comes before speed here.
 """
 
@@ -53,8 +53,8 @@ def pod_shape(
 ) -> PodShape:
     """Return the shape; ``disks`` are those of ``pod_volumes``. Raises ``ShapeError``.
 
-    ``namespace`` and ``labels`` are the pod's own: its terms mean pods of its namespace, and
-    matchLabelKeys its own values.
+    ``namespace`` and ``labels`` are the pod's own: terms default to its namespace, and
+    matchLabelKeys use its values.
     """
     affinity = _affinity(spec.affinity)
     scored = scored_requests(spec, status, pod_level=True)
@@ -94,7 +94,7 @@ def pod_shape(
 
 
 def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace: str) -> PodShape:
-    """Return the shape of a pod that is already placed: what it takes, and whom it keeps away.
+    """Return the shape of a placed pod: what it takes, and which pods its anti-affinity refuses.
 
     Raises ``ShapeError``.
     """
@@ -123,7 +123,7 @@ def _with_tag(image: str) -> str:
 
 
 def restarts_all_containers(container: Container) -> bool:
-    """Whether a rule of the container restarts its whole pod, which needs a node's feature."""
+    """Whether a rule of the container restarts the whole pod, which needs a node feature."""
     return b'"RestartAllContainers"' in bytes(container.restart_policy_rules)
 
 

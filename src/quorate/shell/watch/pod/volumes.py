@@ -1,6 +1,6 @@
-"""What a pod's ``spec.volumes`` say that the volume rules read: claims, and disks named directly.
+"""What the volume rules read of a pod's ``spec.volumes``: claims, and disks without a claim.
 
-Called by ``pods`` for each version of each pod that has volumes.
+Called by ``decoding`` for each version of each pod that has volumes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quorate.shell.watch.storage import gce_handle, in_tree_handle
 
 
 class _Source(Struct, gc=False):
-    """The fields of all these sources together; each has its own few."""
+    """The union of the fields of all these sources; each source uses a few."""
 
     pdName: str = ""  # noqa: N815 - the API's own names
     volumeID: str = ""  # noqa: N815
@@ -31,7 +31,7 @@ _SOURCE = msgspec.json.Decoder(_Source)
 
 
 def claims(pod: str, volumes: list[Volume]) -> tuple[ClaimUse, ...]:
-    """Return the claims that a pod uses, in its own order. Raises ``ShapeError``."""
+    """Return the claims that a pod uses, in the order of its volumes. Raises ``ShapeError``."""
     found = []
     for index, volume in enumerate(volumes):
         if volume.persistent_volume_claim is not None:
@@ -46,7 +46,7 @@ def claims(pod: str, volumes: list[Volume]) -> tuple[ClaimUse, ...]:
 
 
 def disks(volumes: list[Volume]) -> tuple[Disk, ...]:
-    """Return the disks that a pod names itself, sorted. Raises ``ShapeError``."""
+    """Return the disks that a pod names without a claim, sorted. Raises ``ShapeError``."""
     found: set[Disk] = set()
     for volume in volumes:
         sources = (

@@ -1,9 +1,9 @@
 """The fields of a pod's JSON that quorate reads, as the API server writes them.
 
-Parts that are alike in all pods of a job stay ``Raw``: their bytes are the key under which
-``pods`` remembers what ``pod_shape`` and ``pod_requests`` made of them. What differs from pod to
-pod and means nothing here (images, env, mounts, managedFields) is skipped without being decoded.
-Nulls are read as absent where Kubernetes' own decoder does so.
+Parts that are equal in all pods of a job stay ``Raw``: their bytes are the key under which
+``decoding`` caches what ``shape`` and ``requests`` made of them. Fields without meaning here (env,
+mounts, managedFields) are skipped without being decoded. Nulls are read as absent where
+Kubernetes' own decoder does so.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ class Condition(Struct, gc=False):
 
 def is_set(raw: Raw) -> bool:
     """Whether a part is there, and is neither null nor empty."""
-    # An absent part is the default itself, which saves a copy in the common case.
+    # An absent part is the default object itself: this saves a copy in the common case.
     return raw is not EMPTY and bytes(raw) not in (b"", b"null", b"{}", b"[]")
 
 
