@@ -1,8 +1,8 @@
-"""The objects in memory, as changes: all that the state can be built from again, if it is damaged.
+"""The objects in memory, as changes, from which a damaged state can be built again.
 
-In: changes. Out: the newest change of each object. Pods, nodes, gangs' objects and what owners said
-are values that the state holds one by one; of all other kinds the newest change is remembered here,
-because the state takes them apart.
+In: changes. Out: the newest change of each object. The state keeps pods, nodes, gang objects and
+owners' numbers as whole values; for all other kinds, which it takes apart, the newest change is
+kept here. Called by ``scheduler`` and ``turn.rebuilding``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from quorate.core.model.changes import Change
 ObjectId = tuple[str, ...]
 """The kind of a change, then what names the object: a pod's uid, a node's name."""
 OUTCOME = "outcome"
-"""The kind of what became of our own writes: news of no object."""
+"""The kind of outcomes of our own writes, which are changes of no object."""
 
 
 def id_of(change: Change) -> ObjectId:
-    """Return what a change is about: changes of the same id replace one another."""
+    """Return the id of a change's object: a change replaces earlier ones with the same id."""
     return _IDS[type(change)](change)
 
 
@@ -53,7 +53,7 @@ _IDS: dict[type[Change], Callable[[Any], ObjectId]] = {
 
 
 _FROM_STATE = frozenset({"pod", "gang", "owner", OUTCOME})
-"""Kinds that are read from the state itself, or that are no objects."""
+"""Kinds that the state itself keeps, or that are no objects."""
 
 
 class Objects:
@@ -63,7 +63,7 @@ class Objects:
         self._newest: dict[ObjectId, Change] = {}
 
     def note(self, change: Change) -> ObjectId:
-        """Remember a change, or forget the object that is gone; return what it is about."""
+        """Remember a change, or forget an object that is gone; return the object's id."""
         what = id_of(change)
         if what[0] in _FROM_STATE or isinstance(change, changes.NodeChanged):
             return what
@@ -74,7 +74,7 @@ class Objects:
         return what
 
     def all(self, cluster: Cluster) -> Iterator[tuple[ObjectId, Change]]:
-        """Yield what was told of each object last; ``cluster`` has the pods, nodes and specs."""
+        """Yield each object's newest change; pods, nodes and specs are read from ``cluster``."""
         yield from self._newest.items()
         for node in cluster.nodes.nodes:
             if node is not None:
@@ -89,7 +89,7 @@ class Objects:
 
 
 def _is_gone(change: Change) -> bool:
-    """Whether nothing is left to know: an object that cannot be read is there still."""
+    """Whether the object no longer exists; one that cannot be read still exists."""
     match change:
         case changes.NodeGone(defect=defect) | changes.ObjectGone(defect=defect):
             return not defect

@@ -1,6 +1,7 @@
-"""Objects that rules look up, besides pods and nodes: each goes to the part that keeps its kind.
+"""Takes changes of other objects than pods, nodes and gang objects; rules look these objects up.
 
-Called by ``cluster`` with itself. To add a kind: a case in ``_put`` and in ``_remove``.
+Each goes to the part of the cluster that keeps its kind. Called by ``cluster`` with itself. To add
+a kind, add a case to ``_put`` and to ``_remove``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def object_changed(cluster: ClusterState, change: changes.ObjectChanged) -> None
 
 
 def object_gone(cluster: ClusterState, change: changes.ObjectGone) -> None:
-    """Forget an object, which may be there and cannot be read."""
+    """Forget an object that is gone, or that exists and cannot be read."""
     cluster.note_defect(change.kind, change.namespace, change.name, change.defect)
     _remove(change.kind, change.namespace, change.name, cluster)
 

@@ -1,9 +1,9 @@
-"""Kinds of objects that are not to be had: who needs them, and so waits until they are.
+"""Kinds of objects that cannot be listed, and the gangs that need them and therefore wait.
 
-In: the news that the shell cannot list a kind (a right is missing, its API fails), with words for
-people. Out: what a gang lacks. Called by ``cluster`` with itself, and by ``gate`` and ``explain``.
-What is known of such a kind is old or nothing: whoever needs it is not placed by that, and whoever
-does not need it goes on. It costs nothing while all kinds are to be had.
+In: the news that the shell cannot list a kind (a permission is missing, its API fails), with
+messages. Out: what a gang lacks. Called by ``cluster`` with itself, by ``gate`` and ``explain``.
+What is known of such a kind is outdated, so pods that need it are not placed; others are. It costs
+nothing while all kinds can be listed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quorate.core.model import Pod, changes
 from quorate.core.model.changes import Lack
 
 BUDGETS = "PodDisruptionBudget"
-"""What preemption spares pods by: nobody is preempted while they are not known."""
+"""The kind that protects pods from preemption: nothing is preempted while budgets are unknown."""
 _VOLUMES = (
     "Claim",
     "Volume",
@@ -32,15 +32,15 @@ _NAMESPACES = ("Namespace",)
 
 
 def kind_served(cluster: ClusterState, change: changes.KindServed) -> None:
-    """Note whether a kind is to be had."""
+    """Note whether a kind can be listed."""
     note(cluster, change.kind, change.problem, change.hint)
 
 
 def note(cluster: ClusterState, kind: str, problem: str, hint: str) -> None:
-    """Note what is wrong with a kind (or a dialect), "": nothing; look again at whom it concerns.
+    """Note the problem of a kind or dialect ("": none), and touch the gangs that it concerns.
 
-    When a kind is to be had again these are all that wait: who was held by it may have needed it
-    through others that are gone.
+    When a kind can be listed again, all waiting gangs are touched: a gang may have needed it
+    because of other objects that are gone by now.
     """
     lack = Lack(problem, hint) if problem else None
     if cluster.unserved.get(kind) == lack:
@@ -56,15 +56,15 @@ def note(cluster: ClusterState, kind: str, problem: str, hint: str) -> None:
 
 
 def lack_of(gang: GangEntry, cluster: ClusterState) -> Lack | None:
-    """Return what the gang's waiting pods, or the gang itself, need and cannot be had.
+    """Return what the gang or its waiting pods need and cannot be listed, or None.
 
-    Costs O(1) while all kinds are to be had, and O(members) else.
+    It takes O(1) while all kinds can be listed, else O(members).
     """
     unserved = cluster.unserved
     if not unserved:
         return None
     if gang.key.dialect in unserved and (gang.spec is None or not gang.started):
-        return unserved[gang.key.dialect]  # one that started goes on by what was known of it
+        return unserved[gang.key.dialect]  # a started gang goes on by its last known object
     for kinds, needs in _NEEDS:
         kind = next((kind for kind in kinds if kind in unserved), None)
         if kind is not None and any(needs(entry, cluster) for entry in _waiting(gang)):
@@ -91,7 +91,7 @@ def _uses_volumes(entry: PodEntry, cluster: ClusterState) -> bool:
 
 
 def _uses_devices(entry: PodEntry, cluster: ClusterState) -> bool:
-    """Whether it names claims, or asks for what a device class gives devices for."""
+    """Whether it names claims, or requests a resource that a device class backs."""
     pod = entry.pod
     if any(one.claim != "" for one in pod.device_claims) or pod.uid in cluster.devices.special:
         return True
@@ -100,16 +100,16 @@ def _uses_devices(entry: PodEntry, cluster: ClusterState) -> bool:
 
 
 def _is_spread_by_default(entry: PodEntry, cluster: ClusterState) -> bool:
-    """Whether a hard default constraint may hold for it; soft ones are a preference alone."""
+    """Whether a hard default constraint may apply to it; soft ones are only a preference."""
     del cluster
     hard = any(one.hard for one in entry.pod_class.profile.default_spread or ())
     return hard and not entry.pod.shape.spread
 
 
 def _is_told_apart_by_namespace(entry: PodEntry, cluster: ClusterState) -> bool:
-    """Whether labels of namespaces decide where it may go: by its own terms, or by others' ones.
+    """Whether labels of namespaces decide where it may go, by its own terms or by others' terms.
 
-    Preferred terms are no part of it.
+    Preferred terms do not count.
     """
     shape = entry.pod.shape
     own = any(one.selector.by_namespace_labels for one in (*shape.affinity, *shape.anti_affinity))
@@ -117,7 +117,7 @@ def _is_told_apart_by_namespace(entry: PodEntry, cluster: ClusterState) -> bool:
 
 
 def _is_repelled(pod: Pod, cluster: ClusterState) -> bool:
-    """Whether a required anti-affinity of some pod may mean this one, in some namespace."""
+    """Whether required anti-affinity of another pod may select this one, in some namespace."""
     selectors = cluster.neighbours.repelling_by_namespace_labels
     labels = dict(pod.labels) if selectors else {}
     return any(one.labels is not None and one.labels.matches(labels) for one in selectors)
@@ -129,5 +129,5 @@ _NEEDS: tuple[tuple[tuple[str, ...], Callable[[PodEntry, ClusterState], bool]], 
     (_SPREAD, _is_spread_by_default),
     (_NAMESPACES, _is_told_apart_by_namespace),
 )
-"""Kinds, and which pods need them."""
+"""Kinds, and a function that says whether a pod needs them."""
 HANDLERS: dict[type[changes.Change], Callable[..., None]] = {changes.KindServed: kind_served}

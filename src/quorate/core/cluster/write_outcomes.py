@@ -15,12 +15,12 @@ from quorate.core.model.changes import BindFailure
 
 
 def journal_found(cluster: ClusterState, change: changes.JournalFound) -> None:
-    """Take the journal of the leader before us."""
+    """Take the journal of the previous leader."""
     cluster.found = change.journal
 
 
 def preemption_failed(cluster: ClusterState, change: changes.PreemptionFailed) -> None:
-    """Let the pod and its victims be looked at again."""
+    """Have a failed preemption's pod and victims considered again."""
     cluster.touched |= cluster.precedence.failed(change, cluster.pods)
 
 
@@ -31,14 +31,14 @@ def pod_bound(cluster: ClusterState, change: changes.PodBound) -> None:
         cluster.devices.forget(change.uid)
         return
     if entry.where is Where.RELABELLED:
-        entry.adopted = True  # for all that is known: the watch tells for whom it was bound
-    if entry.where not in (*SETTLED, Where.REFUSED):  # the watch may have told more
+        entry.adopted = True  # until the watch shows for which gang it was bound
+    if entry.where not in (*SETTLED, Where.REFUSED):  # the watch may have shown a later state
         cluster.move(entry, Where.BOUND, change.node)
     cluster.settle(entry.gang, change.uid)
 
 
 def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
-    """Count the pod as waiting again, or where it is by now."""
+    """Count the pod as waiting again, or at its present place."""
     if change.failure is BindFailure.GONE:
         cluster.pod_gone(changes.PodGone(change.uid))
     entry = cluster.pods.get(change.uid)
@@ -47,7 +47,7 @@ def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
         return
     if entry.where in UNDER_WAY and change.failure is BindFailure.ELSEWHERE:
         if entry.gang.attempt is not None:
-            entry.gang.attempt.completing.discard(change.uid)  # another's bind completes nothing
+            entry.gang.attempt.completing.discard(change.uid)  # a foreign bind completes no gang
         entry.elsewhere = True
         cluster.move(entry, Where.BOUND, change.node)
     elif entry.where in UNDER_WAY and entry.node == change.node:
@@ -59,14 +59,14 @@ def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
 
 
 def note_prepared(cluster: ClusterState, change: changes.PrepareFailed | changes.Undone) -> None:
-    """Tell the gang what became of writes that come before its binds."""
+    """Take the outcome of writes that precede a gang's binds."""
     if change.key in cluster.gangs:
         cluster.gangs[change.key].note_prepared(change)
         cluster.touched.add(change.key)
 
 
 def binding_admitted(cluster: ClusterState, change: changes.BindingAdmitted) -> None:
-    """Count another scheduler's pod where it is about to be bound, or no more."""
+    """Count another scheduler's pod on the node to which it is being bound, or stop that."""
     entry = cluster.pods.get(change.uid)
     if entry is not None and entry.where is Where.FOREIGN:
         cluster.move(entry, Where.FOREIGN, change.node)

@@ -1,7 +1,7 @@
-"""What met a defect of ours is set aside: it costs one gang or object, and is tried again later.
+"""Sets aside the gangs and objects that meet a defect of ours, to try them again later.
 
-In: exceptions, with what was being done. Out: incidents to tell of, and what to use in the place of
-an object that cannot be taken in. Owned by ``scheduler``. Times are epoch seconds.
+In: exceptions, with the stage in which they were raised. Out: incidents to report, and stand-ins
+for objects that cannot be taken in. Owned by ``scheduler``. Times are epoch seconds.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from quorate.core.model.devices import ClaimSpec
 from quorate.core.model.reasons import Reason
 
 STAGES = ("observe", "decide", "apply", "verify", "explain", "rebuild")
-"""What may be done when a defect is met."""
+"""The stages in which a defect may be met."""
 _FRAMES_TOLD = 4
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """A defect of ours that was met and contained.
 
-    ``id`` names it in the reason that users read, in the log and in the metric; ``stage`` is what
-    was being done (one of ``STAGES``); ``about`` names the gang or object.
+    ``id`` names it in the reason that users read, in the log and in the metric; ``stage`` is one of
+    ``STAGES``; ``about`` names the gang or object.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     error: str
     trace: str
     times: int = 1
-    """More than 1: it stands for so many of its stage, of which only the number is known."""
+    """If more than 1: it stands for that many incidents of its stage, of which this is the last."""
 
 
 class _Object:
@@ -50,14 +50,14 @@ class _Object:
         self.incident = incident
         self.failures = 1
         self.due_s: float | None = None
-        """None until the next decision, as news bear no time."""
+        """None until the next decision, because changes carry no time."""
         self.node = ""
-        """Where a pod takes room as far as we know; "": where the change says."""
+        """The node on which we know a pod to take room; "": the one in the change."""
         self.weaker = 0
-        """How many stand-ins met a defect as well: the next one says less."""
+        """How many stand-ins met a defect as well: the next one has less content."""
 
     def stand_in(self) -> Change | None:
-        """Return what is to be taken in instead; None: it is left out."""
+        """Return the change to take in instead; None: the object is left out."""
         if not self.weaker:
             return stand_in(self.change, self.incident)
         if isinstance(self.change, changes.PodChanged) and self.weaker == 1:
@@ -66,14 +66,14 @@ class _Object:
 
 
 class Defects:
-    """Incidents that were not told of yet, and the objects that are set aside."""
+    """Incidents that were not reported yet, and the objects that are set aside."""
 
     def __init__(self, identity: str) -> None:
         self._identity = identity
         self._made = 0
         self._incidents: list[Incident] = []
         self._untold: dict[str, Incident] = {}
-        """By stage: what was met when so many were kept already."""
+        """By stage, the incidents beyond the bound, as one with a count."""
         self._objects: dict[ObjectId, _Object] = {}
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class Defects:
         return found
 
     def take_incidents(self) -> list[Incident]:
-        """Return and forget what has not been told of yet."""
+        """Return the incidents since the last call."""
         incidents = [*self._incidents, *self._untold.values()]
         self._incidents, self._untold = [], {}
         return incidents
@@ -108,7 +108,7 @@ class Defects:
     def set_aside(self, what: ObjectId, change: Change, error: Exception, node: str = "") -> None:
         """Set an object aside because a change of it met a defect.
 
-        A pod on a ``node`` that the change does not tell of takes its room there, and no more.
+        ``node`` is a pod's node that the change lacks: the pod then only takes its room there.
         """
         incident = self.note("observe", " ".join(what), error)
         known = self._objects.get(what)
@@ -121,12 +121,12 @@ class Defects:
             known.node, known.weaker = node, max(known.weaker, 1)
 
     def weaken(self, what: ObjectId, error: Exception) -> None:
-        """Let a simpler version stand in for an object: the last one met a defect as well."""
+        """Use a simpler stand-in for an object, because the last one met a defect as well."""
         self.note("observe", f"what stands in for {' '.join(what)}", error)
         self._objects[what].weaker += 1
 
     def remove(self, what: ObjectId) -> None:
-        """Hold an object no more: it was taken in, or is gone."""
+        """Forget an object that was taken in or is gone."""
         self._objects.pop(what, None)
 
     def has(self, what: ObjectId) -> bool:
@@ -134,17 +134,17 @@ class Defects:
         return what in self._objects
 
     def replace(self, what: ObjectId, change: Change) -> Change | None:
-        """Return what to take in instead of a change of an object that is set aside."""
+        """Note a newer change of an object that is set aside; return the stand-in for it."""
         known = self._objects[what]
         known.change = change
         return known.stand_in()
 
     def stand_ins(self) -> dict[ObjectId, Change | None]:
-        """Return what stands in for each object that is set aside; None: it is left out."""
+        """Return the stand-in of each object that is set aside; None: it is left out."""
         return {what: known.stand_in() for what, known in self._objects.items()}
 
     def due(self, now_s: float) -> Iterator[tuple[ObjectId, Change]]:
-        """Yield what is to be tried again now."""
+        """Yield the objects to try again now, with their newest changes."""
         for what, known in list(self._objects.items()):
             if known.due_s is None:
                 known.due_s = now_s + policy.back_off_s(known.failures)
@@ -152,14 +152,14 @@ class Defects:
                 yield what, known.change
 
     def due_s(self) -> float | None:
-        """Return when something is to be tried again next."""
+        """Return the next time at which an object is tried again (epoch seconds), or None."""
         return min((h.due_s for h in self._objects.values() if h.due_s is not None), default=None)
 
 
 def culprit(error: Exception) -> GangKey | None:
-    """Return the gang that was being dealt with where an exception was raised, if one was.
+    """Return the gang that was being handled when an exception was raised, or None.
 
-    It is the first one that a variable names, in the innermost function that knows any.
+    It is the first gang in a local variable of the innermost function that has one.
     """
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         for value in frame.f_locals.values():
@@ -174,8 +174,8 @@ def culprit(error: Exception) -> GangKey | None:
 def stand_in(change: Change, incident: str) -> Change | None:
     """Return a simple version of an object that is safe to take in, or None: it is left out.
 
-    A pod on a node still takes its room there, and a claim keeps its devices. A pod that waits has
-    a reason of its own to wait.
+    A pod on a node still takes its room there, and a claim keeps its devices. A waiting pod gets
+    the defect as its reason to wait.
     """
     words = f"a defect of quorate's own ({incident}) keeps it from being read"
     match change:
@@ -197,7 +197,7 @@ def stand_in(change: Change, incident: str) -> Change | None:
 
 
 def _plain(pod: Pod, incident: str, words: str) -> Pod:
-    """Return the pod with nothing but its name, its gang, its node and what it takes there."""
+    """Return the pod with only its name, its gang, its node and what it takes there."""
     return Pod(
         uid=pod.uid,
         namespace=pod.namespace,
@@ -227,7 +227,7 @@ def _plain(pod: Pod, incident: str, words: str) -> Pod:
 
 
 def _bare(pod: Pod, node: str) -> Pod:
-    """Return a pod of nobody's that takes the same room on its node."""
+    """Return a pod without scheduler and gang that takes the same room on its node."""
     return Pod(
         uid=pod.uid,
         namespace=pod.namespace,

@@ -1,9 +1,9 @@
 """Reservations: room of lost members of started gangs, kept for their replacements for a while.
 
-In: what happens to members (from ``cluster.state``), each decision's time and outcome. Out: the
-reservations that planning leaves out of the room (``room.reserved_room``). A reservation is a
-promise, not a pod: it is counted on no node. News carry no time, so ``settle`` sets when one ends.
-The operator bounds how long and how many (``policy``): no quota counts a promise.
+In: changes of members (from ``cluster.state``), each decision's time and outcome. Out: the
+reservations that planning subtracts from the room (``room.reserved_room``). A reservation is not a
+pod: no node counts it. Changes carry no time, so ``settle`` sets when a reservation ends. Quotas do
+not count reservations, so the operator bounds their length and number (``policy``).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from quorate.core.model.policy import Policy
 
 
 class Placed(NamedTuple):
-    """A member of a started gang that has a node, as it was before some news of it."""
+    """A member of a started gang with a node, as it was before a change of it."""
 
     key: GangKey
     node: str
     where: Where
     runs: bool
-    """Whether it took room there."""
+    """Whether it took room on its node."""
     pod_class: PodClass
 
 
 class Reservation:
     """The room of one lost member on its node. Times are epoch seconds, 0 until the first decision.
 
-    ``asked_s`` is how long the member, or its gang's object, asked for; ``makes`` how many pods
-    its owner makes, once ``is_told``; None when the owner cannot say.
+    ``asked_s`` is the length (seconds) that the member or its gang's object asked for. ``makes`` is
+    how many pods its owner makes, once ``is_told``; None: that is unknown.
     """
 
     __slots__ = (
@@ -63,23 +63,23 @@ class Reservation:
 
     @property
     def cut_to_s(self) -> float | None:
-        """How long it is reserved if more was asked for than the operator allows; else None."""
+        """Its length in seconds, if the operator's bound made it shorter than asked; else None."""
         length_s = self.until_s - self.since_s
         return length_s if self.asked_s is not None and self.asked_s > length_s + 1e-3 else None
 
 
 class NotReserved(NamedTuple):
-    """Slots that a gang lost and a bound keeps from being reserved: ``whose`` it is, its value."""
+    """Slots that a gang lost and a bound keeps from being reserved: ``whose`` bound, ``most``."""
 
     slots: int
     whose: Literal["gang", "namespace"]
     most: int
     until_s: float
-    """When it is of no interest any more."""
+    """When the reservations would have ended (epoch seconds)."""
 
 
 def placed(entry: PodEntry) -> Placed | None:
-    """Return what news of ``entry`` may end, or None if its loss would be nobody's loss."""
+    """Return a member whose loss may be reserved for, as it is now; None for other pods."""
     gang = entry.gang
     if gang is None or entry.where not in (Where.BOUND, Where.ASSUMED):
         return None
@@ -94,30 +94,30 @@ class Reservations:
 
     def __init__(self, classes: PodClasses | None) -> None:
         self._classes = classes
-        """Where the classes of reservations are counted; a cycle's copy counts none."""
+        """The table that counts uses of the reservations' classes; None in a cycle's copy."""
         self._of: dict[GangKey, list[Reservation]] = {}
         self._in: Counter[str] = Counter()
-        """How many there are in each namespace, of those that have their time."""
+        """The number of reservations with an end time, by namespace."""
         self._not_reserved: dict[GangKey, NotReserved] = {}
         self._missing: Counter[GangKey] = Counter()
         self._going: dict[GangKey, set[str]] = {}
-        """Members (by uid) that are lost already and are known still."""
+        """Uids of members that count as lost and still exist."""
         self._lent: dict[str, Reservation] = {}
-        """Reservations that a replacement (by uid) has used, until its bind has an outcome."""
+        """By uid of a replacement, the reservation it uses, until its bind has an outcome."""
         self.changed: set[GangKey] = set()
         """Gangs whose reservations changed since ``changed`` was last emptied."""
         self.ended_on: set[str] = set()
         """Nodes on which a reservation ended."""
 
     def copy(self) -> Reservations:
-        """Return reservations of its own: for one cycle, which may use them up."""
+        """Return an independent copy for one cycle, which may use reservations up."""
         other = Reservations(None)
         other._of = {key: list(reservations) for key, reservations in self._of.items()}
         other._missing, other._in = self._missing.copy(), self._in.copy()
         return other
 
     def move_to(self, classes: PodClasses) -> None:
-        """Take the classes of another table: the state was built again."""
+        """Change to the classes of another table, after the state was built again."""
         self._classes = classes
         for reservation in (*self, *self._lent.values()):
             reservation.pod_class = classes.of(
@@ -143,7 +143,7 @@ class Reservations:
         return list(self._of.get(key, ()))
 
     def not_reserved(self, key: GangKey) -> NotReserved | None:
-        """Return what is not reserved for a gang because of a bound of the operator."""
+        """Return the slots that an operator's bound keeps from being reserved, or None."""
         return self._not_reserved.get(key)
 
     def missing(self, key: GangKey) -> int:
@@ -151,15 +151,15 @@ class Reservations:
         return self._missing[key]
 
     def wake_at_s(self) -> float | None:
-        """Return when the next reservation ends; None when there is none that has its time."""
+        """Return when the next reservation ends (epoch seconds); None: none has an end time."""
         return min(
             (reservation.until_s for reservation in self if reservation.until_s), default=None
         )
 
-    # News of members
+    # Changes of members
 
     def note(self, was: Placed | None, entry: PodEntry, *, gone: bool = False) -> None:
-        """Take in news of a pod: ``was`` is ``placed`` of it before, ``entry`` is it now."""
+        """Take in a change of a pod: ``was`` is ``placed`` of it before, ``entry`` the pod now."""
         if was is None:
             if self._missing and not gone and placed(entry) is not None:
                 assert entry.gang is not None, "it is placed"
@@ -178,7 +178,7 @@ class Reservations:
         pod, key = entry.pod, was.key
         going = self._going.get(key, set())
         lost = not stays or pod.terminating or pod.phase == "Failed"
-        # Nobody makes another one of a pod without an owner.
+        # A pod without an owner is never replaced.
         if lost and was.runs and pod.uid not in going and pod.owner is not None:
             self._going.setdefault(key, going).add(pod.uid)
             self._missing[key] += 1
@@ -194,16 +194,16 @@ class Reservations:
                 self._going.pop(key, None)
 
     def _replaced(self, key: GangKey, node: str, pod_class: PodClass) -> Reservation | None:
-        """Note that a lost member has a successor; return the reservation that it uses, if any.
+        """Note that a lost member has a replacement; return the reservation that it uses, or None.
 
-        The caller keeps it, or lets it go.
+        The caller then has to keep the reservation or release it (``_let_go``).
         """
         if key not in self._missing:
             return None
         reservations = self.of(key)
         here = [reservation for reservation in reservations if reservation.node == node]
         if not here and len(reservations) < self._missing[key]:
-            self._count_down(key)  # it succeeds one whose room is not free yet, or is lost
+            self._count_down(key)  # it replaces a member whose room is not free yet, or is lost
             return None
         alike = [
             reservation
@@ -216,7 +216,7 @@ class Reservations:
         return used
 
     def _give_back(self, uid: str) -> None:
-        """Reserve again what a replacement was to use that was not bound."""
+        """Restore the reservation of a replacement that was not bound."""
         reservation = self._lent.pop(uid, None)
         if reservation is not None:
             self._missing[reservation.key] += 1
@@ -225,7 +225,7 @@ class Reservations:
     def note_assumed(
         self, key: GangKey, uids: Iterable[str], nodes: Iterable[str], pod_class: PodClass
     ) -> None:
-        """Members of a gang are assumed: each is a replacement as long as one is missing."""
+        """Note that members are assumed; each replaces a lost member while one is missing."""
         if key not in self._missing:
             return
         for uid, node in zip(uids, nodes, strict=True):
@@ -234,7 +234,7 @@ class Reservations:
                 self._lent[uid] = used
 
     def node_gone(self, name: str) -> None:
-        """A node is gone, and its room with it."""
+        """End the reservations on a node that is gone."""
         for reservation in [reservation for reservation in self if reservation.node == name]:
             self._end(reservation, frees=False)
 
@@ -246,7 +246,7 @@ class Reservations:
         return {reservation.key for reservation in asked}
 
     def owners_to_ask(self, key: GangKey) -> set[Owner]:
-        """Return the owners who have not said yet whether they will replace what was lost."""
+        """Return owners of lost members of which it is not known yet how many pods they make."""
         return {
             reservation.owner
             for reservation in self.of(key)
@@ -254,25 +254,25 @@ class Reservations:
         }
 
     def take_changed(self) -> set[GangKey]:
-        """Return and forget the gangs whose reservations changed."""
+        """Return the gangs whose reservations changed since the last call."""
         changed, self.changed = self.changed, set()
         return changed
 
     def take_ended_on(self) -> set[str]:
-        """Return and forget the nodes on which a reservation ended."""
+        """Return the nodes on which a reservation ended since the last call."""
         ended_on, self.ended_on = self.ended_on, set()
         return ended_on
 
     # Decisions
 
     def forget_not_reserved(self, now_s: float) -> None:
-        """Forget slots that a bound kept from being reserved, when their time would be over."""
+        """Forget slots that a bound kept from being reserved, once they would have ended."""
         for key in [key for key, one in self._not_reserved.items() if one.until_s <= now_s]:
             del self._not_reserved[key]
             self.changed.add(key)
 
     def settle(self, key: GangKey, gang: GangEntry | None, now_s: float, policy: Policy) -> None:
-        """End what a gang needs no more, and give new reservations their time, within bounds."""
+        """End a gang's superfluous reservations; set end times of new ones, within the bounds."""
         if key not in self._missing:
             return
         if gang is None or not gang.started or not (gang.waits or _living(gang)):
@@ -296,7 +296,7 @@ class Reservations:
     def _end_above(
         self, key: GangKey, whose: Literal["gang", "namespace"], held: int, most: int
     ) -> None:
-        """End a gang's newest reservations beyond what is allowed, and remember that."""
+        """End a gang's newest reservations beyond a bound, and record their number."""
         above = self.of(key)[most - held :] if held > most else []
         for reservation in above:
             self._end(reservation)
@@ -307,7 +307,7 @@ class Reservations:
             self._not_reserved[key] = NotReserved(slots, whose, most, until_s)
 
     def _end_excess(self, key: GangKey, gang: GangEntry) -> None:
-        """End reservations for more pods than owners make; than min where one cannot say."""
+        """End reservations for more pods than owners make, or than min if that is unknown."""
         reservations = [reservation for reservation in self.of(key) if reservation.is_told]
         if not reservations:
             return
@@ -324,20 +324,20 @@ class Reservations:
                 in_all -= 1
 
     def end_due(self, now_s: float, reservations: Iterable[Reservation] | None = None) -> None:
-        """End the reservations (of all, if none are given) whose time is over."""
+        """End the reservations that are due, of those given or (None) of all."""
         for reservation in list(self if reservations is None else reservations):
             if reservation.until_s and reservation.until_s <= now_s:
                 self._end(reservation)
 
     def end_if(self, is_over: Callable[[Reservation], bool]) -> bool:
-        """End the reservations for which this is true; return whether there was one."""
+        """End the reservations for which ``is_over`` is true; return whether there were any."""
         over = [reservation for reservation in self if is_over(reservation)]
         for reservation in over:
             self._end(reservation)
         return bool(over)
 
     def end_all_of(self, key: GangKey) -> None:
-        """End a gang's reservations: it asks for fewer members than before."""
+        """End all reservations of a gang."""
         for reservation in self.of(key):
             self._end(reservation)
 
@@ -351,7 +351,7 @@ class Reservations:
         self._let_go(reservation)
 
     def _let_go(self, reservation: Reservation | None) -> None:
-        """Stop counting the reservation's class: it does not come back."""
+        """Release the class of a reservation that will not be restored."""
         if reservation is not None and self._classes is not None:
             self._classes.release(reservation.pod_class)
 
@@ -375,7 +375,7 @@ class Reservations:
             self._not_reserved.pop(key, None)
 
     def forget(self, key: GangKey) -> None:
-        """The gang is finished: nothing is reserved for it any more."""
+        """Forget a finished gang and end its reservations."""
         self.end_all_of(key)
         self._missing.pop(key, None)
         self._not_reserved.pop(key, None)
@@ -385,9 +385,9 @@ class Reservations:
 
 
 def _living(gang: GangEntry) -> Counter[Owner | None]:
-    """Count by owner the members that have a node and need no replacement, nor ever did.
+    """Return by owner the number of members with a node that are not lost.
 
-    Those that have succeeded are left out: a Job says how many it runs at a time.
+    Members that have finished are left out: a Job says how many pods it runs at a time.
     """
     return Counter(
         entry.pod.owner

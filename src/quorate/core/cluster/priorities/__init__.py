@@ -1,1 +1,1 @@
-"""Who yields to whom: bound pods by priority, nominated pods, disruption budgets."""
+"""What preemption reads of pods: bound pods by priority, nominated pods, disruption budgets."""

@@ -26,9 +26,9 @@ class Budgets:
             self._by_namespace.pop(namespace, None)
 
     def split(self, pods: Iterable[PodEntry]) -> tuple[list[PodEntry], list[PodEntry]]:
-        """Return which of the pods cannot be disrupted within their budgets, and which can.
+        """Return the pods whose eviction violates a budget, and the others.
 
-        The first pods use the budgets up; both lists keep the order. A pod whose eviction the API
+        Earlier pods use budgets first; both lists keep the order. A pod whose eviction the API
         server has counted already uses none (kube-scheduler's filterPodsWithPDBViolation).
         """
         left: dict[tuple[str, str], int] = {}
@@ -44,7 +44,7 @@ class Budgets:
         return violating, others
 
     def _of(self, entry: PodEntry) -> list[PodDisruptionBudget]:
-        """Return the budgets that the pod would use; an empty selector matches nothing here."""
+        """Return the budgets that the pod's eviction uses; here an empty selector matches none."""
         pod = entry.pod
         budgets = self._by_namespace.get(pod.namespace)
         if not budgets or not pod.labels:

@@ -1,7 +1,7 @@
-"""Which waiting pods are promised room on which node (``status.nominatedNodeName``).
+"""The nominated pods: waiting pods with promised room on a node (``status.nominatedNodeName``).
 
-Owned by ``cluster.cluster``; a cycle has a copy, with its own promises in it. A nominated pod holds
-its room against pods of lower or equal priority until it is placed, on that node or on another one.
+Owned by ``cluster.priorities.precedence``; a cycle has a copy with its own promises. The room is
+withheld from pods of lower or equal priority until the nominated pod is placed, on any node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Nominations:
         self._node_of: dict[str, str] = {}
 
     def copy(self) -> Nominations:
-        """Return nominations of its own."""
+        """Return an independent copy."""
         other = Nominations()
         other._by_node = {node: dict(there) for node, there in self._by_node.items()}
         other._node_of = dict(self._node_of)
@@ -38,7 +38,7 @@ class Nominations:
         return list(self._by_node.get(node, {}).values())
 
     def node_of(self, uid: str) -> str:
-        """Return the node to which a waiting pod is nominated; "" when to none."""
+        """Return the node to which a waiting pod is nominated, or ""."""
         return self._node_of.get(uid, "")
 
     def has(self, gang: GangEntry) -> bool:
@@ -48,14 +48,14 @@ class Nominations:
         return any(uid in gang.members for uid in self._node_of)
 
     def add(self, entry: PodEntry, node: str) -> None:
-        """Count a waiting pod at the node of its nomination, if it has one."""
+        """Nominate a waiting pod to ``node``, in place of an earlier node; "": to none."""
         self.discard(entry)
         if node:
             self._by_node.setdefault(node, {})[entry.pod.uid] = entry
             self._node_of[entry.pod.uid] = node
 
     def discard(self, entry: PodEntry) -> str:
-        """Stop counting a pod; return the node on which it was counted, or ""."""
+        """Remove a pod's nomination; return its node, or ""."""
         node = self._node_of.pop(entry.pod.uid, "")
         if node:
             there = self._by_node[node]

@@ -1,7 +1,8 @@
-"""Who yields to whom: what bound pods take by priority, who is promised room, what budgets say.
+"""What preemption reads of pods: use by priority, nominated pods, disruption budgets.
 
-Owned by ``cluster.cluster``, which tells it of every pod that comes to a place or leaves it; read
-by ``preempt.preemption`` and by whatever places pods.
+In: every pod that comes to a place or leaves it, from ``cluster.cluster``, which owns this. Out:
+what bound pods take by priority, nominations, budgets, and rows where room became available. Read
+by ``preempt.preemption`` and by all that places pods.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from quorate.core.model.profile import Profile
 
 
 class Precedence:
-    """All that preemption has to know of pods, under these profiles."""
+    """All that preemption reads of pods, under these profiles."""
 
     def __init__(self, nodes: NodeTable, profiles: Iterable[Profile]) -> None:
         self._nodes = nodes
@@ -28,13 +29,13 @@ class Precedence:
         self.nominated = Nominations()
         preempts = any(not profile.packs_gangs for profile in profiles)
         self.bound = Preemptable(nodes.capacity) if preempts else None
-        """What bound pods take; None where no profile preempts."""
+        """What bound pods take; None if no profile preempts."""
         self.next_start = 0
-        """Where the next pod begins to look for victims: not always at the same nodes."""
+        """The offset at which the next search for victims begins, so that searches rotate."""
         self.freed: set[int] = set()
-        """Rows on which room was promised, or pods were no victims, and that is over."""
+        """Rows on which a promise ended, or on which pods may newly be victims."""
         self._spared: tuple[str, int] | None = None
-        """The pod that left its row last, and that row, if it was no victim there."""
+        """The last released pod and its row, if it could not be a victim there."""
 
     def grow(self) -> None:
         """Make room for all rows of the nodes."""
@@ -42,7 +43,7 @@ class Precedence:
             self.bound.grow(self._nodes.capacity)
 
     def recount(self, entries: Iterable[PodEntry]) -> None:
-        """Count anew what bound pods take, of all pods that are counted on a row."""
+        """Count again what bound pods take; ``entries`` are all pods that are counted on a row."""
         if self.bound is not None:
             self.bound = Preemptable(self._nodes.capacity)
             for entry in entries:
@@ -57,7 +58,7 @@ class Precedence:
             self.freed.add(entry.row)
 
     def released(self, entry: PodEntry) -> None:
-        """Note that a pod is counted on its row no more; it still says where it was."""
+        """Note that a pod is no longer counted on its row; the entry still has its old place."""
         if self.bound is None:
             return
         self._spared = None if entry.may_be_preempted else (entry.pod.uid, entry.row)
@@ -65,17 +66,20 @@ class Precedence:
             self.bound.release(entry.row, entry.pod.priority, entry.pod_class)
 
     def waits(self, entry: PodEntry) -> None:
-        """Note that a pod waits: its nomination counts."""
+        """Note that a pod waits, so that its nomination counts."""
         self.nominated.add(entry, entry.nominated)
 
     def waits_no_more(self, entry: PodEntry, goes_to: str = "") -> None:
-        """Note that a pod does not wait any more; it keeps the name of its nomination."""
+        """Note that a pod no longer waits; the entry keeps its ``nominated``.
+
+        The row of its promise is freed, unless the pod goes to that node.
+        """
         node = self.nominated.discard(entry)
         if node in self._nodes.rows and node != goes_to:
             self.freed.add(self._nodes.rows[node])
 
     def nominate(self, entry: PodEntry, node: str) -> None:
-        """Promise a waiting pod room on ``node``, or ("") promise it none any more."""
+        """Promise a waiting pod room on ``node``, or ("") end its promise."""
         self.waits_no_more(entry)
         entry.nominated = node
         if entry.where is Where.WAITING:
@@ -88,12 +92,12 @@ class Precedence:
             self.freed.update(row for row in rows if row >= 0)
 
     def take_freed(self) -> set[int]:
-        """Return and forget the rows that others may have now."""
+        """Return the rows freed since the last call."""
         freed, self.freed = self.freed, set()
         return freed
 
     def failed(self, change: PreemptionFailed, pods: dict[str, PodEntry]) -> set[GangKey]:
-        """Let the victims be chosen again; return who has to try again after a while."""
+        """Take a failed preemption; return the gang that tries again after a back-off, if any."""
         for victim in (pods[uid] for uid in change.victims if uid in pods):
             victim.preempting = False
             if victim.row >= 0:
@@ -101,7 +105,7 @@ class Precedence:
         entry = pods.get(change.uid)
         if entry is None or entry.gang is None:
             return set()
-        if entry.nominated != entry.pod.nominated:  # what the API says of it stands
+        if entry.nominated != entry.pod.nominated:  # return to the nomination in the API
             self.nominate(entry, entry.pod.nominated)
         entry.gang.memory.failed, entry.gang.memory.last_failure = True, change.message
         return {entry.gang.key}

@@ -1,9 +1,9 @@
-"""What bound pods take of each node, by priority: what a pod of higher priority could have.
+"""What bound pods take of each node, by priority: what a pod of higher priority could get.
 
-Owned by ``cluster.cluster``; kept only where some profile preempts. Updated by change. Memory
-follows the bound pods: there is one entry for each node and priority that has one. For priorities
-that ask about many nodes the sum over all lower priorities is kept as an array, of the last
-``policy.PREEMPTABLE_SUMS_MAX`` of them.
+Owned by ``cluster.priorities.precedence``; exists only if a profile preempts. Updated by change.
+There is one entry for each node and priority with bound pods. After a query about many nodes, the
+sum of all lower priorities is cached as an array, for the last ``policy.PREEMPTABLE_SUMS_MAX``
+priorities queried.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDTH_MIN = len(FIRST_RESOURCES)
 
 
 class _Sum:
-    """What pods of lower priority take: int64[rows, resources], but for rows that are stale."""
+    """What pods of lower priority take: int64[rows, resources]; rows in ``stale`` are outdated."""
 
     __slots__ = ("below", "stale")
 
@@ -35,15 +35,15 @@ class _Sum:
 
 
 class Preemptable:
-    """What bound pods take, by row and priority. ``rows`` is how many rows there are."""
+    """What bound pods take, by row and priority. ``rows`` is the number of rows."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self._taken: dict[int, dict[int, Demands]] = {}
-        """By row, then by priority. One pod's entry is its class's own tuple."""
+        """By row, then by priority. The entry of a single pod is its class's own tuple."""
         self._pods: Counter[int] = Counter()
         self._sums: dict[int, _Sum] = {}
-        """By priority that asked, the longest unasked first."""
+        """By queried priority, the least recently queried first."""
 
     def grow(self, rows: int) -> None:
         """Make room for ``rows`` rows."""
@@ -78,13 +78,13 @@ class Preemptable:
 
     @property
     def lowest(self) -> int | None:
-        """The lowest priority of a bound pod; None when there is none."""
+        """The lowest priority of a bound pod; None: no pod is bound."""
         return min(self._pods, default=None)
 
     def below(self, priority: int, rows: npt.ArrayLike, width: int) -> Ints:
         """Return int64[len(rows), width]: what pods of lower priority take of these rows.
 
-        Few rows are added up; of more, the sum over all rows is kept for the next question.
+        Few rows are summed directly; for more, the sums of all rows are cached for later queries.
         """
         asked = np.asarray(rows).astype(np.int64, copy=False)
         kept = self._sums.pop(priority, None)
@@ -116,7 +116,7 @@ class Preemptable:
         return found
 
     def _summed(self, priority: int, width: int) -> Ints:
-        """Add up all rows; where many hold one pod of a class, in bulk."""
+        """Return the sums of all rows; rows with one pod of the same class are added in bulk."""
         alike: dict[int, tuple[Demands, list[int]]] = {}
         for row, there in self._taken.items():
             for other, demands in there.items():
