@@ -1,8 +1,8 @@
-"""The rules: small functions from ``Manifests`` to findings, one row of ``RULES`` for each.
+"""The lint rules: small functions from ``Manifests`` to findings, one row of ``RULES`` for each.
 
-To add a rule: a function here or in a file beside the others, a row, and in
-``tests/unit/lint/test_rules.py`` a manifest that it finds fault with and one that it does not.
-Names of rules are stable: people silence them by name and CI systems read them.
+To add a rule: a function in a file of this folder, a row, and in ``tests/unit/lint/test_rules.py``
+one manifest with a finding and one without. Names of rules are stable: people silence them by
+name, and CI systems read them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Check = Callable[[Manifests], Iterator[Finding]]
 
 
 class Rule(NamedTuple):
-    """One check, the names of the findings that it may make, and what it is for."""
+    """One check, the names of its possible findings, and its purpose."""
 
     check: Check
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ RULES = (
         "pods and gangs that a shape of cluster cannot hold",
     ),
 )
-"""In the order in which findings at one place are told."""
+"""In the order in which findings at one place are reported."""
 
 NAMES = tuple(name for rule in RULES for name in rule.names)
 """All names of findings."""

@@ -1,4 +1,4 @@
-"""Rules about gangs: pods and the PodGroup that they name, taken together."""
+"""Rules about gangs: pods together with the PodGroup that they name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED_WITHOUT_OBJECT = tuple(one.member_key for one in DIALECTS if one.object i
 
 
 def mixed_eras(manifests: Manifests) -> Iterator[Finding]:
-    """Pods that name a gang in one API's way, and a PodGroup of that name in another API."""
+    """Pods that name a gang as in one API, and a PodGroup of that name in another API."""
     for gang in manifests.gangs:
         near = gang.near
         if near is None or gang.key.dialect == near.dialect.name:
@@ -40,7 +40,7 @@ def mixed_eras(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _incomplete_labels_beside_a_group(manifests: Manifests) -> Iterator[Finding]:
-    """The key of an API without objects alone, where a PodGroup of that name says min."""
+    """Pods with only the gang key of an API without objects, and a PodGroup with that name."""
     groups = {(one.spec.key.namespace, one.spec.key.name): one for one in manifests.groups}
     for source in manifests.sources:
         for member_key in _NAMED_WITHOUT_OBJECT:
@@ -106,7 +106,7 @@ def _elsewhere(source: PodSource, near: Group, manifests: Manifests) -> Finding:
 
 
 def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
-    """A gang that needs more members than the files make: it would wait for ever."""
+    """A gang that needs more members than the files create: it would wait for ever."""
     for gang in manifests.gangs:
         least, count = gang.min_count, gang.count
         if least is None or count is None or count >= least:
@@ -147,7 +147,7 @@ def _more(gang: Gang, least: int) -> str:
 
 
 def min_available(manifests: Manifests) -> Iterator[Finding]:
-    """Templates of one gang that say different minima: the scheduler holds such a gang."""
+    """Templates of one gang with different values of min: the scheduler holds such a gang."""
     for gang in manifests.gangs:
         min_key = _min_key(gang)
         if min_key is None:
@@ -172,7 +172,7 @@ def _min(source: PodSource) -> int | None:
 
 
 def schedulers(manifests: Manifests) -> Iterator[Finding]:
-    """A gang whose pods name several schedulers, or one that places no gangs."""
+    """A gang whose pods name several schedulers, or a scheduler that places no gangs."""
     known = manifests.options.gang_schedulers
     for gang in manifests.gangs:
         first = gang.sources[0]
@@ -248,7 +248,7 @@ def _priority_words(name: str) -> str:
 
 
 def min_resources(manifests: Manifests) -> Iterator[Finding]:
-    """A minResources gate that asks for more than the pods do: shut where the gang would fit."""
+    """A minResources gate above the pods' requests: it may hold a gang that would fit."""
     for gang in manifests.gangs:
         if gang.group is None or not gang.group.spec.min_resources or gang.count is None:
             continue

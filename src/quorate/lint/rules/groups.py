@@ -22,13 +22,13 @@ _FORMER_APIS = {
     if dialect.object
     for former in dialect.object.former_versions
 }
-"""Versions that once were served, and what took their place."""
+"""Versions that are no longer served, with their replacements."""
 _FIELDS_OF_MIN = {dialect.object.min_path[-1] for dialect in DIALECTS if dialect.object}
 _TAKEN_FOR_MIN = _FIELDS_OF_MIN | {"minAvailable", "minMembers", "minPods"}
 
 
 def unknown_api(manifests: Manifests) -> Iterator[Finding]:
-    """A PodGroup of an API that quorate does not read: another version, a typo, or a peer's."""
+    """A PodGroup of an API that quorate does not read: wrong version, typo, other scheduler."""
     for one in manifests.strange_groups:
         path: Path = ("apiVersion",)
         rule = "podgroup-api-unknown"
@@ -59,7 +59,7 @@ def unknown_api(manifests: Manifests) -> Iterator[Finding]:
 
 
 def unknown_fields(manifests: Manifests) -> Iterator[Finding]:
-    """A field that the API does not have: the API server drops it, and min is not what it seems."""
+    """A field that the API does not have: the API server drops it, so min may not be as written."""
     for group in manifests.groups:
         known = group.api.fields
         for field in spec_of(group):
@@ -79,7 +79,7 @@ def unknown_fields(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _field_of_other_api(field: str, group: Group) -> str:
-    """Return what to write instead of a field by which other APIs, or nobody, say min."""
+    """Return the replacement of a field that is min in another API, or in no API."""
     path = group.api.min_path
     if len(path) == 2:
         return f"did you mean {path[-1]}?" if field in _TAKEN_FOR_MIN else ""
@@ -87,7 +87,7 @@ def _field_of_other_api(field: str, group: Group) -> str:
 
 
 def invalid(manifests: Manifests) -> Iterator[Finding]:
-    """A PodGroup that the scheduler cannot use, in the words that it would say itself."""
+    """A PodGroup that the scheduler cannot use, with the scheduler's own message."""
     for group in manifests.groups:
         defect = group.spec.defect
         if not defect:
@@ -105,7 +105,7 @@ def invalid(manifests: Manifests) -> Iterator[Finding]:
 
 
 def min_not_positive(manifests: Manifests) -> Iterator[Finding]:
-    """A min of 0, or none: every pod starts for itself."""
+    """A min that is 0 or absent: every pod starts alone."""
     for group in manifests.groups:
         if group.spec.defect or group.spec.min_count > 0 or group.api.may_be_no_gang:
             continue
@@ -113,7 +113,7 @@ def min_not_positive(manifests: Manifests) -> Iterator[Finding]:
         written = value_at(group.object.value, group.api.min_path)
         known = group.api.fields
         if any("min" in other.lower() and other not in known for other in spec_of(group)):
-            continue  # it is misspelt, which has been said
+            continue  # it is misspelt, which another rule reports
         state = "absent" if written is None else str(written)
         field = path_text(group.api.min_path)
         what = f"{field} is {state}: every pod starts for itself, it is no gang"
@@ -130,7 +130,7 @@ def min_not_positive(manifests: Manifests) -> Iterator[Finding]:
 
 
 def timeout(manifests: Manifests) -> Iterator[Finding]:
-    """A scheduleTimeoutSeconds that does not count as it is written."""
+    """A scheduleTimeoutSeconds whose written value is not the one used."""
     for group in manifests.groups:
         seconds = spec_of(group).get("scheduleTimeoutSeconds")
         if type(seconds) is not int or group.spec.defect:
@@ -159,6 +159,6 @@ def without_pods(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _path(written: str) -> Path:
-    """Return ``spec.minMember`` as a path; what is no path is the spec."""
+    """Return text such as ``spec.minMember`` as a path; ``("spec",)`` if it is not a path."""
     parts = written.split(".")
     return tuple(parts) if parts[0] == "spec" and " " not in written else ("spec",)

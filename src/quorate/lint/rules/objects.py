@@ -1,4 +1,4 @@
-"""Rules about any object: written twice, labels that no cluster takes, numbers that are none."""
+"""Rules about any object: duplicates, labels that clusters refuse, invalid numbers of pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GANG_KEYS = frozenset(key.key for dialect in DIALECTS for key in dialect.keys)
 
 
 def duplicate_keys(manifests: Manifests) -> Iterator[Finding]:
-    """A key that one mapping has twice: kubectl says nothing and takes the last."""
+    """A key that one mapping has twice: kubectl silently uses the last one."""
     told: set[int] = set()
     for one in manifests.objects:
         if id(one.document) in told:
@@ -45,7 +45,7 @@ def _at_line(found: Finding, line: int) -> Finding:
 
 
 def duplicate_objects(manifests: Manifests) -> Iterator[Finding]:
-    """An object that the files hold twice: of the two, the one applied last counts."""
+    """An object that the files contain twice: the one applied last counts."""
     first: dict[tuple[str, str, str, str], KubeObject] = {}
     for one in manifests.objects:
         generated = not mapping(one.value.get("metadata")).get("name")
@@ -128,7 +128,7 @@ def _invalid(one: KubeObject, here: Path, key: str, value: str) -> Iterator[Find
 
 
 def _selector(one: KubeObject, path: Path, template: object) -> Iterator[Finding]:
-    """Say so where a workload would not select its own pods: the API server refuses it."""
+    """A workload that does not select its own pods: the API server refuses it."""
     if path != ("spec", "template") or one.group != "apps":
         return
     wanted = mapping(mapping(one.spec().get("selector")).get("matchLabels"))
@@ -144,7 +144,7 @@ def _selector(one: KubeObject, path: Path, template: object) -> Iterator[Finding
 
 
 def replicas(manifests: Manifests) -> Iterator[Finding]:
-    """A number of pods that is no whole number, or is negative."""
+    """A number of pods that is negative or not a whole number."""
     told: set[tuple[int, Path]] = set()
     for source in manifests.sources:
         for field in _COUNTS:
@@ -163,7 +163,7 @@ def replicas(manifests: Manifests) -> Iterator[Finding]:
 
 
 def value_at(value: object, path: Path) -> object:
-    """Return the field of an object; None when there is none."""
+    """Return the object's field at a path; None if it is absent."""
     for part in path:
         if isinstance(part, int):
             value = value[part] if isinstance(value, list) else None

@@ -1,4 +1,4 @@
-"""Rules about one pod template at a time: can the scheduler read it, and what gang does it name."""
+"""Rules about one pod template at a time: whether it can be read, and which gang it names."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NAMED_ALONE = {
     for dialect in DIALECTS
     if dialect.min_key is None and dialect.member_key.place != "field"
 }
-"""Keys that name a gang without another key beside them."""
+"""Keys that name a gang on their own."""
 
 
 def unreadable(manifests: Manifests) -> Iterator[Finding]:
-    """A pod of which the scheduler cannot read a field, such as a request that is no quantity."""
+    """A pod with a field that the scheduler cannot read, such as an invalid quantity."""
     for source in manifests.sources:
         if source.pod.defect and source.pod.defect_reason == Reason.POD_INVALID.value:
             yield source.object.error(
@@ -34,13 +34,13 @@ def unreadable(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _field(source: PodSource, defect: str) -> Path:
-    """Return the field that a defect names (``spec.containers[0]...: what``), as far as it is."""
+    """Return the part that exists of the field a defect names (``spec.containers[0]...: what``)."""
     where = defect.partition(":")[0]
     return (*source.path, "spec") if where.startswith("spec") else source.path
 
 
 def unknown_labels(manifests: Manifests) -> Iterator[Finding]:
-    """A label or annotation that looks like a gang's name and that no scheduler reads."""
+    """A label or annotation that resembles a gang's key, but that no scheduler reads."""
     for source in manifests.sources:
         defect = source.resolution.defect
         if defect:
@@ -51,13 +51,13 @@ def unknown_labels(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _path_of_key(source: PodSource, what: str) -> Path:
-    """Return the path of the label or annotation that a sentence begins with."""
+    """Return the path of the label or annotation at the start of a message."""
     place, _, rest = what.partition(" ")
     return (*source.path, "metadata", f"{place}s", rest.partition(" ")[0])
 
 
 def incomplete_labels(manifests: Manifests) -> Iterator[Finding]:
-    """Labels of gang and min that name no gang after all: each pod would start alone."""
+    """Labels of gang and min that are incomplete, so that each pod would start alone."""
     for source in manifests.sources:
         for dialect in DIALECTS:
             if dialect.min_key is not None:
@@ -111,6 +111,6 @@ def several_dialects(manifests: Manifests) -> Iterator[Finding]:
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:
-    """Return ``; did you mean X?`` when one of ``known`` is close, else nothing."""
+    """Return ``; did you mean X?`` if one of ``known`` is close, else ""."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     return f"; did you mean {shown(close[0])}?" if close else ""

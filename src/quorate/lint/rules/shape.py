@@ -1,7 +1,7 @@
-"""Rules about a shape of cluster: does a pod fit on any node, and a gang on all of them, empty.
+"""Rules about a cluster's shape: whether a pod fits on an empty node, a gang on all empty nodes.
 
-The core answers, so the filters and the words are the scheduler's own. Without ``--shape`` these
-rules say nothing.
+The core decides, so filters and messages are the scheduler's own. Without ``--shape`` these rules
+find nothing.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class ShapeNodesError(ValueError):
 
 
 class EmptyCluster:
-    """The core with a shape's nodes and no pods; asks it what a gang alone would meet."""
+    """The core with a shape's nodes and no pods; it tries to place one gang at a time."""
 
     def __init__(self, manifests: Manifests) -> None:
-        """Take the shape's nodes. Raises ShapeNodesError."""
+        """Load the shape's nodes. Raises ShapeNodesError."""
         self._scheduler = Scheduler(Policy())
         self._asked = 0
         self.slots = 0
@@ -54,7 +54,7 @@ class EmptyCluster:
         least: int,
         min_resources: tuple[tuple[str, int], ...] = (),
     ) -> Explanation | None:
-        """Return why these pods would not start together; None when ``least`` of them would.
+        """Return why these pods cannot start together; None if ``least`` of them can.
 
         Leaves the cluster empty.
         """
@@ -71,7 +71,7 @@ class EmptyCluster:
 
 
 def fits(manifests: Manifests) -> Iterator[Finding]:
-    """Pods that no node of the shape holds, and gangs that the whole shape, empty, does not."""
+    """Pods that no empty node of the shape holds, and gangs that the whole empty shape does not."""
     if manifests.options.nodes is None:
         return
     cluster = EmptyCluster(manifests)
@@ -138,19 +138,19 @@ def _joint(
 
 
 def _members(gang: Gang, least: int) -> Iterator[PodSource]:
-    """Yield the source of each pod; of none more than ``least``, as no more must start."""
+    """Yield the source of each pod, at most ``least`` times each: no more have to start."""
     for source in gang.sources:
         for _ in range(min(source.count or 0, least)):
             yield source
 
 
 def _is_hopeless(source: PodSource) -> bool:
-    """Whether nothing can be said of the pod's needs: it cannot be read."""
+    """Whether the pod cannot be read, so that its needs are unknown."""
     return bool(source.pod.defect and source.pod.defect_reason == Reason.POD_INVALID.value)
 
 
 def _pod(source: PodSource, number: int, key: GangKey) -> Pod:
-    """Return a member that only its needs hold back: no gates, no defect."""
+    """Return a member without gates or defect: only its needs can keep it from fitting."""
     name = source.object.name or "pod"
     return msgspec.structs.replace(
         source.pod,

@@ -1,4 +1,4 @@
-"""Rules about fields that only Volcano's PodGroup has: those that do not count, and its tasks."""
+"""Rules about fields that only Volcano's PodGroup has: ignored fields, and its tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorate.lint.objects import text
 
 
 def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
-    """A field of a PodGroup that does not count, in the words that the scheduler would say."""
+    """A field of a PodGroup that is ignored, with the scheduler's own message."""
     for group in manifests.groups:
         for said in filter(None, group.spec.warning.split("; ")):
             field = said.split(" ", 1)[0].removeprefix("spec.")
@@ -37,7 +37,7 @@ def _priority_class(gang: Gang) -> Iterator[Finding]:
 
 
 def min_by_task(manifests: Manifests) -> Iterator[Finding]:
-    """A task that needs more members than the files make: the gang would wait for ever."""
+    """A task that needs more members than the files create: the gang would wait for ever."""
     for gang in manifests.gangs:
         if gang.group is None or gang.count is None:
             continue

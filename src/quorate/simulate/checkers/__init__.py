@@ -1,1 +1,1 @@
-"""What a run is judged by."""
+"""Checks a run against what was true in the simulated API server."""

@@ -1,11 +1,11 @@
-"""What was true of each pod, node and gang at each revision: the ground that checkers stand on.
+"""The state of each pod, node and gang at each revision: the facts that checkers use.
 
-In: the store's events, and who writes at the moment. Out: plain records. It reads objects by itself
-and shares no code with the core, so that both cannot be wrong in the same way.
+In: the store's events, and the present writer. Out: plain records. It parses objects itself and
+shares no code with the core, so that both cannot be wrong in the same way.
 
-A scheduler acts on what it has been told, so most checks ask what was true at the revision up to
-which a replica had been told. A pod's life only moves forward (created, bound, ended, gone), hence
-one revision for each step says all.
+A scheduler acts on the events it has received, so most checks use the state at the last revision
+that a replica has received. A pod only moves forward (created, bound, ended, gone), so one revision
+for each step describes its life.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from quorate.simulate.checkers.records import (
 
 
 class History:
-    """Listens to a store. ``writer`` says who writes while a write is under way."""
+    """Listens to a store. ``writer`` names the writer of the write under way."""
 
     def __init__(self, store: Store) -> None:
         self.pods: dict[str, PodTruth] = {}
@@ -41,16 +41,16 @@ class History:
         self.nodes: dict[str, NodeTruth] = {}
         self.gangs: dict[str, GangTruth] = {}
         self.ours = {"quorate"}
-        """Names of schedulers that are quorate's."""
+        """The scheduler names that belong to quorate."""
         self.objects: dict[tuple[str, str, str], str] = {}
-        """The gang of each name of an object, by dialect, namespace and name."""
+        """The gang of each object, by dialect, namespace and name."""
         self.on_node: dict[str, dict[str, PodTruth]] = {}
         self.lease_holder = ""
         self.writer = ""
         self.writes_late = False
         self.on_bound: list[Callable[[PodTruth], None]] = []
         self.goes_on: Callable[[PodTruth, list[PodTruth]], bool] = lambda *_: False
-        """Whether a bound pod belongs to the life of these others, none of which is alive now."""
+        """Whether a bound pod belongs to the same life as these others, none of them alive now."""
         store.watch("pods", self._pod)
         store.watch("nodes", self._node)
         store.watch("leases.coordination.k8s.io", self._lease)
@@ -62,11 +62,11 @@ class History:
         return self.objects.get((dialect, namespace, name), name)
 
     def of_key(self, key: GangKey) -> str:
-        """Return the gang that the core calls so."""
+        """Return the gang with this key of the core."""
         return self.of_object(key.dialect, key.namespace, key.name)
 
     def gang(self, name: str, dialect: str) -> GangTruth:
-        """Return the record of a gang, made anew when it is new."""
+        """Return the record of a gang, created on first use."""
         found = self.gangs.get(name)
         if found is None:
             found = self.gangs[name] = GangTruth(name, dialect)
@@ -148,14 +148,14 @@ class History:
                 pod.told = f"{condition.get('reason', '')}: {condition.get('message', '')}"
 
     def _move(self, pod: PodTruth, name: str, revision: int) -> None:
-        """Count a pod where its label says; what it does to either gang's start nobody judges."""
+        """Move a pod to the gang of its label; the starts of both gangs are no longer judged."""
         if name == pod.gang:
             return
         before, after = self.gangs.get(pod.gang), self.gangs.get(name)
         pod.gang, pod.moved, pod.apart = name, True, False
         if before is not None:
             del before.pods[pod.uid]
-            before.tampered = True  # who binds its members may not have heard of it yet
+            before.tampered = True  # the binder of its members may not know it yet
             self._count(before, pod, revision, is_new_bind=False)
         if after is not None:
             after.pods[pod.uid] = pod
@@ -167,7 +167,7 @@ class History:
         goes_on = any(one.is_alive for one in before) or self.goes_on(pod, before)
         if is_new_bind and not goes_on:
             for one in before:
-                one.past = True  # it is the first of a new life
+                one.past = True  # the pod begins a new life of the gang
             bound = [pod]
             gang.end_life(revision)
         gang.bound = len([one for one in bound if not (one.refused or one.past)])
@@ -217,7 +217,7 @@ class History:
         self._note_quorum(gang, revision)
         gang.by_edit |= not was_quorate and gang.quorate_since != NEVER
         if gang.by_edit and gang.bound < gang.min_now:
-            gang.tampered = True  # whether it was quorate depends on when which news was heard
+            gang.tampered = True  # whether it was quorate depends on the order of events
 
     def _lease(self, event: Event) -> None:
         holder = event.object["spec"].get("holderIdentity")
@@ -225,5 +225,5 @@ class History:
 
 
 def _amount(name: str, value: str) -> int:
-    """Read what the simulation itself writes: whole numbers, and memory in Gi."""
+    """Parse an amount that the simulation writes: a whole number, or memory in Gi."""
     return int(value.removesuffix("Gi")) if value.removesuffix("Gi").isdigit() else 0

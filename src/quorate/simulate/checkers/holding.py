@@ -1,8 +1,8 @@
 """The checker of reservations: nothing is reserved for a gang that is finished.
 
-In: the leading replica and what was true at the revision that it has been told of. Out: checks and
-violations. It looks at holds only to ask whose they are; whether that gang goes on it finds by
-itself. That reserved room is free again after a while, ``rest`` shows.
+In: the leading replica and the state at the last revision that it has received. Out: checks and
+violations. It reads only the owner of each reservation from the replica, and determines itself
+whether that gang goes on. ``rest`` checks that reserved room becomes free again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from quorate.simulate.fleet import Replica
 
 _PROMISE = "nothing is held for a finished gang"
 _LATE_S_MAX = 1.0
-"""It may take the next decision to see it."""
+"""The end of a gang may be noticed only by the next decision."""
 
 
 class Holding:
-    """Remembers for how long something was held for each gang that was finished."""
+    """Measures for how long room was reserved for each finished gang."""
 
     def __init__(self, history: History, checks: Checks) -> None:
         self._history = history
@@ -45,7 +45,7 @@ class Holding:
 
 
 def _goes_on(gang: GangTruth, told: int) -> bool:
-    """Whether a member runs or waits, by what was told up to a revision."""
+    """Whether a member runs or waits, as of a revision."""
     return any(_lives(pod, told) for pod in gang.pods.values())
 
 

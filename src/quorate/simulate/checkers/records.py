@@ -1,7 +1,7 @@
-"""Plain records of what was true: of each pod, node and gang, at each revision.
+"""Plain records of the state of each pod, node and gang at each revision.
 
-Written by ``history``, read by all checkers and by those who do harm. They share no code with the
-core, so that both cannot be wrong in the same way.
+Written by ``history``, read by all checkers and by ``chaos``. They share no code with the core, so
+that both cannot be wrong in the same way.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 NEVER = 1 << 62
 GANG_LABEL = "simulation/gang"
 RULED_LABEL = "simulation/ruled"
-"""Of pods that ask for more than room and company: whether they fit is not judged by room."""
+"""Marks pods with rules besides room and anti-affinity: room alone does not decide if they fit."""
 MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 ATTEMPT = "quorate.dev/attempt"
 STARTED = "quorate.dev/started"
@@ -38,7 +38,7 @@ Amounts = dict[str, int]
 
 @dataclass(slots=True)
 class PodTruth:
-    """One pod, by uid; each number is the revision at which that became true."""
+    """One pod, by uid; each number is the revision at which the state began."""
 
     uid: str
     name: str
@@ -54,7 +54,7 @@ class PodTruth:
     gone: int = NEVER
     node: str = ""
     bound_by: str = ""
-    bound_late: bool = False  # after the one who sent it had been told that it failed
+    bound_late: bool = False  # after its sender got an error
     phase: str = "Pending"
     refused: bool = False
     told: str = ""  # the message of its condition PodScheduled=False
@@ -82,7 +82,7 @@ class PodTruth:
 
 
 class NodeVersion(NamedTuple):
-    """A node from one revision on; ``amounts`` is None while it does not exist."""
+    """A node's state from one revision on; ``amounts`` is None while it does not exist."""
 
     since: int
     amounts: Amounts | None = None
@@ -99,19 +99,19 @@ class NodeVersion(NamedTuple):
 
 @dataclass(slots=True)
 class NodeTruth:
-    """One name of a node, and what it was like from which revision on."""
+    """The states of all nodes of one name, each with its first revision."""
 
     versions: list[NodeVersion] = field(default_factory=list)
 
     def version_at(self, revision: int) -> NodeVersion:
-        """Return what it is like at a revision."""
+        """Return the node's state at a revision."""
         for version in reversed(self.versions):
             if version.since <= revision:
                 return version
         return NodeVersion(0)
 
     def at(self, revision: int) -> tuple[Amounts | None, bool]:
-        """Return allocatable and cordon at a revision."""
+        """Return allocatable amounts, and whether it is cordoned, at a revision."""
         version = self.version_at(revision)
         return version.amounts, version.cordoned
 
@@ -138,7 +138,7 @@ class GangTruth:
     timeout_s: float = 0.0
 
     def min_at(self, revision: int) -> int | None:
-        """Return min at a revision, None when nobody could say."""
+        """Return min at a revision; None if it was unknown then."""
         for since, value in reversed(self.minima):
             if since <= revision:
                 return value
@@ -165,12 +165,12 @@ class GangTruth:
 
     @property
     def is_going(self) -> bool:
-        """Whether all that is bound is being deleted: a finalizer may hold it for long."""
+        """Whether all bound pods are being deleted, which a finalizer may delay for long."""
         bound = [pod for pod in self.members() if pod.node and not pod.refused]
         return all(pod.terminating != NEVER for pod in bound)
 
     def is_unclear(self, revision: int) -> bool:
-        """Whether nobody can say if it had started, by what was told up to a revision."""
+        """Whether the state at a revision does not show if the gang had started."""
         return self.tampered or revision < self.tampered_before
 
     def has_started_by(self, revision: int) -> bool:
@@ -184,13 +184,13 @@ class GangTruth:
             self.quorate_since, self.quorate_under, self.is_on_record = revision, leader, False
 
     def end_life(self, revision: int) -> None:
-        """Whatever is bound from now on has to become quorate by itself."""
+        """End the gang's life: pods bound from now on have to become quorate again."""
         if self.quorate_since != NEVER:
             self.quorate_before.append((self.quorate_since, revision))
         self.quorate_since = NEVER
 
     def is_started_by(self, told: dict[str, int]) -> bool:
-        """Whether what was told, by path, says that it has started."""
+        """Whether the revisions received, by path, show that the gang has started."""
         if self.quorate_since == NEVER:
             return False
         bound = [pod.bound for pod in self.pods.values() if pod.bound <= self.quorate_since]
@@ -199,10 +199,10 @@ class GangTruth:
         return told.get(PODS_PATH, 0) >= max(bound) and told.get(path, 0) >= edited
 
     def can_be_known_by(self, replica: str, told: int) -> bool:
-        """Whether a replica has something to know from that the gang had started.
+        """Whether a replica can know that the gang had started.
 
-        It led when that happened, or a marked member is left, or the Lease says so. A gang whose
-        marked members and whose leader are lost before the next renewal leaves no trace.
+        It can if it led at that time, or a marked member is left, or the Lease records it. A gang
+        whose marked members and leader are lost before the next renewal leaves no trace.
         """
         return (
             self.is_on_record

@@ -1,8 +1,8 @@
 """The checkers that look at every plan, every request and every write of a replica.
 
-In: plans, requests, and what ``history`` says was true. Out: violations. A plan is judged by what
-its replica had been told when it was made; a write by what is true when it lands, except for what
-nobody could have told the replica in time.
+In: plans, requests, and the states in ``history``. Out: violations. A plan is judged by the events
+that its replica had received by then; a write by the state when it arrives, except for changes that
+the replica could not know in time.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from quorate.simulate.cluster.server import Request
 _NODES = "/api/v1/nodes"
 _RECOVERY_S = Policy().recovery_s
 _PARTIAL_S_MAX = 5.0
-"""Beyond an attempt's own time."""
+"""Seconds in addition to the time of an attempt."""
 _PARTIAL_S_MAX_UNCLEAR = 20.0
-"""The same while an answer or an eviction is awaited, for requests may fail many times."""
+"""The same while an answer or an eviction is pending, since requests may fail many times."""
 
 
 class Checks:
@@ -48,13 +48,13 @@ class Checks:
         self.on_violation: Callable[[], None] = lambda: None
         self._decisions: dict[tuple[str, str], Decision] = {}
         self._newest_min: dict[tuple[str, str], int | None] = {}
-        """Min as a replica knew it at its newest plan of a gang."""
+        """By replica and gang: min as the replica knew it at its newest plan."""
         self._doubtful: dict[tuple[str, str], tuple[str, str]] = {}
-        """Uid and node of a bind that was sent without a clear answer, by replica and pod name."""
+        """By replica and pod name: uid and node of a sent bind without a clear answer."""
         self._confirmed: set[tuple[str, str]] = set()
         self._evicted: set[str] = set()
         self._knew: dict[str, dict[str, int]] = {}
-        """Up to which revisions a replica had been told, by path, when it last decided."""
+        """By replica: the last revision it had received, by path, when it last decided."""
         self._sent_by: dict[tuple[str, str], int] = {}
         """Up to which revision of pods the sender of a bind had decided, by replica and uid."""
         self._sent_min: dict[tuple[str, str], int | None] = {}
@@ -80,7 +80,7 @@ class Checks:
     # Plans
 
     def on_plan(self, link: Link, plan: Plan) -> None:
-        """A replica is about to carry out a plan."""
+        """Check a plan that a replica is about to carry out."""
         told = link.told.get(PODS_PATH, 0)
         self._knew[link.name] = dict(link.told)
         for gang in plan.gangs:
@@ -142,7 +142,7 @@ class Checks:
         )
 
     def _goes_on(self, pod: PodTruth, others: list[PodTruth]) -> bool:
-        """Whether a pod was placed beside others that were alive as far as its scheduler knew."""
+        """Whether, as far as the pod's scheduler knew, others of its life were alive."""
         decision = self._decisions.get((pod.bound_by, pod.uid))
         if decision is None:
             return False
@@ -189,7 +189,7 @@ class Checks:
         if truth.quorate_since != NEVER or truth.has_started_by(told):
             return
         if first.moved and self._history.of_key(gang.key) != truth.name:
-            return  # it was told of the pod in its earlier gang
+            return  # it knows the pod in its earlier gang only
         minimum = self._min_told(link, gang.binds[0].uid)
         placed = {bind.uid for bind in gang.binds}
         counted = [pod for pod in truth.pods.values() if self._counts(link, pod, told, placed)]
@@ -309,7 +309,7 @@ class Checks:
             gang.go_on(pod.bound, pod.bound_by)
 
     def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:
-        """Return how many members were lost of which nobody had heard when the bind was sent."""
+        """Return how many members were lost without the sender of the bind knowing it."""
         told = self._sent_by.get((pod.bound_by, pod.uid), 0)
         return sum(
             one.bound < pod.bound and told < one.gone != NEVER and not (one.refused and one.attempt)
@@ -317,7 +317,7 @@ class Checks:
         )
 
     def _check_room(self, pod: PodTruth, decision: Decision) -> None:
-        """Add up what is on the node, without what the replica could not know in time."""
+        """Sum the pods on the node, except those that the replica could not know in time."""
         known = [
             other
             for other in self._history.on_node.get(pod.node, {}).values()
@@ -341,7 +341,7 @@ class Checks:
                 used[name] = used.get(name, 0) + amount
         truth = self._history.nodes.get(pod.node)
         versions = truth.versions if truth else []
-        most: Amounts = {}  # since the decision: a node may have been made anew, and smaller
+        most: Amounts = {}  # since the decision; a node may be recreated, smaller
         for index, version in enumerate(versions):
             until = versions[index + 1].since if index + 1 < len(versions) else NEVER
             if version.amounts is not None and until > decision.told_nodes:

@@ -1,7 +1,7 @@
-"""What has to hold when faults have stopped and nothing moves any more.
+"""Checks of a run at rest: faults have stopped and nothing changes.
 
-In: a world at rest and the leading replica. Out: what is wrong, by promise. The question whether a
-gang fits is answered by trying all placements, which small worlds allow.
+In: a world at rest and the leading replica. Out: problems, by promise. Whether a gang fits is
+decided by trying all placements, which small worlds allow.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Problem = tuple[str, str]
 Room = tuple[tuple[int, int], ...]
 """Free cpu and pods of each node."""
 _TRIED_NODES_MAX = 10
-"""Of more nodes, not all placements can be tried: a new scheduler is asked."""
+"""With more nodes, not all placements can be tried: a new scheduler decides instead."""
 _WORDS = ("message", "lastTransitionTime")
 
 
 def unrest(world: World, leader: Replica | None, checks: Checks) -> list[Problem]:
-    """Return what is not as it has to be at rest."""
+    """Return the problems of a world at rest."""
     checks.made["at rest"] += 1
     if leader is None:
         return [("somebody leads", "no replica leads")]
@@ -46,7 +46,7 @@ def unrest(world: World, leader: Replica | None, checks: Checks) -> list[Problem
 
 
 def _gang_problems(history: History) -> list[Problem]:
-    """No gang is bound in part, and none waits that has room."""
+    """Return gangs that are bound in part, and gangs that wait although they fit."""
     problems = []
     free = _free(history)
     is_promised = any(pod.nominated and not pod.node for pod in history.by_name.values())
@@ -78,7 +78,7 @@ def _waits(pod: PodTruth) -> bool:
 
 
 def _apart(history: History, gang: GangTruth) -> Room:
-    """Return what is free for members that must not meet: one place a node that has none.
+    """Return free room for members with anti-affinity: one pod on each node without one.
 
     A pod that was relabelled into another gang keeps its anti-affinity to the members of this one.
     """
@@ -103,7 +103,7 @@ def _free(history: History, without: Collection[str] = ()) -> Room:
 
 @lru_cache(maxsize=100_000)
 def fits(wants: tuple[int, ...], need: int, free: Room) -> bool:
-    """Tell whether ``need`` of the pods, each with what it wants, have room together."""
+    """Whether ``need`` pods with these cpu requests have room together."""
     if need <= 0:
         return True
     if len(wants) < need:
@@ -204,7 +204,7 @@ def _done_by(history: History, plan: Plan) -> list[Problem]:
 
 
 def _differs(patch: bytes, raw: bytes) -> bool:
-    """Whether a patch would change more than words: they speak of the moment they were written."""
+    """Whether a patch would change more than messages, which depend on the moment of writing."""
     wanted = msgspec.json.decode(patch)["status"]
     there = msgspec.json.decode(raw).get("status") or {}
     return any(_plain(value) != _plain(there.get(name)) for name, value in wanted.items())

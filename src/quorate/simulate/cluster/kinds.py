@@ -1,6 +1,6 @@
-"""Kinds of other projects, as far as the simulation uses them: written from their contract.
+"""Kinds of other projects, as far as the simulation uses them, written from their contract.
 
-As in Volcano, PodGroup has no status subresource, so that its status is written with the object.
+As in Volcano, PodGroup has no status subresource, so its status is written with the object.
 """
 
 from __future__ import annotations

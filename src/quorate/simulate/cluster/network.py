@@ -1,8 +1,8 @@
 """Between a replica and the API server: requests, answers and streams, with what can go wrong.
 
 In: calls of ``Connection``, which has the interface of ``shell.kube.client.KubeClient``. Out: bytes
-or the shell's ``ApiError``, after a while. A request that was sent arrives even when its sender has
-died or given up meanwhile, as it does on a real network.
+or the shell's ``ApiError``, after a delay. A sent request arrives even if its sender has died or
+given up by then, as on a real network.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RETRY_AFTER_S = 1
 
 
 class Link:
-    """One replica's end: whether it lives, and up to which revision it was told, by path."""
+    """One replica's end: whether it lives, and the last revision it received, by path."""
 
     def __init__(self, name: str, on_killed: Callable[[], None]) -> None:
         self.name = name
@@ -105,7 +105,7 @@ class Network:
         return found
 
     def _tell_answer(self, link: Link, request: Request, error: ApiError | None) -> None:
-        """Tell the watchers of an answer, unless nobody is there to hear it."""
+        """Report an answer to the watchers, unless the replica is dead."""
         if link.is_alive:
             for watcher in self.watchers:
                 watcher.on_answered(link, request, error)
@@ -113,7 +113,7 @@ class Network:
     def _arrive(
         self, link: Link, request: Request, fate: Fate, answer: asyncio.Future[tuple[bytes, int]]
     ) -> None:
-        """The request is at the server, or was lost on its way."""
+        """Let the server answer the request, unless it is lost on its way."""
         outcome: tuple[bytes, int] | ApiError
         if self.is_out or link.is_cut_off or fate.blow == "dropped":
             outcome = Unreachable("connection refused", maybe_processed=fate.blow == "dropped")
@@ -223,7 +223,7 @@ class EventStream(ByteStream):
             self.close()
 
     def close(self) -> None:
-        """Listen to the store no more."""
+        """Stop listening to the store."""
         self._stop()
         self._network.streams.pop(self, None)
 
@@ -250,7 +250,7 @@ class EventStream(ByteStream):
                 error = errors.ApiError(500, "InternalError", "etcd event received with no value")
             line = b'{"type":"ERROR","object":' + encode(error.status()) + b"}\n"
             self._lines.clear()
-            # What happened since is not told: the next list has to make up for it.
+            # Later events are not sent: the next list has to make up for them.
             due_s = self._network.loop.now_s + (self._fate.silent_s if ending == "gone" else 0.0)
             self._lines.append((due_s, last, line))
             self._network.loop.call_at(due_s, self._news.set)
@@ -261,7 +261,7 @@ class EventStream(ByteStream):
         self._take_lines(event.entry.revision)
 
     def _take_lines(self, revision: int) -> None:
-        """Move what the watch has to say to what is under way."""
+        """Move the watch's pending lines to those under way."""
         if not self._new_lines:
             return
         line = b"".join(self._new_lines)
@@ -344,7 +344,7 @@ class Connection(KubeClient):
         self, path: str, params: Params | None, *, silence_s_max: float
     ) -> AsyncIterator[ByteStream]:
         """Open a watch; it begins when the request has arrived."""
-        del silence_s_max  # a stream that has fallen silent is cut by its fate
+        del silence_s_max  # the simulation itself cuts silent streams
         network = self._network
         await network.request(self._link, Request("GET", path, {"limit": 1}))
         stream = EventStream(network, self._link, path, params)

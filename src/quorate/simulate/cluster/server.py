@@ -56,18 +56,18 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def is_lease(self) -> bool:
-        """Whether it is about leading."""
+        """Whether it is about the Lease of the leader election."""
         return "/leases" in self.path
 
 
 class Server:
-    """Answers requests at once; whoever calls it makes them wait."""
+    """Answers requests at once; the caller adds the delays."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
 
     def answer(self, request: Request) -> bytes:
-        """Carry out a request that is no watch. Raises the shell's ApiError."""
+        """Carry out a request other than a watch. Raises the shell's ApiError."""
         try:
             return self._answer(request)
         except errors.ApiError as error:

@@ -1,8 +1,8 @@
-"""A theme: what some runs are about besides faults, and all that it changes of a run.
+"""A theme: a feature that some runs exercise besides faults, and all that it changes in a run.
 
-A seed draws its themes; each is a file in ``simulate.themes``. It changes jobs, pods and nodes
-before they are made, does harm of its own, plays the controllers that its objects need, and counts
-what was really met, so that a test can see that nothing is only there in name.
+A seed draws its themes; each is a file in ``simulate.themes``. A theme changes jobs, pods and nodes
+before they are created, adds faults, plays the controllers that its objects need, and counts the
+situations that occurred, so that a test can check that the theme was really exercised.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Theme:
     nodes = 0
     """How many nodes there are; 0: a few, as the seed draws."""
     must_meet: tuple[str, ...] = ()
-    """What has to be met in a soak of some hundred seeds."""
+    """The situations that must occur in a soak of some hundred seeds."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.chance = world.chance(self.name)
 
     def met(self, what: str, times: int = 1) -> None:
-        """Count something that this theme is about."""
+        """Count an occurrence of one of the theme's situations."""
         if times:
             self.world.met[f"{self.name}: {what}"] += times
 
@@ -52,21 +52,21 @@ class Theme:
         """Change a node that is about to be made."""
 
     def build(self) -> None:
-        """Make what has to be there before the nodes."""
+        """Create the objects that must exist before the nodes."""
 
     def harms(self) -> list[Harm]:
-        """Return what happens again and again while there are faults."""
+        """Return the faults that this theme adds, repeated during the run's faulty phase."""
         return []
 
     def step(self) -> None:
         """Do the work of controllers; called a few times a second, also at rest."""
 
     def mend(self) -> None:
-        """Undo what would stand in the way of rest for ever."""
+        """Undo the faults that would keep the run from coming to rest."""
 
     def on_plan(self, link: Link, plan: Plan) -> None:
         """A replica is about to carry out a plan."""
 
     def unrest(self) -> list[tuple[str, str]]:
-        """Return what is not as it has to be at rest: promises and texts."""
+        """Return the theme's problems at rest: promises and texts."""
         return []

@@ -1,7 +1,7 @@
 """A cluster for one run: an API with its resources, node agents, and the network around it.
 
-In: a seed. Out: a ``World`` whose clock is the loop's. Everything that does not depend on the seed,
-such as the resources that are served, is made once in a process.
+In: a seed. Out: a ``World`` whose clock is the loop's. Data that does not depend on the seed, such
+as the served resources, is created once in a process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _KUBELET_LAG_S = 0.3
 
 
 class World:
-    """All that replicas of the scheduler meet."""
+    """The whole environment of the scheduler's replicas."""
 
     def __init__(self, seed: int, loop: VirtualLoop) -> None:
         self.seed = seed
@@ -62,9 +62,9 @@ class World:
         self.writes = 0
         self.last_write_s = 0.0
         self.policy: Policy | None = None
-        """What the scheduler is configured with; None: what is usual here."""
+        """The scheduler's policy; None means the simulation's default."""
         self.met: Counter[str] = Counter()
-        """What of its themes this run has really met, and how often."""
+        """How often each situation of the run's themes occurred."""
         self.check: Callable[[str, bool, Callable[[], str]], None] = lambda *_: None
         """Counts a check of a promise, and notes a violation with a text when it does not hold."""
         self.store.watch_all(self._on_write)
@@ -77,7 +77,7 @@ class World:
             self.store.watch(bucket, lambda _: self._kubelets_wake.set())
 
     def chance(self, what: str) -> random.Random:
-        """Return a source of numbers for one purpose, so that others do not shift it."""
+        """Return a random source for one purpose, independent of the draws for others."""
         return random.Random(f"{self.seed} {what}")
 
     @property
@@ -97,7 +97,7 @@ class World:
         return self.api.create(resource, namespace, obj)
 
     def namespace_of(self, pod: str) -> str:
-        """Return the namespace of a pod: no two pods of a run have one name."""
+        """Return the namespace of a pod; pod names are unique in a run."""
         found = self.history.by_name.get(pod)
         return found.namespace if found is not None else NAMESPACE
 
@@ -106,7 +106,7 @@ class World:
         self.api.amend("pods", self.namespace_of(name), name, change)
 
     async def run_kubelets(self) -> None:
-        """Let all kubelets act, each time a moment after something happened."""
+        """Let all kubelets act, each time shortly after a change."""
         while True:
             self._kubelets_wake.clear()
             wait_s = self._agents.step()
@@ -131,7 +131,7 @@ class World:
 
 @functools.lru_cache(maxsize=1)
 def served_resources() -> tuple[Resource, ...]:
-    """Return what the API serves: what is recorded, the CRDs that we ship, and Volcano's."""
+    """Return the served resources: the recorded ones, those of our CRDs, and Volcano's."""
     text = (package_files.files("quorate") / "deploy" / "crds.yaml").read_text()
     found = Document.load().resources()
     for crd in yaml.safe_load_all(text):
