@@ -1,4 +1,4 @@
-"""What a checker keeps: decisions of replicas, and promises that were broken."""
+"""The records of checkers: decisions of replicas, and broken promises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Violation(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A bind that a replica decided on; what it had been told by then; min as it knew it."""
+    """A bind that a replica decided on, the revisions it had received by then, and min as known."""
 
     uid: str
     node: str
@@ -25,6 +25,6 @@ class Decision(NamedTuple):
     told_nodes: int
     minimum: int | None
     gang: str
-    """For which it was."""
+    """The gang that the bind is for."""
     may_go_on: bool
-    """Whether it knew a member of the gang's life that was alive, or was being bound."""
+    """Whether the replica knew a member of the gang's life that was alive or being bound."""
