@@ -1,13 +1,13 @@
-"""The only door of the core: ``observe`` changes, then ``decide``.
+"""The only entry point of the core: ``observe`` changes, then ``decide``.
 
-In: changes, the time, a prefix for attempt ids. Out: a ``Plan``, and explanations when asked for.
+In: changes, the time, a prefix for attempt ids. Out: a ``Plan``, and explanations on request.
 Called by ``shell.app`` (and by the command line and the simulation in its place). Nothing here
-waits, calls out, or reads a clock: the same calls give the same plans.
+waits, does I/O, or reads a clock: the same calls return the same plans.
 
-``decide`` is three steps: what news and time do to attempts (``advance``), what to do now
-(``plan``, which changes nothing), and making that true (``apply``). A defect of ours costs the gang
-or object that met it: what failed is set aside (``set_aside``), and where the state may be
-damaged, it is built again from the objects in memory (``rebuilding``).
+``decide`` has three steps: take in news and time (``advance``), plan (``planner.plan``, which only
+reads the cluster), and write the effects (``apply``). A defect of ours affects only the gang or
+object that met it: that one is set aside (``defects``), and if the state may be damaged, it is
+built again from the objects in memory (``rebuilding``).
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ class Scheduler:
         self.advance = Advance(self._attempts, self._preparations)
         self.planner = self._new_planner()
         self._defects_in_a_row = 0
-        """Decisions in a row that failed as a whole."""
+        """The number of decisions in a row that failed as a whole."""
         self._is_rebuilt = False
-        """Whether the state was built again since news was last taken in: all of it is news."""
+        """Whether the state was rebuilt since the last news: then everything counts as news."""
         self._is_damaged = False
-        """Whether the state has to be built again before anything else."""
+        """Whether the state has to be rebuilt before anything else."""
         self._has_mended = False
-        """Whether it was built again since the last decision, for news that met a defect."""
+        """Whether it was rebuilt since the last decision because a change met a defect."""
         self._places: dict[str, int] = {}
-        """In which order the gangs of the newest plan were placed: one may rely on another."""
+        """The newest plan's order of placing, by first pods: a part may rely on earlier ones."""
         self._due = Due()
-        """What the newest step of time and news asks for: part of the next plan."""
+        """What news and time require to send with the next plan."""
 
     @property
     def queue(self) -> Queue:
-        """Who waits for what: to be read, for checks."""
+        """The queue, to be read by checks."""
         return self.planner.queue
 
     # News
@@ -119,9 +119,9 @@ class Scheduler:
             self._mend()
 
     def _mend(self) -> bool:
-        """Build the state again: once between two decisions, else when the next one begins.
+        """Rebuild the state once between two decisions; later ones wait until the next begins.
 
-        So many odd objects at once cost as much time as two. Return whether it is fixed now.
+        So many bad objects at once cost no more time than two. Return whether it was rebuilt now.
         """
         if self._has_mended:
             self._is_damaged = True
@@ -133,7 +133,7 @@ class Scheduler:
     def _contain(self, stage: str, about: str, error: Exception) -> str:
         """Note a defect and build the state again; return the incident's id.
 
-        What keeps that from being done does not escape either: the next decision begins with it.
+        If that raises too, nothing escapes: the next decision begins with rebuilding.
         """
         try:
             incident = self._defects.note(stage, about, error)
@@ -156,10 +156,10 @@ class Scheduler:
     # Decisions
 
     def decide(self, now_s: float, *, is_whole: bool = False) -> Plan:
-        """Return what to do now, and assume that it will be done. ``now_s`` is epoch seconds.
+        """Return the plan for now, and assume that it will be done. ``now_s`` is epoch seconds.
 
-        While there is much news to take in, the plan has only what is due and is to be asked for
-        again at once, unless it ``is_whole``.
+        While much news is left to take in, the plan has only what is due, and ``decide`` has to be
+        called again at once, unless ``is_whole``.
         """
         try:
             self._begin(now_s)
@@ -174,7 +174,7 @@ class Scheduler:
         return self._due_alone(now_s + bounds.back_off_s(self._defects_in_a_row))
 
     def _due_alone(self, wake_at_s: float) -> Plan:
-        """Return what is due already, when nothing else is decided: later it may be out of date."""
+        """Return a plan of only what is due: it is sent at once, before it becomes outdated."""
         try:
             plan = msgspec.structs.replace(self._due.plan(()), touched=(), wake_at_s=wake_at_s)
             self._places = places_of(self._due.gangs)
@@ -209,7 +209,7 @@ class Scheduler:
         return False
 
     def _take_step(self, now_s: float, *, is_whole: bool) -> None:
-        """Bring life-cycles up to date with news and time: with some of it, or the whole."""
+        """Take in news and time: a bounded part of the news or, if ``is_whole``, all of it."""
         is_more = True
         while is_more:
             queue, ask_room = self.queue, self.planner.room
@@ -223,11 +223,10 @@ class Scheduler:
             is_more = is_whole and self.advance.is_behind
 
     def plan(self, now_s: float) -> Decision:
-        """Return what the next decision would come to. Changes nothing: asked twice, it is equal.
+        """Return what the next decision would be, and change nothing: two calls return the same.
 
-        It is worked out on a copy of the state; see ``whatif`` for how long that takes. There a
-        search that goes on over several turns begins anew: of its gang the next decision may know
-        more.
+        It works on a copy of the state; see ``whatif`` for how long that takes. A search that lasts
+        several turns starts again in the copy, so the real decision may be further with its gang.
         """
         other = fork(self)
         try:
@@ -251,14 +250,14 @@ class Scheduler:
             self._places = places_of((*due.gangs, *placed))
             touched, wake_at_s = self._settle(decision, touched)
             self._defects_in_a_row = 0
-        except Exception as error:  # what is decided is sent all the same
+        except Exception as error:  # the plan is sent nevertheless
             if not self._is_contained("apply", error, decision.now_s):
                 self._defects_in_a_row += 1
                 wake_at_s = decision.now_s + bounds.back_off_s(self._defects_in_a_row)
         return msgspec.structs.replace(plan, touched=tuple(sorted(touched)), wake_at_s=wake_at_s)
 
     def _make_true(self, decision: Decision) -> set[GangKey]:
-        """Apply the effects; return the gangs with which that met a defect: nothing is sent."""
+        """Apply the effects; return the gangs that met a defect: nothing is sent for them."""
         dropped: set[GangKey] = set()
         for one in decision.tried:
             try:
@@ -271,7 +270,7 @@ class Scheduler:
         return dropped
 
     def _take_back(self, tried: Tried, plan: Plan, error: Exception) -> None:
-        """Let go of what was assumed for a gang of which nothing is sent, now or before."""
+        """End what was assumed for a gang for which nothing is sent."""
         gang = self.cluster.gangs.get(tried.key)
         if gang is not None and tried.undo is not None:
             gang.lifecycle.is_undoing = False
@@ -287,7 +286,7 @@ class Scheduler:
     def _settle(
         self, decision: Decision, touched: set[GangKey]
     ) -> tuple[set[GangKey], float | None]:
-        """Return the gangs of which something else may be said, and when to decide again."""
+        """Return the gangs whose explanations may have changed, and when to decide again."""
         cluster, queue, now_s = self.cluster, self.queue, decision.now_s
         cluster.precedence.next_start = decision.next_start
         if self._is_rebuilt:
@@ -298,7 +297,7 @@ class Scheduler:
         now_touched, freed, _ = cluster.take_news()
         touched |= now_touched | take_reserved_otherwise(cluster, queue)
         touched.update(queue.rounds.take(bounds.EXPLAINED_PER_TURN_MAX))
-        # Of those nothing can be said yet, and their turn comes at once.
+        # Gangs that are still queued are not reported yet: the next turn tries them at once.
         touched = {key for key in touched if key not in queue.ready}
         cluster.grown |= freed
         if queue.ready or cluster.reservations.ended_on or freed or decision.is_more:
@@ -307,7 +306,7 @@ class Scheduler:
         return touched, min((one for one in due_s if one is not None), default=None)
 
     def _set_aside(self, failed: Failed, stage: str, now_s: float) -> None:
-        """Leave a gang alone for a while: a defect of ours was met with it."""
+        """Set a gang aside for a while after it met a defect of ours."""
         incident = self._defects.note(stage, str(failed.key), failed.error)
         gang = self.cluster.gangs.get(failed.key)
         if gang is not None:
@@ -333,20 +332,20 @@ class Scheduler:
         return other.decide(now_s, is_whole=True)
 
     def forget_answers(self) -> None:
-        """Forget what follows from the rest: a state that is written down begins without it."""
+        """Forget cached answers: a checkpoint does not contain them."""
         self.planner.forget_answers()
 
     def configure(self, policy: Policy) -> None:
-        """Take another policy; the state is built again for it."""
+        """Take another policy; the state is rebuilt for it."""
         self.policy = self._attempts.policy = policy
         self._rebuild()
 
     # Checks
 
     def verified(self, plan: Plan) -> tuple[Plan, list[str]]:
-        """Return the plan without the gangs that fail verification, and what was wrong with them.
+        """Return the plan without the gangs that fail verification, and what is wrong with them.
 
-        A gang that fails is not assumed any more; it is a defect of ours, so it backs off.
+        A gang that fails is no longer assumed. The failure is a defect of ours, so it backs off.
         """
         try:
             checks = Checks(lambda: self.cluster, partial(self._contain, "verify"))
@@ -359,7 +358,7 @@ class Scheduler:
         return sound, problems
 
     def may_complete(self, gang: GangBinds, uid: str) -> bool:
-        """Tell whether a bind that makes a gang quorate would still do so, before each try of it.
+        """Whether a bind that completes a gang would still do so; called before each try of it.
 
         Meanwhile a member may have gone, a kubelet may have refused one, min may have been raised.
         """
@@ -371,7 +370,7 @@ class Scheduler:
             return False
 
     def journal(self) -> Journal:
-        """Return which attempts are open, for whoever leads after us. Changes nothing."""
+        """Return the journal of open attempts for the next leader. Changes nothing."""
         try:
             return self._attempts.journal(self.cluster.gangs)
         except Exception as error:
@@ -379,18 +378,18 @@ class Scheduler:
             return Journal(self._attempts.identity, self._attempts.made, None)
 
     def explainer(self, now_s: float) -> Explainer:
-        """Return what answers why gangs stand where they stand, as of now."""
+        """Return an explainer, which says why gangs wait, for the present state."""
         ask_room, note = self.planner.room, self.note_unexplained
         return Explainer(self.cluster, self.policy, ask_room, self._apis, now_s, note)
 
     def note_defect(self, stage: str, about: str, error: Exception) -> None:
-        """Note a defect that was met while the state was only looked at."""
+        """Note a defect that was met while the state was only read."""
         self._defects.note(stage, about, error)
 
     def note_unexplained(self, key: GangKey, error: Exception, now_s: float) -> str:
-        """Note a defect that was met while somebody was to be told of a gang; return its id.
+        """Note a defect that was met while a gang was explained; return the incident's id.
 
-        The gang is explained again when some time has passed.
+        The gang is explained again after some time.
         """
         incident = self._defects.note("explain", str(key), error)
         gang = self.cluster.gangs.get(key)

@@ -1,1 +1,1 @@
-"""What is, by change: pods, gangs, nodes and all that rules look at. The one mutable state."""
+"""The known state, updated by change: pods, gangs, nodes and all other objects that rules read."""

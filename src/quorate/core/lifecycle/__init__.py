@@ -1,1 +1,1 @@
-"""What lasts over several decisions: attempts, and claims that are made ready before binds."""
+"""What lasts over several decisions: attempts, and claims that are prepared before binds."""

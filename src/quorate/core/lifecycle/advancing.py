@@ -107,11 +107,11 @@ class Advance:
         now_s: float,
         due: Due,
     ) -> None:
-        """Take in what happened since the last decision, and what time has brought.
+        """Take in the news since the last decision, and act on times that have come.
 
-        ``ask_room`` returns the room as it is. What is to be sent because of it is added to ``due``
-        as it is found out. A defect that is met with one gang is noted there, and the others go on.
-        Of much news this is a part, until it ``is_behind`` no more.
+        ``ask_room`` returns the current room. What has to be sent as a result is added to ``due``,
+        and so are the gangs that meet a defect; the others go on. Each call takes in a bounded part
+        of the news: call it again while ``is_behind``.
         """
         cluster.devices.pass_time(now_s)
         self._attempts.follow(cluster.found, now_s)

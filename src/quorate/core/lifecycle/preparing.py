@@ -109,7 +109,7 @@ class Preparations:
 
 
 def _look(one: _Preparing, cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
-    """Return messages by node: why claims are not bound yet, and why they cannot be any more."""
+    """Return messages by node: why claims are not bound yet, and why they never will be."""
     waiting: dict[str, str] = {}
     failed: dict[str, str] = dict(one.attempt.refusals)
     storage = cluster.storage

@@ -1,1 +1,1 @@
-"""Which gang is next, and which wait for what."""
+"""Which gang is next, and what each of the others waits for."""

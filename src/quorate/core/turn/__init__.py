@@ -1,1 +1,1 @@
-"""One turn of the scheduler: whom to try, what came of it, and the one door that makes it true."""
+"""One turn of the scheduler: which gangs to try, their placement, and the effects' application."""

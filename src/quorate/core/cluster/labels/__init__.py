@@ -1,1 +1,1 @@
-"""Which pods are where, by labels: what spread and affinity count, and a ledger to check with."""
+"""Counts of pods by labels: columns for spread and affinity, and a ledger for verification."""

@@ -66,7 +66,7 @@ class Storage:
         self._changed_classes: set[str] = set()
         """Storage classes in which a change may help any waiting claim."""
         self._changed_ids: set[VolumeId] = set()
-        """Shared volumes that came to a node: another sharer costs no more of the limit there."""
+        """Shared volumes that came to a node: there, another user does not count for the limit."""
 
     # Pods
 

@@ -1,1 +1,1 @@
-"""How many pods of each class the nodes take, in all: what decides who is woken."""
+"""How many pods of each class fit on all nodes together, which decides what gangs are woken."""
