@@ -278,7 +278,7 @@ class Api:
             obj = lifecycle.only_status(resource, old, obj)
             rules.prepare_status(obj, old)
             causes = lifecycle.metadata_update_causes_of(obj, old, resource, rules)
-            causes += rules.validate_status(obj, old) + custom_causes(obj, resource)
+            causes += custom_causes(obj, resource)
         elif subresource == "finalize":
             lifecycle.keep_server_fields(resource, old, obj)
             rules.defaults(obj)

@@ -11,10 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pocketkube.causes import shown
 from pocketkube.errors import Cause
-from pocketkube.objects import Object, annotations_of, name_of, rfc3339
-from pocketkube.registry.custom_checks import APPROVED, definition_causes, is_protected
+from pocketkube.objects import Object, name_of, rfc3339
+from pocketkube.registry.custom_checks import definition_causes
 from pocketkube.schema.custom.crd import shape_of
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource, Subresource
@@ -160,18 +159,7 @@ def established_status(
         _new_condition(definition, kind, *values, now_s)
         for kind, values in (("NamesAccepted", named), ("Established", served))
     ]
-    if is_protected(definition["spec"]["group"]):
-        conditions.append(_approval(definition, now_s))
     return {"conditions": conditions, "acceptedNames": accepted, "storedVersions": stored}
-
-
-def _approval(definition: Object, now_s: float) -> dict[str, Any]:
-    """Say whether the Kubernetes project has agreed to a kind in one of its groups."""
-    given = annotations_of(definition).get(APPROVED, "")
-    values = ("True", "ApprovedAnnotation", f"approved in {given}")
-    if given.startswith("unapproved"):
-        values = ("False", "UnapprovedAnnotation", f"not approved: {shown(given)}")
-    return _new_condition(definition, "KubernetesAPIApprovalPolicyConformant", *values, now_s)
 
 
 _NAMES = ("plural", "singular", "shortNames", "kind", "listKind", "categories")

@@ -7,20 +7,17 @@ in allOf and its like, and what else a real server says of a definition that can
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from pocketkube.causes import forbidden, invalid, required, unsupported
 from pocketkube.errors import Cause
 from pocketkube.names import dns_1035_label, dns_subdomain
-from pocketkube.objects import Object, annotations_of, name_of
+from pocketkube.objects import Object, name_of
 from pocketkube.schema.custom.crd_checks import value_causes
 
 Fields = Mapping[str, Any]
 
-APPROVED = "api-approved.kubernetes.io"
-_PULL = "see https://github.com/kubernetes/enhancements/pull/1111"
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
@@ -36,7 +33,7 @@ def definition_causes(definition: Object) -> list[Cause]:
     if name_of(definition) and name_of(definition) != wanted:
         why = 'must be spec.names.plural+"."+spec.group'
         found.append(invalid("metadata.name", name_of(definition), why))
-    found += _group_causes(definition, group)
+    found += _group_causes(group)
     if not spec.get("scope"):
         found.append(required("spec.scope"))
     elif spec["scope"] not in ("Cluster", "Namespaced"):
@@ -55,24 +52,13 @@ def definition_causes(definition: Object) -> list[Cause]:
     return found
 
 
-def is_protected(group: str) -> bool:
-    """Tell whether an API group is one of the Kubernetes project."""
-    return re.search(r"(^|\.)(k8s|kubernetes)\.io$", group) is not None
-
-
-def _group_causes(definition: Object, group: str) -> list[Cause]:
-    """Check the group; those of the Kubernetes project need its consent, or a word of none."""
+def _group_causes(group: str) -> list[Cause]:
     if not group:
         return [required("spec.group")]
     wrong = dns_subdomain(group)
-    if wrong:
-        return [invalid("spec.group", group, "".join(wrong))]
-    if "." not in group:
-        return [invalid("spec.group", group, "should be a domain with at least one dot")]
-    if is_protected(group) and not annotations_of(definition).get(APPROVED):
-        head = f'protected groups must have approval annotation "{APPROVED}"'
-        return [required(f"metadata.annotations[{APPROVED}]", f"{head}, {_PULL}")]
-    return []
+    if not wrong and "." not in group:
+        wrong = ("should be a domain with at least one dot",)
+    return [invalid("spec.group", group, "".join(wrong))] if wrong else []
 
 
 def _name_causes(field: str, name: str, *, is_kind: bool) -> list[Cause]:

@@ -16,7 +16,6 @@ BAD_QUANTITY = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 BAD_SUFFIX = "unable to parse quantity's suffix"
-BAD_NUMBER = "unable to parse numeric part of quantity"
 
 _QUANTITY = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -100,80 +99,26 @@ def _written(negative: bool, amount: int, scale: int, *, scientific: bool) -> st
     return f"{'-' * negative}{amount}{suffix}"
 
 
-_LAYOUT = "2006-01-02T15:04:05Z07:00"
-_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
-_PIECES = (
-    ("2006", r"[0-9]{4}"),
-    ("-", "-"),
-    ("01", r"[0-9]{2}"),
-    ("-", "-"),
-    ("02", r"[0-9]{2}"),
-    ("T", "T"),
-    ("15", r"[0-9]{1,2}"),
-    (":", ":"),
-    ("04", r"[0-9]{2}"),
-    (":", ":"),
-    ("05", r"[0-9]{2}"),
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T)([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]+))?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})"
 )
-_ZONE = ("Z07:00", r"Z|[+-][0-9]{2}:[0-9]{2}")
-_FRACTION = re.compile(r"[.,][0-9]+")
 
 
 def time(text: str, *, micro: bool = False) -> str:
     """Return a time in UTC, as metav1.Time or MicroTime writes it. Raises ValueError."""
-    year, month, day, hour, minute, second, fraction, zone = _time_pieces(text, micro=micro)
-    why = _out_of_range(year, month, day, hour, minute, second)
-    if why:
-        raise ValueError(f'parsing time "{text}": {why} out of range')
-    microsecond = int(fraction[1:7].ljust(6, "0")) if fraction else 0
-    offset = datetime.timedelta()
-    if zone != "Z":
-        hours, minutes = int(zone[1:3]), int(zone[4:6])
-        offset = datetime.timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
+    match = _TIME.fullmatch(text)
+    if match is None or (micro and len(match[4] or "") != 6):
+        form = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
+        raise ValueError(f'parsing time "{text}" as "{form}": it has another form')
+    day, hour, rest, fraction, zone = match.groups()
+    written = f"{day}{hour:0>2}{rest}.{(fraction or '0')[:6]:0<6}{zone}"
     try:
-        when = datetime.datetime(year, month, day, hour, minute, second, microsecond) - offset  # noqa: DTZ001
-    except (ValueError, OverflowError):  # the year 0, which Go knows and Python does not
-        return text
-    form = when.isoformat(timespec="microseconds" if micro else "seconds")
+        when = datetime.datetime.fromisoformat(written).astimezone(datetime.UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f'parsing time "{text}": {error}') from error
+    form = when.replace(tzinfo=None).isoformat(timespec="microseconds" if micro else "seconds")
     return f"{form}Z"
-
-
-def _time_pieces(text: str, *, micro: bool) -> tuple[int, int, int, int, int, int, str, str]:
-    layout, rest, found = _MICRO_LAYOUT if micro else _LAYOUT, text, []
-    for element, pattern in _PIECES:
-        piece = _piece(text, rest, layout, element, pattern)
-        found.append(piece)
-        rest = rest[len(piece) :]
-    fraction = ""
-    if micro:
-        fraction = _piece(text, rest, layout, ".000000", r"[.,][0-9]{6}")
-    elif match := _FRACTION.match(rest):
-        fraction = match[0]
-    rest = rest[len(fraction) :]
-    zone = _piece(text, rest, layout, *_ZONE)
-    if rest != zone:
-        raise ValueError(f'parsing time "{text}": extra text: "{rest[len(zone) :]}"')
-    year, month, day, hour, minute, second = (int(piece) for piece in found[::2])
-    return year, month, day, hour, minute, second, fraction, zone
-
-
-def _piece(text: str, rest: str, layout: str, element: str, pattern: str) -> str:
-    match = re.match(pattern, rest)
-    if match is None:
-        raise ValueError(
-            f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{element}"'
-        )
-    return match[0]
-
-
-def _out_of_range(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    days = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    if not 1 <= month <= 12:
-        return "month"
-    checks = {"day": 1 <= day <= days[month - 1], "hour": hour < 24}
-    checks |= {"minute": minute < 60, "second": second < 60}
-    return next((name for name, right in checks.items() if not right), "")
 
 
 _ALPHABET = re.compile(r"[A-Za-z0-9+/]*")

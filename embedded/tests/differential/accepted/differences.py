@@ -122,6 +122,25 @@ ACCEPTED = [
         diverges=True,
     ),
     Accepted(
+        name="items that an apply names twice",
+        why="They are merged into one list as they are (ADR 21).",
+        covers=covers.applied_twice,
+        example=[
+            NAMESPACE,
+            _patch(
+                KINDS["services"],
+                put(
+                    KINDS["services"].object(0, "a"),
+                    ("spec", "ports"),
+                    [{"port": 80, "name": "a"}, {"port": 80, "name": "b"}],
+                ),
+                content_type=_APPLY,
+                query=_ME,
+            ),
+        ],
+        diverges=True,
+    ),
+    Accepted(
         name="paths of selectableFields",
         why="Whether such a path leads to a field of the schema is not checked.",
         covers=covers.selectable,

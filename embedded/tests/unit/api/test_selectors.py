@@ -7,7 +7,6 @@ from pocketkube.api.matching.selectors import (
     EVERYTHING,
     NOTHING,
     parse_labels,
-    selector_causes,
     selector_of,
 )
 from pocketkube.errors import ApiError
@@ -126,32 +125,6 @@ def test_an_empty_label_selector_selects_all_and_a_null_one_nothing():
     assert selector_of(None) is NOTHING
     assert not NOTHING.matches({"nothing": "x"})
     assert parse_labels("") is EVERYTHING
-
-
-def test_what_is_wrong_with_a_label_selector_object_is_named_by_its_field():
-    causes = selector_causes(
-        {
-            "matchLabels": {"-a": "b", "a": "-b"},
-            "matchExpressions": [
-                {"key": "a", "operator": "In"},
-                {"key": "a", "operator": "Exists", "values": ["x"]},
-                {"key": "/", "operator": "Like"},
-                {"key": "a", "operator": "In", "values": ["ok", "?"]},
-            ],
-        },
-        "spec.selector",
-    )
-    assert [(cause.reason, cause.field) for cause in causes] == [
-        ("FieldValueInvalid", "spec.selector.matchLabels"),
-        ("FieldValueInvalid", "spec.selector.matchLabels"),
-        ("FieldValueRequired", "spec.selector.matchExpressions[0].values"),
-        ("FieldValueForbidden", "spec.selector.matchExpressions[1].values"),
-        ("FieldValueInvalid", "spec.selector.matchExpressions[2].operator"),
-        ("FieldValueInvalid", "spec.selector.matchExpressions[2].key"),
-        ("FieldValueInvalid", "spec.selector.matchExpressions[2].key"),
-        ("FieldValueInvalid", "spec.selector.matchExpressions[2].key"),
-        ("FieldValueInvalid", "spec.selector.matchExpressions[3].values[1]"),
-    ]
 
 
 def test_an_operator_that_there_is_not_is_refused():

@@ -189,26 +189,6 @@ def test_a_finished_job_goes_with_its_pods_when_its_time_is_over(world):
     assert world.pods() == []
 
 
-@pytest.mark.parametrize(
-    ("action", "failed", "ends"), [("FailJob", 1, True), ("Ignore", 0, False), ("Count", 1, False)]
-)
-def test_a_failure_policy_judges_by_exit_code(world, action, failed, ends):
-    rule = {"action": action, "onExitCodes": {"operator": "In", "values": [42]}}
-    _start(world, podFailurePolicy={"rules": [rule]})
-    _end(world, "Failed", exit_code=42)
-    assert world.status(JOBS, "j").get("failed", 0) == failed
-    assert (("Failed", "True", "PodFailurePolicy") in _conditions(world)) is ends
-
-
-def test_a_success_policy_ends_a_job_early(world):
-    policy = {"rules": [{"succeededIndexes": "0"}]}
-    _start(world, parallelism=2, completions=2, completionMode="Indexed", successPolicy=policy)
-    world.set_phase(next(n for n in _running(world) if n.startswith("j-0-")), "Succeeded")
-    world.settle()
-    assert _conditions(world)[-1] == ("Complete", "True", "SuccessPolicy")
-    assert not _running(world)
-
-
 def test_a_job_that_somebody_else_manages_is_left_alone(world):
     _start(world, managedBy="example.com/other")
     assert not world.pods()

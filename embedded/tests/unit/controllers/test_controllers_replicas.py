@@ -6,7 +6,7 @@ from embedded.tests.unit.controllers.controllers_world import World, template, w
 from pocketkube.controllers.owning import deletion_order
 from pocketkube.controllers.pod_table import facts_of
 from pocketkube.controllers.templates import scaled_value
-from pocketkube.controllers.workloads.deployment_steps import limits, proportional
+from pocketkube.controllers.workloads.deployment_steps import limits
 
 SETS, DEPLOYMENTS = "replicasets.apps", "deployments.apps"
 
@@ -311,14 +311,6 @@ def test_a_name_that_is_taken_is_avoided(world):
     _deploy(world, replicas=1)
     assert world.status(DEPLOYMENTS, "web")["collisionCount"] == 1
     assert world.status(DEPLOYMENTS, "web")["readyReplicas"] == 1
-
-
-def test_a_new_size_in_the_middle_of_an_update_is_spread():
-    spec = {"replicas": 20, "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}
-    deployment = {"spec": spec}
-    old, new = _set("old", 8), _set("new", 2)
-    scaled = {rs["metadata"]["name"]: size for rs, size in proportional(deployment, new, [old])}
-    assert scaled == {"old": 16, "new": 4}
 
 
 def _set(name, replicas):

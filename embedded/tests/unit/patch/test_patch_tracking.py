@@ -16,7 +16,6 @@ from embedded.tests.unit.patch.apply_world import (
     updated,
 )
 from pocketkube.patch.apply.managed_fields import (
-    MAX_UPDATERS,
     managers_of,
     read_managers,
     write_managers,
@@ -137,18 +136,6 @@ def test_what_becomes_an_object_is_changed_and_owned_inside():
     live = applied(None, thing(any="x"), "m1")
     found = updated(live, changed(live, spec={"any": {"a": 1}}), "u")
     assert owners(found) == {("u", UPDATE): {"f:spec": {"f:any": {".": {}, "f:a": {}}}}}
-
-
-def test_too_many_updaters_become_one(live):
-    found = live
-    for number in range(MAX_UPDATERS + 2):
-        data = {**found["data"], f"k{number}": "1"}
-        now = f"2026-11-21T12:01:{number:02}Z"
-        found = updated(found, changed(found, data=data), f"u{number}", now=now)
-    names = [e["manager"] for e in found["metadata"]["managedFields"]]
-    assert names == ["m1", "ancient-changes", *(f"u{n}" for n in range(3, MAX_UPDATERS + 2))]
-    ancient = owners(found)["ancient-changes", UPDATE]
-    assert ancient == {"f:data": {"f:k0": {}, "f:k1": {}, "f:k2": {}}}
 
 
 def test_kubectl_makes_an_updater_an_applier_by_a_json_patch(live):

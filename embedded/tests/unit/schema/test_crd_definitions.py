@@ -185,27 +185,3 @@ def test_versions_that_were_stored_are_remembered_and_conditions_keep_their_time
     assert new["status"]["storedVersions"] == ["v1", "v2"]
     times = [one["lastTransitionTime"] for one in new["status"]["conditions"]]
     assert times == ["2020-01-01T00:00:00Z", "2026-11-21T12:00:00Z"]
-
-
-@pytest.mark.parametrize(
-    ("given", "status", "reason", "message"),
-    [
-        ("https://x.y/1", "True", "ApprovedAnnotation", "approved in https://x.y/1"),
-        ("unapproved, x", "False", "UnapprovedAnnotation", 'not approved: "unapproved, x"'),
-    ],
-)
-def test_a_kind_in_a_protected_group_says_whether_it_is_approved(given, status, reason, message):
-    found = definition(group="foo.k8s.io")
-    found["metadata"] = {
-        "name": "bars.foo.k8s.io",
-        "annotations": {"api-approved.kubernetes.io": given},
-    }
-    RULES.prepare_create(found, World())
-    condition = found["status"]["conditions"][2]
-    assert condition["type"] == "KubernetesAPIApprovalPolicyConformant"
-    assert (condition["status"], condition["reason"], condition["message"]) == (
-        status,
-        reason,
-        message,
-    )
-    assert custom.resources_of(found)

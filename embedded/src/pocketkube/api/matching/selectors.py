@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from pocketkube.causes import forbidden, invalid, required, shown
-from pocketkube.errors import ApiError, Cause, bad_request
-from pocketkube.names import invalid_text, label_key, label_value
+from pocketkube.causes import shown
+from pocketkube.errors import ApiError, bad_request
+from pocketkube.names import label_key, label_value
 
 Operator = Literal["in", "notin", "exists", "!", "gt", "lt"]
 
@@ -291,36 +291,3 @@ def selector_of(selector: Mapping[str, Any] | None) -> LabelSelector:
         values = frozenset(expression.get("values") or ())
         found.append(Requirement(expression.get("key", ""), operator, values))
     return LabelSelector(found)
-
-
-def selector_causes(selector: Mapping[str, Any] | None, path: str) -> list[Cause]:
-    """Return what is wrong with a LabelSelector object whose types are right.
-
-    Source: ValidateLabelSelector in k8s.io/apimachinery ``pkg/apis/meta/v1/validation``.
-    """
-    causes: list[Cause] = []
-    where = f"{path}.matchLabels"
-    for key, value in ((selector or {}).get("matchLabels") or {}).items():
-        causes += invalid_text(where, key, label_key) + invalid_text(where, value, label_value)
-    for i, expression in enumerate((selector or {}).get("matchExpressions") or []):
-        causes += _expression_causes(expression, f"{path}.matchExpressions[{i}]")
-    return causes
-
-
-def _expression_causes(expression: Mapping[str, Any], path: str) -> list[Cause]:
-    causes: list[Cause] = []
-    operator, values = expression.get("operator", ""), expression.get("values") or []
-    if operator in ("In", "NotIn"):
-        if not values:
-            why = "must be specified when `operator` is 'In' or 'NotIn'"
-            causes.append(required(f"{path}.values", why))
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            causes.append(forbidden(f"{path}.values", why))
-    else:
-        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    causes += invalid_text(f"{path}.key", expression.get("key", ""), label_key)
-    for i, value in enumerate(values):
-        causes += invalid_text(f"{path}.values[{i}]", value, label_value)
-    return causes

@@ -23,7 +23,6 @@ class Tally:
         "failures_in_a_row",
         "last_failure_s",
         "succeeded",
-        "to_judge",
     )
 
     def __init__(self, job: Object, owned: Owned) -> None:
@@ -36,7 +35,6 @@ class Tally:
         self.done.update(p.completion_index for p in owned.pods.values() if p.phase == "Succeeded")
         self.done.discard(-1)
         self.excused: set[str] = set()  # UIDs of pods that the controller itself took away
-        self.to_judge: list[PodFacts] = []  # failed pods that a podFailurePolicy may ignore
         self.failures_in_a_row = 0
         self.last_failure_s = 0.0
 
@@ -74,12 +72,6 @@ class Tally:
         self.failed += 1
         self.failures_in_a_row += 1
         self.last_failure_s = now_s
-        self.to_judge.append(pod)
-
-    def forgive(self) -> None:
-        """Take back one failure: the policy says to ignore it."""
-        self.failed -= 1
-        self.failures_in_a_row = max(0, self.failures_in_a_row - 1)
 
 
 def parse_indexes(text: str) -> Iterable[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pocketkube.controllers.conditions import condition_of, is_true
-from pocketkube.controllers.jobs.job_tally import Tally, parse_indexes
+from pocketkube.controllers.jobs.job_tally import Tally
 from pocketkube.controllers.pod_table import Owned
 from pocketkube.objects import Object, parsed_time_s, rfc3339
 
@@ -33,8 +33,7 @@ def is_suspended(job: Object) -> bool:
 
 def only_replaces_failed(job: Object) -> bool:
     """Tell whether a pod that terminates is waited for before it is replaced."""
-    policy = job["spec"].get("podReplacementPolicy")
-    return bool(policy == "Failed" or (policy is None and job["spec"].get("podFailurePolicy")))
+    return bool(job["spec"].get("podReplacementPolicy") == "Failed")
 
 
 def is_finished(job: Object) -> bool:
@@ -73,9 +72,6 @@ def verdict_of(
     failure = _failure(job, status, tally, owned, now_s)
     if failure is not None:
         return failure
-    if _meets_success_policy(job, tally):
-        message = "Matched rules at index 0"
-        return Verdict(False, "SuccessPolicy", message)
     completions = job["spec"].get("completions")
     if completions is None:
         done = tally.succeeded > 0 and owned.active == 0
@@ -104,18 +100,6 @@ def _failure(
     return None
 
 
-def _meets_success_policy(job: Object, tally: Tally) -> bool:
-    for rule in (job["spec"].get("successPolicy") or {}).get("rules") or ():
-        named = rule.get("succeededIndexes")
-        indexes = tally.done if named is None else tally.done & set(parse_indexes(named))
-        wanted = rule.get("succeededCount")
-        if wanted is None and named is not None:
-            wanted = len(set(parse_indexes(named)))
-        if wanted and len(indexes) >= wanted:
-            return True
-    return False
-
-
 def set_suspended(status: dict[str, Any], suspended: bool, now_s: float) -> bool:
     """Set the condition Suspended, in place; tell whether it changed."""
     conditions = list(status.get("conditions") or [])
@@ -135,13 +119,6 @@ def set_suspended(status: dict[str, Any], suspended: bool, now_s: float) -> bool
         conditions[conditions.index(current)] = fresh
     status["conditions"] = conditions
     return True
-
-
-def set_failing(status: dict[str, Any], reason: str, message: str, now_s: float) -> None:
-    """Add the condition FailureTarget, in place, unless it is there."""
-    if condition_of(status.get("conditions"), "FailureTarget") is None:
-        fresh = _condition("FailureTarget", reason, message, now_s)
-        status["conditions"] = [*(status.get("conditions") or []), fresh]
 
 
 def conclude(status: dict[str, Any], verdict: Verdict, over: bool, now_s: float) -> None:
@@ -170,43 +147,3 @@ def _condition(
         "reason": reason,
         "message": message,
     }
-
-
-def judged(policy: dict[str, Any], pod: Object) -> tuple[str, str]:
-    """Return the action of the first rule that matches a failed pod, and why; "Count" when none.
-
-    Source: ``pod_failure_policy.go``.
-    """
-    name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-    for number, rule in enumerate(policy.get("rules") or ()):
-        code = _matching_exit(rule.get("onExitCodes"), pod)
-        if code is not None:
-            container, exit_code = code
-            return rule["action"], (
-                f"Container {container} for pod {name} failed with exit code {exit_code} matching "
-                f"{rule['action']} rule at index {number}"
-            )
-        for pattern in rule.get("onPodConditions") or ():
-            current = condition_of((pod.get("status") or {}).get("conditions"), pattern["type"])
-            if current is not None and current["status"] == pattern.get("status", "True"):
-                return rule["action"], (
-                    f"Pod {name} has condition {pattern['type']} matching {rule['action']} rule "
-                    f"at index {number}"
-                )
-    return "Count", ""
-
-
-def _matching_exit(rule: dict[str, Any] | None, pod: Object) -> tuple[str, int] | None:
-    if rule is None:
-        return None
-    status = pod.get("status") or {}
-    statuses = [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
-    for container in statuses:
-        ended = (container.get("state") or {}).get("terminated")
-        only = rule.get("containerName")
-        if ended is None or (only and container["name"] != only):
-            continue
-        code = ended.get("exitCode", 0)
-        if code != 0 and (code in rule["values"]) == (rule["operator"] == "In"):
-            return container["name"], code
-    return None

@@ -1,7 +1,8 @@
 """Jobs: pods that shall succeed, so and so many, so and so many at a time.
 
 Source: ``pkg/controller/job`` of Kubernetes 1.36, and what a real one was seen to write. Not here:
-backoffLimitPerIndex, the Workload of a gang (gate WorkloadWithJob, off as in tools/controlplane).
+podFailurePolicy, successPolicy, backoffLimitPerIndex, the Workload of a gang (gate WorkloadWithJob,
+off as in tools/controlplane).
 """
 
 from __future__ import annotations
@@ -75,7 +76,6 @@ class Jobs(PodOwner):
             return
         yield from self.claim(job)
         tally = self._tallies[job["metadata"]["uid"]]
-        self._judge(job, tally)
         status: dict[str, Any] = dict(job.get("status") or {})
         now_s = self.api.now_s()
         verdict = verdicts.verdict_of(job, status, tally, self._owned(job), now_s)
@@ -166,23 +166,6 @@ class Jobs(PodOwner):
                 return
             self.create_pod(job, pod)
             yield
-
-    def _judge(self, job: Object, tally: Tally) -> None:
-        """Let the podFailurePolicy look at pods that failed since the last time."""
-        failed, tally.to_judge = tally.to_judge, []
-        policy = job["spec"].get("podFailurePolicy")
-        if not policy:
-            return
-        for facts in failed:
-            pod = self.api.find("pods", facts.namespace, facts.name)
-            if pod is None or pod["metadata"]["uid"] != facts.uid:
-                continue
-            action, message = verdicts.judged(policy, pod)
-            if action == "Ignore":
-                tally.forgive()
-            elif action == "FailJob":
-                job.setdefault("status", {})
-                verdicts.set_failing(job["status"], "PodFailurePolicy", message, self.api.now_s())
 
     # Status
 

@@ -181,44 +181,15 @@ def _without_unhealthy(old: list[Object], at_most: int) -> list[Scaling]:
     return result
 
 
-def is_scaled(deployment: Object, replica_sets: list[Object]) -> bool:
-    """Tell whether somebody changed the size since the ReplicaSets were looked at."""
-    return any(
-        annotations_of(rs).get(DESIRED, str(size(deployment))) != str(size(deployment))
-        for rs in replica_sets
-        if size(rs) > 0
-    )
-
-
-def proportional(deployment: Object, new: Object | None, old: list[Object]) -> list[Scaling]:
-    """Return how a new size is spread when more than one ReplicaSet has pods."""
-    wanted = size(deployment)
-    active = [rs for rs in [*old, *([new] if new else [])] if size(rs) > 0]
-    if len(active) <= 1:
-        only = active[0] if active else new
-        return [(only, wanted)] if only is not None and size(only) != wanted else []
-    if new is not None and size(new) == wanted == total([new], "availableReplicas"):
-        return [(rs, 0) for rs in old if size(rs) > 0]
-    if not is_rolling(deployment):
+def paused_step(deployment: Object, new: Object | None, old: list[Object]) -> list[Scaling]:
+    """Return what a new size changes while a rollout is paused: the newest that has pods."""
+    last = sorted(old, key=revision_of, reverse=True)
+    active = [rs for rs in [*([new] if new else []), *last] if size(rs) > 0]
+    only = active[0] if active else new
+    if only is None:
         return []
-    allowed = wanted + limits(deployment)[0]
-    to_add = allowed - total(active)
-    largest_first = sorted(by_age(active), key=size, reverse=True)
-    sizes, added = {}, 0
-    for rs in largest_first:
-        share = _share(rs, allowed, to_add, added) if to_add else 0
-        sizes[rs["metadata"]["uid"]] = size(rs) + share
-        added += share
-    first = largest_first[0]["metadata"]["uid"]
-    sizes[first] = max(0, sizes[first] + to_add - added)
-    return [(rs, sizes[rs["metadata"]["uid"]]) for rs in largest_first]
-
-
-def _share(rs: Object, allowed: int, to_add: int, added: int) -> int:
-    before = int(annotations_of(rs).get(MAXIMUM, "0") or 0) or allowed
-    fraction = round(size(rs) * allowed / before) - size(rs)
-    left = to_add - added
-    return min(fraction, left) if to_add > 0 else max(fraction, left)
+    wanted = max(0, size(deployment) - total(active[1:]))
+    return [(only, wanted)] if size(only) != wanted else []
 
 
 def status_of(

@@ -79,8 +79,8 @@ class Deployments(Controller):
             self._write_status(found, new, sets, rollout=False)
             return
         self._note_pause(found)
-        if found["spec"].get("paused") or steps.is_scaled(found, sets):
-            self._scale_all(found, steps.proportional(found, new, old))
+        if found["spec"].get("paused"):
+            self._scale_all(found, steps.paused_step(found, new, old))
             self._write_status(found, new, sets, rollout=False)
         elif steps.is_rolling(found):
             self._roll(found, new, old)

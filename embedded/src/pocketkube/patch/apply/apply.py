@@ -7,12 +7,11 @@ k8s.io/apimachinery ``pkg/util/managedfields`` of 1.36.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pocketkube.errors import ApiError, bad_request
 from pocketkube.objects import Object, meta, name_of, namespace_of
-from pocketkube.patch.apply import last_applied
 from pocketkube.patch.apply.combining import merged, without
 from pocketkube.patch.apply.conflicts import Conflict, conflict_error
 from pocketkube.patch.apply.field_paths import (
@@ -37,7 +36,6 @@ from pocketkube.patch.apply.managed_fields import (
     without_ignored,
     without_lost,
 )
-from pocketkube.patch.apply.mismatches import mismatch_of
 from pocketkube.patch.apply.structure import (
     ABSENT,
     MismatchError,
@@ -48,6 +46,7 @@ from pocketkube.patch.apply.structure import (
     with_named_parents,
 )
 from pocketkube.patch.values import same
+from pocketkube.schema.check import findings
 from pocketkube.schema.shape import Shape
 
 
@@ -101,16 +100,11 @@ def apply(  # noqa: PLR0913 - one apply is this much: what, by whom, how, when
     try:
         managers = _known(live, before, request)
         outcome = _applied(before, managers, request)
-        if outcome.conflicts and manager == last_applied.KUBECTL:
-            outcome = _upgraded(before, managers, outcome, request)
     except MismatchError as error:
         raise ApiError(500, "", f"failed to create typed live object: {error}") from error
     if outcome.conflicts:
         raise conflict_error(outcome.conflicts)
-    found = outcome.object
-    if manager == last_applied.KUBECTL:
-        found = last_applied.refreshed(found, applied)
-    return with_managers(found, outcome.managers)
+    return with_managers(outcome.object, outcome.managers)
 
 
 def _check(applied: Object, shape: Shape, api_version: str, kind: str) -> None:
@@ -120,43 +114,28 @@ def _check(applied: Object, shape: Shape, api_version: str, kind: str) -> None:
         raise bad_request(f"invalid object type: {what}")
     if "managedFields" in meta(applied):
         raise bad_request("metadata.managedFields must be nil")
-    wrong = mismatch_of(applied, shape)
+    found = findings(applied, shape)
+    wrong = [
+        f".{one.path}: expected {one.expected or 'object'}, got {one.got}"
+        for one in found.mismatches
+    ]
+    wrong += [f".{path}: field not declared in schema" for path in found.unknown]
     if wrong:
         name = f"{namespace_of(applied)}/{name_of(applied)}; {what}"
-        raise ApiError(500, "", f"failed to create typed patch object ({name}): {wrong}")
+        raise ApiError(500, "", f"failed to create typed patch object ({name}): {'; '.join(wrong)}")
 
 
 def _known(live: Object | None, before: Object, request: _Request) -> Managers:
     """Return the managers so far, found now when nobody has applied to this object before."""
     managers = managers_of(live)
     if live is not None and not managers:
-        managers = _untracked(before, request)
+        shape, version = request.shape, request.api_version
+        first = Manager(BEFORE_FIRST_APPLY, UPDATE, request.who.subresource, version)
+        start, ignored = nothing_like(shape), request.ignored
+        managers = updated({}, start, before, shape, first, version, request.now, ignored)
     return {
         who: Owned(settled(owned.fields, request.shape), owned.api_version, owned.time)
         for who, owned in managers.items()
-    }
-
-
-def _untracked(before: Object, request: _Request) -> Managers:
-    """Return who owns an object's fields from before its first apply.
-
-    That is one manager; but what ``kubectl apply`` wrote from the client side is told apart by its
-    annotation. kubectl makes that an applier's when it goes over to server-side apply, and then
-    drops what is not applied any more: it must not get what others wrote.
-    """
-    shape, version, sub = request.shape, request.api_version, request.who.subresource
-    first = Manager(BEFORE_FIRST_APPLY, UPDATE, sub, version)
-    nothing = nothing_like(shape)
-    managers = updated({}, nothing, before, shape, first, version, request.now, request.ignored)
-    client = None if sub else last_applied.unchanged_fields(before, shape, version)
-    if client is None or first not in managers:
-        return managers
-    all_fields = managers[first].fields
-    mine = all_fields & (client | {last_applied.PATH})
-    kubectl = Manager(last_applied.CLIENT_SIDE, UPDATE, "", version)
-    return {
-        first: Owned(all_fields - mine, version, request.now),
-        kubectl: Owned(mine, version, request.now),
     }
 
 
@@ -199,14 +178,3 @@ def _pruned(together: Object, owners: Managers, had: Fields, shape: Shape) -> Ob
     kept = with_named_parents(fields_of(unowned, shape), shape)
     found: Object = without(together, (present - kept) & had, shape)
     return found
-
-
-def _upgraded(before: Object, managers: Managers, outcome: _Outcome, request: _Request) -> _Outcome:
-    """Let kubectl take over what it applied from the client side, as far as it is still so."""
-    allowed = last_applied.unchanged_fields(before, request.shape, request.api_version)
-    if allowed is None:
-        return outcome
-    left = [conflict for conflict in outcome.conflicts if conflict.path not in allowed]
-    if left:
-        return outcome._replace(conflicts=left)
-    return _applied(before, managers, replace(request, force=True))

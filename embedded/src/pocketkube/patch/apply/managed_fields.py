@@ -28,9 +28,6 @@ from pocketkube.schema.shape import Shape
 APPLY = "Apply"
 UPDATE = "Update"
 BEFORE_FIRST_APPLY = "before-first-apply"
-ANCIENT_CHANGES = "ancient-changes"
-MAX_UPDATERS = 10
-"""More managers of updates than this are merged into one, the oldest first."""
 
 Ignored = tuple[Path, ...]
 """Fields that a kind of write cannot change, and nobody owns by it: ``(named("status"),)``."""
@@ -195,7 +192,7 @@ def updated(
     if mine:
         had = left[who].fields if who in left else NOTHING
         left[who] = Owned(mine | had, api_version, now)
-    return _capped(left)
+    return left
 
 
 def without_ignored(change: Difference, ignored: Ignored) -> Difference:
@@ -207,26 +204,3 @@ def without_lost(managers: Managers, lost: Fields) -> Managers:
     """Take fields from all managers; who owns nothing any more is no manager."""
     left = {who: replace(owned, fields=owned.fields - lost) for who, owned in managers.items()}
     return {who: owned for who, owned in left.items() if owned.fields}
-
-
-def _capped(managers: Managers) -> Managers:
-    """Merge the oldest updaters of each version while there are too many."""
-    updaters = [who for who in managers if who.operation == UPDATE]
-    spare = len(updaters) - MAX_UPDATERS
-    if spare <= 0:
-        return managers
-    left, first = dict(managers), dict[str, Manager]()
-    for who in sorted(updaters, key=lambda who: (_since_s(managers[who]), who)):
-        owned = managers[who]
-        version = owned.api_version
-        if spare <= 0:
-            break
-        if version not in first:
-            first[version] = who
-            continue
-        bucket = Manager(ANCIENT_CHANGES, UPDATE, "", version)
-        oldest = left.pop(bucket, None) or left.pop(first[version])
-        left.pop(who, None)
-        left[bucket] = Owned(oldest.fields | owned.fields, version, owned.time)
-        spare -= 1
-    return left

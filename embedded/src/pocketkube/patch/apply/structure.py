@@ -67,12 +67,6 @@ def is_named(shape: Shape, name: str) -> bool:
     return shape.type is Type.OBJECT and name in shape.fields
 
 
-def allows_field(shape: Shape, name: str) -> bool:
-    """Tell whether an object of this shape may have this field."""
-    closed = shape.type is Type.OBJECT and bool(shape.fields) and not shape.preserve_unknown
-    return not closed or name in shape.fields
-
-
 def field_shape(shape: Shape, name: str) -> Shape:
     """Return the shape of an object's field or of a map's value."""
     if shape.type is Type.OBJECT:

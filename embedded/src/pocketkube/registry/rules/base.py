@@ -40,7 +40,7 @@ class Rules:
 
     On create, in this order: defaults, prepare_create, validate, validate_create. On update:
     defaults(new), prepare_update(new, old), validate(new), validate_update(new, old). On a write to
-    ``status``: prepare_status(new, old), validate_status(new, old). All change the new object in
+    ``status``: prepare_status(new, old). All change the new object in
     place. The prepare hooks may raise ApiError (403), as admission plugins do. What all kinds share
     (name, uid, resourceVersion, creationTimestamp, metadata checks, keeping status out of writes to
     the main resource and spec out of writes to the status) is done by ``api``, not here.
@@ -54,7 +54,6 @@ class Rules:
     validate_create: Callable[[Object], list[Cause]] = _no_causes
     """Checks that only a create has, after those of ``validate``."""
     validate_update: Callable[[Object, Object], list[Cause]] = _no_causes
-    validate_status: Callable[[Object, Object], list[Cause]] = _no_causes
     has_generation: bool = False
     """metadata.generation is kept: 1 at first, one more with each change of the spec."""
     counts_annotations: bool = False

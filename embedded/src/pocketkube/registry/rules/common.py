@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pocketkube import errors
-from pocketkube.causes import duplicate, invalid, negative, required, unsupported
+from pocketkube.causes import invalid, negative
 from pocketkube.errors import Cause
-from pocketkube.names import invalid_text, label_key
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Surroundings
 
@@ -64,44 +63,6 @@ def is_zero(value: Number) -> bool:
     if isinstance(value, str):
         return not _PERCENT(value) or int(value[:-1]) == 0
     return not value
-
-
-def condition_causes(conditions: list[dict[str, Any]], field: str) -> list[Cause]:
-    """Check conditions of the common form (metav1.Condition), as kinds do that have only these.
-
-    Source: k8s.io/apimachinery ``apis/meta/v1/validation``.
-    """
-    causes: list[Cause] = []
-    seen: set[str] = set()
-    for index, one in enumerate(conditions):
-        at, kind, reason = f"{field}[{index}]", one.get("type", ""), one.get("reason", "")
-        if kind in seen:
-            causes.append(duplicate(f"{at}.type", kind))
-        seen.add(kind)
-        causes += invalid_text(f"{at}.type", kind, label_key)
-        status, generation = one.get("status", ""), one.get("observedGeneration", 0)
-        if status not in _STATUSES:
-            causes.append(unsupported(f"{at}.status", status, _STATUSES))
-        if generation < 0:
-            why = "must be greater than or equal to zero"
-            causes.append(invalid(f"{at}.observedGeneration", generation, why))
-        if not one.get("lastTransitionTime"):
-            causes.append(required(f"{at}.lastTransitionTime"))
-        if not reason:
-            causes.append(required(f"{at}.reason"))
-        elif not _REASON(reason):
-            causes.append(invalid(f"{at}.reason", reason, _REASON_TEXT))
-    return causes
-
-
-_STATUSES = ("False", "True", "Unknown")
-_REASON = re.compile("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?").fullmatch
-_REASON_TEXT = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of "
-    "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' "
-    "(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', "
-    "regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')"
-)
 
 
 def needs_version(group: str, plural: str) -> Callable[..., None]:

@@ -1,19 +1,16 @@
 """Events, in both of their APIs; stored in the form of the core group.
 
-Source: kubernetes ``pkg/apis/events/v1/conversion.go`` and ``pkg/apis/core/validation/events.go``
-of 1.36. Updates through events.k8s.io may change nothing but the series and the metadata.
+Source: kubernetes ``pkg/apis/events/v1/conversion.go`` of 1.36.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from pocketkube.causes import immutable, invalid, required
-from pocketkube.errors import Cause
-from pocketkube.names import invalid_text, label_key
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules
+from pocketkube.registry.rules.common import text_of
 
 _NEW_NAMES = {
     "involvedObject": "regarding",
@@ -25,9 +22,6 @@ _NEW_NAMES = {
     "reportingComponent": "reportingController",
 }
 _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
-
-TEXT_LENGTH_MAX = 128
-NOTE_LENGTH_MAX = 1024
 
 
 def to_core(event: Object) -> Object:
@@ -84,110 +78,6 @@ def _default_new(event: Object) -> None:
     _fill(event, _ALWAYS_NEW)
 
 
-def _text(field: str, text: str, length_max: int, *, needed: bool = True) -> list[Cause]:
-    if needed and not text:
-        return [required(field)]
-    too_long = len(text.encode()) > length_max
-    return [invalid(field, "", f"can have at most {length_max} characters")] if too_long else []
-
-
-def _legacy_causes(event: Object, controller_field: str) -> list[Cause]:
-    """Check what both APIs ask; ``event`` is in the form of the core group."""
-    namespace = event["metadata"].get("namespace", "")
-    involved = (event.get("involvedObject") or {}).get("namespace", "")
-    causes: list[Cause] = []
-    mismatch = [invalid("involvedObject.namespace", involved, "does not match event.namespace")]
-    if not event.get("eventTime"):
-        if involved != namespace and (involved or namespace != "default"):
-            causes += mismatch
-        return causes
-    if not involved and namespace not in ("default", "kube-system"):
-        causes += mismatch
-    controller = event.get("reportingComponent") or ""
-    if not controller:
-        causes.append(required(controller_field))
-    causes += invalid_text(controller_field, controller, label_key)
-    causes += _text("reportingInstance", event.get("reportingInstance") or "", TEXT_LENGTH_MAX)
-    causes += _text("action", event.get("action") or "", TEXT_LENGTH_MAX)
-    causes += _text("reason", event.get("reason") or "", TEXT_LENGTH_MAX)
-    causes += _text("message", event.get("message") or "", NOTE_LENGTH_MAX, needed=False)
-    return causes
-
-
-def _core_causes(event: Object) -> list[Cause]:
-    return _legacy_causes(event, "reportingComponent")
-
-
-def _series_causes(event: Object) -> list[Cause]:
-    series = event.get("series")
-    causes: list[Cause] = []
-    if series is not None:
-        if series.get("count", 0) < 2:
-            causes.append(invalid("series.count", "", "should be at least 2"))
-        if not series.get("lastObservedTime"):
-            causes.append(required("series.lastObservedTime"))
-    return causes
-
-
-def _new_causes(event: Object) -> list[Cause]:
-    """Check an Event of events.k8s.io; fields are named as in the core group, as upstream does."""
-    return _legacy_causes(to_core(event), "reportingController") + _series_causes(event)
-
-
-def _new_create_causes(event: Object) -> list[Cause]:
-    core = to_core(event)
-    causes: list[Cause] = []
-    if not core.get("eventTime"):
-        causes.append(required("eventTime"))
-    if core.get("type") not in ("Normal", "Warning"):
-        causes.append(invalid("type", "", f"has invalid value: {core.get('type', '')}"))
-    unset = "needs to be unset"
-    causes += [
-        invalid(key, "", unset)
-        for key in ("firstTimestamp", "lastTimestamp", "count")
-        if core.get(key)
-    ]
-    if core["source"].get("component") or core["source"].get("host"):
-        causes.append(invalid("source", "", unset))
-    return causes
-
-
-_FIXED = (
-    "involvedObject",
-    "reason",
-    "message",
-    "source",
-    "firstTimestamp",
-    "lastTimestamp",
-    "count",
-    "type",
-    "eventTime",
-    "action",
-    "related",
-    "reportingComponent",
-    "reportingInstance",
-)
-
-
-def _new_update_causes(event: Object, old: Object) -> list[Cause]:
-    new, before = to_core(event), to_core(old)
-    causes: list[Cause] = []
-    for key in _FIXED:
-        field = "reportingController" if key == "reportingComponent" else key
-        causes += immutable(field, new.get(key), before.get(key))
-    return causes
-
-
-def _of(*path: str) -> Callable[[Object], str]:
-    def read(event: Object) -> str:
-        found: Any = event
-        for key in path:
-            found = found.get(key) or {}
-        return str(found or "")
-
-    return read
-
-
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
@@ -198,25 +88,21 @@ def _source(event: Object) -> str:
 
 CORE_EVENTS = Rules(
     defaults=_default_core,
-    validate=_core_causes,
     name_is="path-segment",
     selectable={
-        **{f"involvedObject.{key}": _of("involvedObject", key) for key in _INVOLVED},
-        "reason": _of("reason"),
-        "reportingComponent": _of("reportingComponent"),
+        **{f"involvedObject.{key}": text_of("involvedObject", key) for key in _INVOLVED},
+        "reason": text_of("reason"),
+        "reportingComponent": text_of("reportingComponent"),
         "source": _source,
-        "type": _of("type"),
+        "type": text_of("type"),
     },
 )
 NEW_EVENTS = Rules(
     defaults=_default_new,
-    validate=_new_causes,
-    validate_create=_new_create_causes,
-    validate_update=_new_update_causes,
     selectable={
-        **{f"regarding.{key}": _of("regarding", key) for key in _INVOLVED},
-        "reason": _of("reason"),
-        "reportingController": _of("reportingController"),
-        "type": _of("type"),
+        **{f"regarding.{key}": text_of("regarding", key) for key in _INVOLVED},
+        "reason": text_of("reason"),
+        "reportingController": text_of("reportingController"),
+        "type": text_of("type"),
     },
 )

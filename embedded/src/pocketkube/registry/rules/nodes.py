@@ -12,7 +12,6 @@ from pocketkube.causes import NEGATIVE, forbidden, invalid, one_of, shown
 from pocketkube.errors import Cause
 from pocketkube.names import invalid_text, label_key, label_value
 from pocketkube.objects import Object
-from pocketkube.registry.metadata import finalizer_causes
 from pocketkube.registry.quantities import canonical_list, nano_units
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
@@ -142,15 +141,6 @@ def _keep_finalizers(namespace: Object, old: Object, _around: Surroundings) -> N
         spec.pop("finalizers", None)
 
 
-def _namespace_causes(namespace: Object) -> list[Cause]:
-    finalizers = (namespace.get("spec") or {}).get("finalizers") or ()
-    field, causes = "spec.finalizers", list[Cause]()
-    for one in finalizers:
-        causes += invalid_text(field, one, label_key)
-        causes += [cause._replace(field=field) for cause in finalizer_causes([one], field)]
-    return causes
-
-
 NODES = Rules(
     defaults=_default_node,
     prepare_status=_prepare_node_status,
@@ -168,23 +158,11 @@ def _prepare_namespace_status(namespace: Object, _old: Object) -> None:
     set_default(status, "phase", "Active")
 
 
-def _namespace_status_causes(namespace: Object, _old: Object) -> list[Cause]:
-    phase = namespace["status"]["phase"]
-    going = "deletionTimestamp" in namespace["metadata"]
-    wanted, state = ("Terminating", "not empty") if going else ("Active", "empty")
-    if phase == wanted:
-        return []
-    why = f"may only be '{wanted}' if `deletionTimestamp` is {state}"
-    return [invalid("status.Phase", phase, why)]
-
-
 NAMESPACES = Rules(
     defaults=_default_namespace,
     prepare_create=_prepare_namespace,
     prepare_update=_keep_finalizers,
     prepare_status=_prepare_namespace_status,
-    validate_status=_namespace_status_causes,
-    validate=_namespace_causes,
     name_is="dns-label",
     selectable={"status.phase": text_of("status", "phase"), "name": text_of("metadata", "name")},
 )

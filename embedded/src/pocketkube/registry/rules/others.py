@@ -10,9 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from pocketkube.causes import (
-    forbidden,
     invalid,
-    negative,
     one_of,
 )
 from pocketkube.errors import Cause
@@ -47,19 +45,6 @@ def _budget_causes(obj: Object) -> list[Cause]:
     if policy is not None:
         known = ("AlwaysAllow", "IfHealthyBudget")
         causes += one_of("spec.unhealthyPodEvictionPolicy", policy, known)
-    return causes
-
-
-def _lease_causes(obj: Object) -> list[Cause]:
-    spec = obj.get("spec") or {}
-    causes: list[Cause] = []
-    duration = spec.get("leaseDurationSeconds")
-    if duration is not None and duration <= 0:
-        causes.append(invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
-    causes += negative("spec.leaseTransitions", spec.get("leaseTransitions"))
-    if spec.get("preferredHolder") and not spec.get("strategy"):
-        why = "may only be specified if `strategy` is defined"
-        causes.append(forbidden("spec.preferredHolder", why))
     return causes
 
 
@@ -154,7 +139,6 @@ BUDGETS = Rules(
 LEASES = Rules(
     defaults=_default_lease,
     prepare_update=needs_version("coordination.k8s.io", "leases"),
-    validate=_lease_causes,
 )
 ROLES = Rules(defaults=_default_role, name_is="path-segment")
 CLUSTER_ROLES = Rules(defaults=_default_role, name_is="path-segment")

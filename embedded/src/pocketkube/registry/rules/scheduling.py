@@ -20,10 +20,10 @@ from pocketkube.causes import (
 )
 from pocketkube.errors import Cause
 from pocketkube.errors import forbidden as forbidden_request
-from pocketkube.names import dns_label, dns_subdomain, invalid_text, label_key
+from pocketkube.names import dns_label, invalid_text, label_key
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
-from pocketkube.registry.rules.common import condition_causes, set_default, spec_of
+from pocketkube.registry.rules.common import set_default, spec_of
 from pocketkube.registry.rules.pods.pod_admission import PRIORITY_CLASSES, priority_class_of
 from pocketkube.registry.rules.pods.pod_spec import PREEMPTION_POLICIES
 
@@ -31,7 +31,6 @@ GROUP = "scheduling.k8s.io"
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection"
-_PRIORITY_LEAST = -(2**31)
 _TEMPLATES_MAX = 8
 _CLAIMS_MAX = 4
 
@@ -170,18 +169,6 @@ def _placing_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     if spec.get("disruptionMode") is not None:
         modes = ("Pod", "PodGroup")
         causes += one_of(f"{field}.disruptionMode", spec["disruptionMode"], modes)
-    return causes + _priority_causes(spec, field)
-
-
-def _priority_causes(spec: dict[str, Any], field: str) -> list[Cause]:
-    name, priority = spec.get("priorityClassName"), spec.get("priority")
-    causes = invalid_text(f"{field}.priorityClassName", name, dns_subdomain) if name else []
-    if priority is not None and priority > HIGHEST_USER_PRIORITY:
-        why = f"must be less than or equal to {HIGHEST_USER_PRIORITY}"
-        causes.append(invalid(f"{field}.priority", priority, why))
-    elif priority is not None and priority < _PRIORITY_LEAST:
-        why = f"must be greater than or equal to {_PRIORITY_LEAST}"
-        causes.append(invalid(f"{field}.priority", priority, why))
     return causes
 
 
@@ -195,11 +182,6 @@ def _fixed_fields(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
         for field in sorted(new.keys() | old.keys())
         for cause in immutable(f"spec.{field}", new.get(field), old.get(field))
     ]
-
-
-def _group_status_causes(obj: Object, _old: Object) -> list[Cause]:
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return condition_causes(conditions, "status.conditions")
 
 
 def _default_workload(obj: Object) -> None:
@@ -243,7 +225,6 @@ POD_GROUPS = Rules(
     prepare_create=_prepare_group,
     validate=_group_causes,
     validate_update=_group_update_causes,
-    validate_status=_group_status_causes,
 )
 WORKLOADS = Rules(
     defaults=_default_workload,

@@ -1,4 +1,4 @@
-"""The OpenAPI documents: version 3 by group and version, and version 2 in one piece.
+"""The OpenAPI documents: version 3 by group and version, and an empty version 2.
 
 In: what is registered, the recorded schemas, the CRDs' schemas. Out: documents with the structure
 that kubectl (explain, apply, dry runs) and code generators look at: components, and paths with
@@ -29,7 +29,6 @@ _SHARED = ("DeleteOptions", "WatchEvent")  # the document names all groups' kind
 _WATCH_EVENT = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _PROTOBUF_ACCEPTED = "application/com.github.proto-openapi.spec.v2"
-_VERSION_2 = {"int-or-string": {"type": "string", "format": "int-or-string"}}
 
 
 def page(
@@ -48,7 +47,8 @@ def page(
             return _PROTOBUF, empty_version_2(document)
         _check_accept(accept)
         if path == "/openapi/v2":
-            body = version_2(groups, document)
+            info = {"title": "Kubernetes", "version": f"v{_short_version(document)}"}
+            body = {"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}
         else:
             body = version_3(path.removeprefix(f"{_INDEX}/"), groups, document)
     return None if body is None else (_JSON, msgspec.json.encode(body))
@@ -190,39 +190,3 @@ def empty_version_2(document: Document) -> bytes:
     version = f"v{_short_version(document)}".encode()
     info = field(1, b"Kubernetes") + field(2, version)
     return field(1, b"2.0") + field(2, info) + field(8, b"")
-
-
-def version_2(groups: discovery.Groups, document: Document) -> dict[str, Any]:
-    """Return the document of version 2: all kinds, and the paths of their collections."""
-    resources = [
-        resource
-        for versions in groups.values()
-        for entries in versions.values()
-        for resource in entries
-    ]
-    schemas = _with_custom(resources, document)
-    return {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": f"v{_short_version(document)}"},
-        "paths": {resource.path(): {} for resource in resources},
-        "definitions": {name: _in_version_2(schema) for name, schema in schemas.items()},
-    }
-
-
-def _in_version_2(schema: Any) -> Any:
-    """Rewrite references, which stand alone there, and mixed types, which are texts there."""
-    if not isinstance(schema, dict):
-        return schema
-    if "oneOf" in schema:
-        return _VERSION_2.get(schema.get("format", ""), {"type": "string"})
-    result = {key: value for key, value in schema.items() if key != "allOf"}
-    for reference in (schema.get("$ref"), *(one.get("$ref") for one in schema.get("allOf", ()))):
-        if reference is not None:
-            result["$ref"] = f"#/definitions/{reference.removeprefix(_REF)}"
-    for key in ("items", "additionalProperties"):
-        if key in schema:
-            result[key] = _in_version_2(schema[key])
-    if "properties" in schema:
-        properties = schema["properties"].items()
-        result["properties"] = {name: _in_version_2(inner) for name, inner in properties}
-    return result

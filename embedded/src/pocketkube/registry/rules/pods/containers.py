@@ -15,7 +15,6 @@ from pocketkube.causes import (
     forbidden,
     invalid,
     not_found,
-    one_of,
     required,
     unsupported,
 )
@@ -23,12 +22,8 @@ from pocketkube.errors import Cause
 from pocketkube.names import dns_label, invalid_text, port_name
 from pocketkube.registry.rules.pods.pod_resources import resource_causes
 
-PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_RESTART_POLICIES = ("Always", "Never", "OnFailure")
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_ONLY_SIDECARS = "may not be set for init containers without restartPolicy=Always"
 
 _NEEDED = {
     "secret": "secretName",
@@ -93,10 +88,7 @@ class ContainerChecks:
             if name in names:
                 causes.append(duplicate(f"{at}.name", name))
             names.add(name)
-            if "restartPolicy" in container:
-                policy = container["restartPolicy"]
-                causes += one_of(f"{at}.restartPolicy", policy, _RESTART_POLICIES)
-        return causes + _host_port_causes(containers, field)
+        return causes
 
     def init_containers(
         self, containers: list[dict[str, Any]], others: list[dict[str, Any]] | None, field: str
@@ -107,22 +99,11 @@ class ContainerChecks:
         for index, container in enumerate(containers):
             at = f"{field}[{index}]"
             causes += self._common(container, at)
-            policy = container.get("restartPolicy")
-            if policy is not None:
-                causes += one_of(f"{at}.restartPolicy", policy, _RESTART_POLICIES)
             name = container.get("name", "")
             if name in names:
                 causes.append(duplicate(f"{at}.name", name))
             if name:
                 names.add(name)
-            causes += _host_port_causes([container], field)
-            if policy == "Always":
-                continue
-            causes += [
-                forbidden(f"{at}.{part}", _ONLY_SIDECARS)
-                for part in ("lifecycle", *_PROBES)
-                if container.get(part) is not None
-            ]
         return causes
 
     def _common(self, container: Mapping[str, Any], field: str) -> list[Cause]:
@@ -159,61 +140,26 @@ class ContainerChecks:
 
     def _mounts(self, mounts: list[dict[str, Any]], field: str) -> list[Cause]:
         causes: list[Cause] = []
-        paths: set[str] = set()
         for index, mount in enumerate(mounts):
-            name, path = mount.get("name", ""), mount.get("mountPath", "")
-            if name in self._volumes and path and path not in paths:
-                paths.add(path)
-                continue
-            at = f"{field}[{index}]"
+            name, at = mount.get("name", ""), f"{field}[{index}]"
             if not name:
                 causes.append(required(f"{at}.name"))
             if name not in self._volumes:
                 causes.append(not_found(f"{at}.name", name))
-            if not path:
+            if not mount.get("mountPath"):
                 causes.append(required(f"{at}.mountPath"))
-            if path in paths:
-                causes.append(invalid(f"{at}.mountPath", path, "must be unique"))
-            paths.add(path)
         return causes
 
 
 def container_port_causes(ports: list[dict[str, Any]], field: str) -> list[Cause]:
     """Check the ports of one container."""
     causes: list[Cause] = []
-    names: set[str] = set()
     for index, port in enumerate(ports):
-        at = f"{field}[{index}]"
-        name, number = port.get("name", ""), port.get("containerPort", 0)
-        if name:
-            wrong = invalid_text(f"{at}.name", name, port_name)
-            if not wrong and name in names:
-                wrong = [duplicate(f"{at}.name", name)]
-            causes += wrong
-            names.add(name)
+        at, number = f"{field}[{index}]", port.get("containerPort", 0)
+        if port.get("name"):
+            causes += invalid_text(f"{at}.name", port["name"], port_name)
         if not number:
             causes.append(required(f"{at}.containerPort"))
         elif not 1 <= number <= 65535:
             causes.append(invalid(f"{at}.containerPort", number, between(1, 65535)))
-        host = port.get("hostPort", 0)
-        if host and not 1 <= host <= 65535:
-            causes.append(invalid(f"{at}.hostPort", host, between(1, 65535)))
-        if port.get("protocol") not in PROTOCOLS:
-            causes.append(unsupported(f"{at}.protocol", port.get("protocol"), PROTOCOLS))
-    return causes
-
-
-def _host_port_causes(containers: list[dict[str, Any]], field: str) -> list[Cause]:
-    causes: list[Cause] = []
-    taken: set[str] = set()
-    for index, container in enumerate(containers):
-        if "ports" not in container:
-            continue
-        for number, port in enumerate(container["ports"] or ()):
-            if port.get("hostPort"):
-                key = f"{port.get('protocol')}/{port.get('hostIP', '')}/{port['hostPort']}"
-                if key in taken:
-                    at = f"{field}[{index}].ports[{number}].hostPort"
-                    causes.append(duplicate(at, key))
-                taken.add(key)
     return causes

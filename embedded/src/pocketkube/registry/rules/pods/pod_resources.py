@@ -6,47 +6,21 @@ component-helpers ``resource`` of 1.36.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from pocketkube.causes import (
     NEGATIVE,
     NOT_INTEGER,
-    forbidden,
     invalid,
     required,
-    unsupported,
 )
 from pocketkube.errors import Cause
 from pocketkube.names import invalid_text, label_key
 from pocketkube.registry.quantities import NANO, nano_units, of_nano
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
-_KNOWN = frozenset(
-    {
-        "cpu",
-        "memory",
-        "ephemeral-storage",
-        "requests.cpu",
-        "requests.memory",
-        "requests.ephemeral-storage",
-        "limits.cpu",
-        "limits.memory",
-        "limits.ephemeral-storage",
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "storage",
-        "requests.storage",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
 _WHOLE = frozenset(
     {
         "pods",
@@ -170,26 +144,17 @@ def _amount(text: Any) -> int:
         return 0
 
 
-def container_resource_name(name: str, field: str) -> list[Cause]:
+def _name_causes(name: str, field: str) -> list[Cause]:
     """Check the name of a resource that a container asks for."""
     if name in _STANDARD:
         return []
     causes = invalid_text(field, name, label_key)
-    if not causes and "/" not in name and name not in _KNOWN and not is_huge_page(name):
-        causes.append(invalid(field, name, "must be a standard resource type or fully qualified"))
     if "/" not in name:
         if not is_huge_page(name):
             causes.append(invalid(field, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
         causes.append(invalid(field, name, "doesn't follow extended resource name standard"))
     return causes
-
-
-def pod_resource_name(name: str, field: str) -> list[Cause]:
-    """Check the name of a resource of the whole pod."""
-    if name in _QOS or is_huge_page(name):
-        return []
-    return [unsupported(field, name, ("cpu", "hugepages-", "memory"))]
 
 
 def quantity_causes(name: str, text: str, field: str) -> list[Cause]:
@@ -201,41 +166,30 @@ def quantity_causes(name: str, text: str, field: str) -> list[Cause]:
     causes = [invalid(field, text, NEGATIVE)] if amount < 0 else []
     if amount % NANO and (name in _WHOLE or is_extended(name)):
         causes.append(invalid(field, text, NOT_INTEGER))
-    if is_huge_page(name):
-        size = _amount(name.removeprefix("hugepages-"))
-        if amount <= 0 or size <= 0 or amount % size:
-            why = f"{text} is not positive integer multiple of {name}"
-            causes.append(invalid(field, text, why))
     return causes
 
 
 @lru_cache(maxsize=4096)
-def _is_fine(check_name: Callable[[str, str], list[Cause]], name: str, text: str) -> bool:
+def _is_fine(name: str, text: str) -> bool:
     """Tell, from memory, whether nothing is wrong with an amount: most pods ask for the same."""
-    return not check_name(name, "") and not quantity_causes(name, text, "")
+    return not _name_causes(name, "") and not quantity_causes(name, text, "")
 
 
 def resource_causes(
     resources: Mapping[str, Any],
     field: str,
     claims: frozenset[str] = frozenset(),
-    check_name: Callable[[str, str], list[Cause]] = container_resource_name,
 ) -> list[Cause]:
     """Check requests, limits and claims of one container, or of a pod."""
     causes: list[Cause] = []
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for name, text in limits.items():
-        if not _is_fine(check_name, name, text):
-            causes += check_name(name, f"{field}.limits[{name}]")
-            causes += quantity_causes(name, text, f"{field}.limits[{name}]")
+    for part, amounts in (("limits", limits), ("requests", requests)):
+        for name, text in amounts.items():
+            if not _is_fine(name, text):
+                where = f"{field}.{part}[{name}]"
+                causes += _name_causes(name, where) + quantity_causes(name, text, where)
     for name, text in requests.items():
-        if not _is_fine(check_name, name, text):
-            causes += check_name(name, f"{field}.requests[{name}]")
-            causes += quantity_causes(name, text, f"{field}.requests[{name}]")
         causes += _against_limit(name, text, limits.get(name), field)
-    bare = not any(name in limits or name in requests for name in _QOS)
-    if bare and any(is_huge_page(name) for name in (*limits, *requests)):
-        causes.append(forbidden(field, "HugePages require cpu or memory"))
     for index, claim in enumerate(resources.get("claims") or ()):
         name = claim.get("name", "")
         if name not in claims:
@@ -264,25 +218,3 @@ def _against_limit(name: str, text: str, limit: str | None, field: str) -> list[
     else:
         return []
     return [invalid(f"{field}.requests", text, why)]
-
-
-def pod_resource_causes(spec: Mapping[str, Any], field: str) -> list[Cause]:
-    """Check the resources of the whole pod, and that they cover those of its containers."""
-    resources = spec["resources"]
-    causes = resource_causes(resources, field, check_name=pod_resource_name)
-    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    for name, asked in asked_by_containers(spec, "requests").items():
-        given = requests.get(name)
-        if given is not None and _amount(given) < _amount(asked):
-            why = f"must be greater than or equal to aggregate container requests of {asked}"
-            causes.append(invalid(f"{field}.requests[{name}]", given, why))
-    for place in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(place) or ()):
-            own = (container.get("resources") or {}).get("limits") or {}
-            for name, asked in own.items():
-                given = limits.get(name)
-                if given is not None and _amount(given) < _amount(asked):
-                    why = f"must be less than or equal to pod limits of {given}"
-                    where = f"spec.{place}[{index}].resources.limits[{name}]"
-                    causes.append(invalid(where, asked, why))
-    return causes

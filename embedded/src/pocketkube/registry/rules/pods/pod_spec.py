@@ -32,7 +32,7 @@ from pocketkube.registry.rules.pods.pod_placement import (
     spread_causes,
     toleration_causes,
 )
-from pocketkube.registry.rules.pods.pod_resources import pod_resource_causes, resource_causes
+from pocketkube.registry.rules.pods.pod_resources import resource_causes
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
@@ -63,9 +63,7 @@ def pod_spec_causes(spec: Mapping[str, Any], field: str, *, is_pod: bool) -> lis
         at = f"{field}.initContainers"
         causes += checks.init_containers(spec["initContainers"], spec.get("containers"), at)
     if spec.get("resources"):
-        causes += pod_resource_causes(spec, f"{field}.resources")
-    if spec.get("hostNetwork"):
-        causes += _host_network_causes(spec, field, is_pod=is_pod)
+        causes += resource_causes(spec["resources"], f"{field}.resources")
     if spec["restartPolicy"] not in RESTART_POLICIES:
         at = f"{field}.restartPolicy"
         causes.append(unsupported(at, spec["restartPolicy"], RESTART_POLICIES))
@@ -112,18 +110,6 @@ def _rare_causes(spec: Mapping[str, Any], field: str) -> list[Cause]:
         name = spec["os"].get("name", "")
         if name not in ("linux", "windows"):
             causes.append(unsupported(f"{field}.os", name, ("linux", "windows")))
-    return causes
-
-
-def _host_network_causes(spec: Mapping[str, Any], field: str, *, is_pod: bool) -> list[Cause]:
-    causes: list[Cause] = []
-    for index, container in enumerate(spec.get("containers") or ()):
-        for number, port in enumerate(container.get("ports") or ()):
-            host = port.get("hostPort", 0)
-            if (is_pod or host) and host != port.get("containerPort", 0):
-                at = f"{field}.containers[{index}].ports[{number}].hostPort"
-                why = "must match `containerPort` when `hostNetwork` is true"
-                causes.append(invalid(at, host, why))
     return causes
 
 

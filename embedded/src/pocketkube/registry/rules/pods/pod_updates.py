@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pocketkube.causes import INT32_MAX, between, forbidden, invalid
+from pocketkube.causes import forbidden
 from pocketkube.errors import Cause
 from pocketkube.objects import Object
 
@@ -20,7 +20,6 @@ _MAY_CHANGE = (
     "`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_update_causes(pod: Object, old: Object) -> list[Cause]:
@@ -31,16 +30,11 @@ def pod_update_causes(pod: Object, old: Object) -> list[Cause]:
     for field in ("containers", "initContainers"):
         if len(new.get(field) or ()) != len(before.get(field) or ()):
             return [forbidden(f"spec.{field}", "pod updates may not add or remove containers")]
-    causes, stop = _deadline_causes(new, before)
-    if stop:
-        return causes
-    causes += _toleration_causes(new, before)
-    causes += _gate_causes(new, before)
+    causes = _toleration_causes(new, before) + _gate_causes(new, before)
     expected = _with_old_fields(new, before)
     if before.get("schedulingGates"):
-        causes += _gated_causes(new, before)
-        _take(expected, before, "nodeSelector")
-        _take_node_affinity(expected, before)
+        for field in ("nodeSelector", "affinity"):
+            _take(expected, before, field)
     if expected != before:
         causes.append(forbidden("spec", f"{_MAY_CHANGE}\n{_difference(before, expected)}"))
     return causes
@@ -68,29 +62,6 @@ def _take(target: dict[str, Any], source: Mapping[str, Any], field: str) -> None
         target.pop(field, None)
 
 
-def _take_node_affinity(target: dict[str, Any], old: Mapping[str, Any]) -> None:
-    """Give the spec the node affinity of the old one, which has been checked by itself."""
-    mine = dict(target.get("affinity") or {})
-    _take(mine, old.get("affinity") or {}, "nodeAffinity")
-    if mine or old.get("affinity") is not None:
-        target["affinity"] = mine
-    else:
-        target.pop("affinity", None)
-
-
-def _deadline_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> tuple[list[Cause], bool]:
-    field = "spec.activeDeadlineSeconds"
-    now, was = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
-    if now is None:
-        why = "must not update from a positive integer to nil value"
-        return ([invalid(field, None, why)] if was is not None else []), False
-    if not 0 <= now <= INT32_MAX:
-        return [invalid(field, now, between(0, INT32_MAX))], True
-    if was is not None and was < now:
-        return [invalid(field, now, "must be less than or equal to previous value")], True
-    return [], False
-
-
 def _toleration_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
     given = [_without_seconds(one) for one in new.get("tolerations") or ()]
     if all(_without_seconds(one) in given for one in old.get("tolerations") or ()):
@@ -111,37 +82,6 @@ def _gate_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
         for index, gate in enumerate(new.get("schedulingGates") or ())
         if gate.get("name") not in known
     ]
-
-
-def _gated_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
-    """Check what only pods with scheduling gates may change: node selector and node affinity."""
-    causes: list[Cause] = []
-    now, was = new.get("nodeSelector") or {}, old.get("nodeSelector") or {}
-    if not was.items() <= now.items():
-        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        causes.append(invalid("spec.nodeSelector", now, why))
-    old_terms, terms = _terms(old), _terms(new)
-    if not old_terms:
-        return causes
-    field = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-    if len(terms) != len(old_terms):
-        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [*causes, invalid(field, terms, why)]
-    for index, (term, before) in enumerate(zip(terms, old_terms, strict=True)):
-        if not all(_only_adds(term, before, key) for key in ("matchExpressions", "matchFields")):
-            why = "only additions are allowed (no mutations or deletions)"
-            causes.append(invalid(f"{field}[{index}]", term, why))
-    return causes
-
-
-def _terms(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    node = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    return (node.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
-
-
-def _only_adds(term: Mapping[str, Any], before: Mapping[str, Any], key: str) -> bool:
-    was, now = before.get(key) or [], term.get(key) or []
-    return now[: len(was)] == was
 
 
 def _difference(before: object, after: object) -> str:

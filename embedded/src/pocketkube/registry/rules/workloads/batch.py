@@ -5,7 +5,6 @@ Source: kubernetes ``pkg/apis/batch`` (defaults, validation) and ``pkg/registry/
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from pocketkube.causes import (
@@ -31,7 +30,6 @@ JOB_NAME = "batch.kubernetes.io/job-name"
 _UID_LABELS = ("controller-uid", CONTROLLER_UID)
 _NAME_LABELS = ("job-name", JOB_NAME)
 
-_INDEXED_PARALLELISM_MAX = 100_000
 _COUNTS = (
     "parallelism",
     "completions",
@@ -110,7 +108,10 @@ def _causes(job: Object) -> list[Cause]:
 def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     """Check the spec of a Job, or of a CronJob's template of one, but for its selector."""
     causes = [cause for name in _COUNTS for cause in negative(f"{field}.{name}", spec.get(name))]
-    causes += _mode_causes(spec, field)
+    mode = spec.get("completionMode", "NonIndexed")
+    causes += one_of(f"{field}.completionMode", mode, ("NonIndexed", "Indexed"))
+    if mode == "Indexed" and spec.get("completions") is None:
+        causes.append(required(f"{field}.completions", "when completion mode is Indexed"))
     replacement = spec.get("podReplacementPolicy")
     if replacement is not None:
         known = ("Failed",) if spec.get("podFailurePolicy") else ("Failed", "TerminatingOrFailed")
@@ -127,34 +128,6 @@ def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     return causes
 
 
-def _mode_causes(spec: dict[str, Any], field: str) -> list[Cause]:
-    mode = spec.get("completionMode", "NonIndexed")
-    if mode not in ("NonIndexed", "Indexed"):
-        return [unsupported(f"{field}.completionMode", mode, ("NonIndexed", "Indexed"))]
-    failed, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
-    causes: list[Cause] = []
-    if failed is not None and per_index is None:
-        why = "when maxFailedIndexes is specified"
-        causes.append(required(f"{field}.backoffLimitPerIndex", why))
-    if mode == "NonIndexed":
-        for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
-            if spec.get(name) is not None:
-                why = "requires indexed completion mode"
-                causes.append(invalid(f"{field}.{name}", spec[name], why))
-        return causes
-    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
-    if completions is None:
-        causes.append(required(f"{field}.completions", "when completion mode is Indexed"))
-    elif failed is not None and failed > completions:
-        why = "must be less than or equal to completions"
-        causes.append(invalid(f"{field}.maxFailedIndexes", failed, why))
-    if parallelism > _INDEXED_PARALLELISM_MAX:
-        most = _INDEXED_PARALLELISM_MAX
-        why = f"must be less than or equal to {most} when completion mode is Indexed"
-        causes.append(invalid(f"{field}.parallelism", parallelism, why))
-    return causes
-
-
 _FIXED = (
     "selector",
     "completionMode",
@@ -168,13 +141,8 @@ _FIXED = (
 def _update_causes(job: Object, old: Object) -> list[Cause]:
     new, before = job["spec"], old["spec"]
     causes = _completions_causes(new, before)
-    template, kept = new["template"], before["template"]
-    if _may_direct(old):
-        kept = _with_directions(kept, template)
-    if _may_direct(old):
-        causes += immutable("spec.template.spec", template["spec"], kept["spec"])
-    else:
-        causes += immutable("spec.template", template, kept)
+    if not _may_direct(old):
+        causes += immutable("spec.template", new["template"], before["template"])
     for field in _FIXED:
         causes += immutable(f"spec.{field}", new.get(field), before.get(field))
     return causes
@@ -194,33 +162,6 @@ def _may_direct(old: Object) -> bool:
     """Tell whether a Job is suspended with no pod running, so that others may place its pods."""
     status = old.get("status") or {}
     return bool(old["spec"].get("suspend")) and not status.get("active")
-
-
-def _with_directions(kept: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the old template with the new one's labels, resources and placement."""
-    result = copy.deepcopy(kept)
-    for field in ("labels", "annotations"):
-        _take(result["metadata"], new["metadata"], field)
-    for field in ("nodeSelector", "tolerations", "schedulingGates"):
-        _take(result["spec"], new["spec"], field)
-    affinity = dict(result["spec"].get("affinity") or {})
-    _take(affinity, new["spec"].get("affinity") or {}, "nodeAffinity")
-    if affinity or new["spec"].get("affinity") is not None:
-        result["spec"]["affinity"] = affinity
-    else:
-        result["spec"].pop("affinity", None)
-    for field in ("containers", "initContainers"):
-        pairs = zip(result["spec"].get(field) or (), new["spec"].get(field) or (), strict=False)
-        for one, other in pairs:
-            _take(one, other, "resources")
-    return result
-
-
-def _take(target: dict[str, Any], source: dict[str, Any], field: str) -> None:
-    if field in source:
-        target[field] = source[field]
-    else:
-        target.pop(field, None)
 
 
 def _default_cron_job(obj: Object) -> None:
