@@ -20,7 +20,7 @@ from quorate.core.model import (
     Node,
     Pod,
     PodSelector,
-    PodShape,
+    PodSpec,
     PodTerm,
     Requirement,
     SpreadConstraint,
@@ -47,15 +47,15 @@ def _selector(**wanted: str) -> PodSelector:
     return PodSelector(("team",), LabelSelector(labels))
 
 
-def _add_role(cluster: Cluster, number: int, shape: PodShape) -> None:
+def _add_role(cluster: Cluster, number: int, spec: PodSpec) -> None:
     labels = (("job", "j"), ("role", ROLES[number]))
-    pod = Pod(f"m{number}", "team", f"m{number}", "quorate", shape, labels=labels)
+    pod = Pod(f"m{number}", "team", f"m{number}", "quorate", spec, labels=labels)
     cluster.apply(PodChanged(pod))
 
 
 def _add_filler(cluster: Cluster, node: str, requests: tuple[tuple[str, int], ...]) -> None:
-    shape = PodShape(requests)
-    cluster.apply(PodChanged(Pod(f"b-{node}", "other", f"b-{node}", "x", shape, node=node)))
+    spec = PodSpec(requests)
+    cluster.apply(PodChanged(Pod(f"b-{node}", "other", f"b-{node}", "x", spec, node=node)))
 
 
 def _class_of(cluster: Cluster, number: int) -> PodClass:
@@ -84,8 +84,8 @@ def random_case(seed: int, nodes: int = 200) -> Case:
     for number in counts:
         gpu = chance.choice([0, 0, 1, 4, 8])
         cpu = chance.choice([1, 1, 2, 4, 7, 8, 12]) * 1000
-        shape = PodShape((("cpu", cpu), ("gpu", gpu)), **_random_terms(chance, ROLES[number]))
-        _add_role(cluster, number, shape)
+        spec = PodSpec((("cpu", cpu), ("gpu", gpu)), **_random_terms(chance, ROLES[number]))
+        _add_role(cluster, number, spec)
     return _case(cluster, counts)
 
 
@@ -136,7 +136,7 @@ def planted_case(seed: int, *, extra: int = 0) -> Case:
         cpu = chance.choice([1, 1, 2, 3, 4, 5, 7, 8, 12]) * 1000
         gpu, memory = chance.choice([0, 0, 1, 2, 4, 8]), chance.choice([0, 1, 8, 16, 31])
         requests = (("cpu", cpu), ("gpu", gpu), ("memory", memory))
-        _add_role(cluster, role, PodShape(requests, **_planted_terms(chance, role, len(roles))))
+        _add_role(cluster, role, PodSpec(requests, **_planted_terms(chance, role, len(roles))))
     room = Room(cluster.snapshot(), Answers())
     classes = [_class_of(cluster, role) for role in roles]
     placed = _plant(chance, room, classes)

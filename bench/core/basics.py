@@ -15,13 +15,13 @@ from quorate.core.model import (
     Membership,
     Node,
     Pod,
-    PodShape,
+    PodSpec,
     Taint,
     Toleration,
 )
 from quorate.core.model.changes import GangChanged, NodeChanged, PodBound, PodChanged
 
-SHAPE = PodShape(
+SPEC = PodSpec(
     requests=(("cpu", 1000), ("memory", 2**30), ("nvidia.com/gpu", 1)),
     node_selector=(("class", "gpu"),),
     tolerations=(Toleration(key="gpu", operator="Exists"),),
@@ -96,7 +96,7 @@ def pod(index: int, key: GangKey = KEY, *, node_name: str = "") -> Pod:
         key.namespace,
         f"pod-{index}",
         "quorate",
-        SHAPE,
+        SPEC,
         node=node_name,
         membership=Membership(key),
     )

@@ -14,7 +14,7 @@ from quorate.core.model import (
     Membership,
     Node,
     Pod,
-    PodShape,
+    PodSpec,
     Requirement,
     ResourceClaim,
     ResourceSlice,
@@ -40,7 +40,7 @@ from quorate.core.model.storage import (
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _KINDS = ("a static volume of a zone each", "a device each, by ResourceClaim")
-_SHAPE = PodShape(requests=(("cpu", 1000), ("memory", 2**30)))
+_SPEC = PodSpec(requests=(("cpu", 1000), ("memory", 2**30)))
 _GPU = ClaimSpec((DeviceRequest("gpu", (DeviceChoice("gpu", "gpu"),)),), ())
 
 
@@ -87,7 +87,7 @@ def _pod(kind: str, index: int, key: GangKey) -> Pod:
         "default",
         name,
         "quorate",
-        _SHAPE,
+        _SPEC,
         membership=Membership(key),
         claims=claims,
         device_claims=device_claims,

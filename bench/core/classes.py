@@ -8,7 +8,7 @@ from functools import partial
 
 from bench.core.measuring import Case, Core, Row, Stopwatch, freeze
 from bench.core.world import GI, node, nodes, pod
-from quorate.core.model import PodShape
+from quorate.core.model import PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 
 _CHANGES = 9
@@ -64,7 +64,7 @@ def _waiting_classes(stopwatch: Stopwatch, classes: int, hosts: int) -> Core:
     for index in range(classes):
         requests = ("cpu", _TOO_LARGE + index), ("memory", GI)
         selector = (("rack", f"r{index % racks}"),)
-        core.observe([PodChanged(pod(f"one-{index}", PodShape(requests, selector)))])
+        core.observe([PodChanged(pod(f"one-{index}", PodSpec(requests, selector)))])
     freeze()
     core.settle(0.0)
     return core

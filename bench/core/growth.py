@@ -1,6 +1,6 @@
 """Cases of ``core_bench``: what tenants wrote came and went, and should have left nothing behind.
 
-Names of resources, keys of labels, shapes, selectors and priorities come with pods, wave by wave;
+Names of resources, keys of labels, specs, selectors and priorities come with pods, wave by wave;
 the pods of a wave are deleted before the next one comes. Resident memory is compared with that
 before the first wave; a wave of ordinary pods has come and gone by then, since the allocator keeps
 some of what a wave took. A gang of 8 and a node's change are measured in turn in that core and in
@@ -31,7 +31,7 @@ from quorate.core.model import (
     LabelSelector,
     Pod,
     PodSelector,
-    PodShape,
+    PodSpec,
     PodTerm,
     Requirement,
     SelectorTerm,
@@ -66,7 +66,7 @@ def cases(quick: bool) -> tuple[Case, ...]:
     churns = (
         _Churn("resource names", 5_000, _with_own_resource),
         _Churn("label keys", 10_000, _with_own_label_key),
-        _Churn("shapes", 50_000, _with_own_shape),
+        _Churn("specs", 50_000, _with_own_spec),
         _Churn("selectors", 10_000, _with_own_selector),
         _Churn("priorities", 500, _with_own_priority, waves=1, policy=KUBE_POLICY),
     )
@@ -162,33 +162,33 @@ def _ordinary(index: int, hosts: int) -> Pod:
     """Return a pod that runs, or one that is too large for all nodes."""
     if index % 2:
         return pod(f"tenant-{index}", node_name=f"node-{index % hosts}")
-    return pod(f"tenant-{index}", PodShape(requests=(("cpu", 65_000),)))
+    return pod(f"tenant-{index}", PodSpec(requests=(("cpu", 65_000),)))
 
 
 def _with_own_resource(index: int, _hosts: int) -> Pod:
-    shape = PodShape(requests=((f"example.com/resource-{index}", 1),))
-    return pod(f"tenant-{index}", shape)
+    spec = PodSpec(requests=((f"example.com/resource-{index}", 1),))
+    return pod(f"tenant-{index}", spec)
 
 
 def _with_own_label_key(index: int, _hosts: int) -> Pod:
-    return pod(f"tenant-{index}", PodShape(node_selector=((f"key-{index}", "value"),)))
+    return pod(f"tenant-{index}", PodSpec(node_selector=((f"key-{index}", "value"),)))
 
 
-def _with_own_shape(index: int, hosts: int) -> Pod:
+def _with_own_spec(index: int, hosts: int) -> Pod:
     """Return a pod for one node, as a DaemonSet makes them, that is too large for it."""
     here = Requirement("metadata.name", "In", (f"node-{index % hosts}",))
     requests = (("cpu", 65_000 + index),)
-    shape = PodShape(requests=requests, required_terms=(SelectorTerm(fields=(here,)),))
-    return pod(f"tenant-{index}", shape)
+    spec = PodSpec(requests=requests, required_terms=(SelectorTerm(fields=(here,)),))
+    return pod(f"tenant-{index}", spec)
 
 
 def _with_own_selector(index: int, hosts: int) -> Pod:
     """Return a running pod that keeps apart from its like."""
     app = f"app-{index}"
     like = PodSelector((NAMESPACE,), LabelSelector((Requirement("app", "In", (app,)),)))
-    shape = PodShape(requests=(("cpu", 10),), anti_affinity=(PodTerm(like, HOST),))
+    spec = PodSpec(requests=(("cpu", 10),), anti_affinity=(PodTerm(like, HOST),))
     at = f"node-{7 * index % hosts}"
-    return pod(f"tenant-{index}", shape, node_name=at, labels=(("app", app),))
+    return pod(f"tenant-{index}", spec, node_name=at, labels=(("app", app),))
 
 
 def _with_own_priority(index: int, hosts: int) -> Pod:

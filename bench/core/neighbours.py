@@ -16,7 +16,7 @@ from quorate.core.model import (
     Node,
     Pod,
     PodSelector,
-    PodShape,
+    PodSpec,
     PodTerm,
     Requirement,
     SpreadConstraint,
@@ -63,7 +63,7 @@ def _measured(stopwatch: Stopwatch, *, nodes: int, running: int, pods: int) -> I
 def _decide_s(stopwatch: Stopwatch, tie: str, nodes: int, running: int, pods: int) -> float:
     """Decide on a gang beside running pods, eight of them of the gang's own kind."""
     key = GangKey("default", "x-k8s", "gang")
-    plain, tied = PodShape(requests=_REQUESTS), PodShape(requests=_REQUESTS, **_TIES[tie])
+    plain, tied = PodSpec(requests=_REQUESTS), PodSpec(requests=_REQUESTS, **_TIES[tie])
     core = stopwatch.core()
     core.observe(NodeChanged(_node(index)) for index in range(nodes))
     core.observe(
@@ -85,14 +85,14 @@ def _node(index: int) -> Node:
 
 
 def _pod(
-    name: str, shape: PodShape, app: str, *, node: str = "", member: GangKey | None = None
+    name: str, spec: PodSpec, app: str, *, node: str = "", member: GangKey | None = None
 ) -> Pod:
     return Pod(
         f"uid-{name}",
         "default",
         name,
         "quorate" if member else "default-scheduler",
-        shape,
+        spec,
         node=node,
         labels=(("app", app),),
         membership=Membership(member) if member else None,

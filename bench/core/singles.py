@@ -22,7 +22,7 @@ from quorate.core.model import (
     Pod,
     PodClaim,
     PodSelector,
-    PodShape,
+    PodSpec,
     PodTerm,
     PreferredTerm,
     Requirement,
@@ -79,11 +79,11 @@ def _in_zones(*zones: str) -> SelectorTerm:
 
 
 class Kind(NamedTuple):
-    """``fields`` are those of the pods' shape; the others say what else there is."""
+    """``fields`` are those of the pods' spec; the others say what else there is."""
 
     fields: dict[str, Any] = {}  # noqa: RUF012 - never written to
     running: dict[str, Any] = {}  # noqa: RUF012
-    """Fields of the shape of 1,000 more running pods of the same labels."""
+    """Fields of the spec of 1,000 more running pods of the same labels."""
     claims: str = ""
     services: int = 0
     mixed: bool = False
@@ -204,7 +204,7 @@ def _world(kind: Kind, nodes: int, running: int) -> Iterator[Change]:
             devices = tuple(Device(f"dev-{n}", DeviceTraits("gpu.example")) for n in range(8))
             own = Nodes(name=name)
             yield ObjectChanged(ResourceSlice(name, "gpu.example", name, 1, 1, own, devices))
-    plain = PodShape(requests=_REQUESTS, scored=_SCORED)
+    plain = PodSpec(requests=_REQUESTS, scored=_SCORED)
     for index in range(running):
         yield PodChanged(_pod(f"old-{index}", plain, "db", f"node-{index % nodes}"))
     for number in range(kind.services):
@@ -215,7 +215,7 @@ def _world(kind: Kind, nodes: int, running: int) -> Iterator[Change]:
     )
     yield ObjectChanged(DeviceClass("gpu"))
     if kind.running:
-        tied = PodShape(requests=_REQUESTS, scored=_SCORED, **kind.running)
+        tied = PodSpec(requests=_REQUESTS, scored=_SCORED, **kind.running)
         for index in range(1_000):
             yield PodChanged(_pod(f"tied-{index}", tied, "web", f"node-{5 * index % nodes}"))
 
@@ -223,8 +223,8 @@ def _world(kind: Kind, nodes: int, running: int) -> Iterator[Change]:
 def _pods(kind: Kind, count: int) -> Iterator[tuple[list[Change], Pod]]:
     """Yield pods, each with what has to be known before it."""
     kinds = [KINDS[name] for name in _MIXED] if kind.mixed else [kind]
-    shapes = [
-        PodShape(**({"requests": _REQUESTS, "scored": _SCORED} | dict(one.fields))) for one in kinds
+    specs = [
+        PodSpec(**({"requests": _REQUESTS, "scored": _SCORED} | dict(one.fields))) for one in kinds
     ]
     for index in range(count):
         app = f"web-{index % kind.services}" if kind.services else "web"
@@ -236,7 +236,7 @@ def _pods(kind: Kind, count: int) -> Iterator[tuple[list[Change], Pod]]:
         elif kind.claims:
             uses["claims"] = (ClaimUse(f"claim-{index}"),)
             changes = [ObjectChanged(found) for found in _claim(kind.claims, index)]
-        yield changes, _pod(f"new-{index}", shapes[index % len(shapes)], app, **uses)
+        yield changes, _pod(f"new-{index}", specs[index % len(specs)], app, **uses)
 
 
 def _claim(of: str, index: int) -> list[Claim | Volume]:
@@ -264,17 +264,17 @@ def _device_claim(index: int) -> ResourceClaim:
 
 
 def _backlog(kind: Kind) -> Iterator[Change]:
-    """Yield pods that fit nowhere, of 20 shapes."""
+    """Yield pods that fit nowhere, of 20 specs."""
     fields: dict[str, Any] = dict(kind.fields)
     for index in range(kind.backlog):
         large = (("cpu", 1_000_000 + index % 20), ("memory", 2**20))
-        shape = PodShape(**(fields | {"requests": large, "scored": (1_000_000, 2**20)}))
-        yield PodChanged(_pod(f"large-{index}", shape, "web"))
+        spec = PodSpec(**(fields | {"requests": large, "scored": (1_000_000, 2**20)}))
+        yield PodChanged(_pod(f"large-{index}", spec, "web"))
 
 
-def _pod(name: str, shape: PodShape, app: str, node: str = "", **more: object) -> Pod:
+def _pod(name: str, spec: PodSpec, app: str, node: str = "", **more: object) -> Pod:
     labels = (("app", app),)
-    pod = Pod(f"uid-{name}", "default", name, _NAME, shape, node=node, labels=labels)
+    pod = Pod(f"uid-{name}", "default", name, _NAME, spec, node=node, labels=labels)
     return msgspec.structs.replace(pod, **more) if more else pod
 
 
@@ -282,8 +282,8 @@ def _preempting(stopwatch: Stopwatch, *, nodes: int, pods: int) -> Iterator[floa
     """Measure deciding on pods that are promised room on a full cluster, and on their victims."""
     for tied in (False, True):
         spread = (_hard_zone_spread(),) if tied else ()
-        shape = PodShape(requests=(("cpu", 3_000),), spread=spread, scored=(3_000, 0))
-        small = PodShape(requests=(("cpu", 1_000),), scored=(1_000, 0))
+        spec = PodSpec(requests=(("cpu", 3_000),), spread=spread, scored=(3_000, 0))
+        small = PodSpec(requests=(("cpu", 1_000),), scored=(1_000, 0))
         core = stopwatch.core(_POLICY)
         core.observe(_world(Kind(), nodes, 0))
         core.observe(
@@ -291,9 +291,7 @@ def _preempting(stopwatch: Stopwatch, *, nodes: int, pods: int) -> Iterator[floa
             for i in range(4 * nodes)
         )
         core.settle(0.0)
-        core.observe(
-            PodChanged(_pod(f"large-{i}", shape, "web", priority=100)) for i in range(pods)
-        )
+        core.observe(PodChanged(_pod(f"large-{i}", spec, "web", priority=100)) for i in range(pods))
         freeze()
         rest = core.settle(1.0)
         assert rest.nominated == pods, f"{rest.nominated} of {pods}"

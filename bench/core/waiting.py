@@ -33,7 +33,7 @@ from quorate.core.model import (
     Owner,
     Pod,
     PodSelector,
-    PodShape,
+    PodSpec,
     PodTerm,
     Requirement,
 )
@@ -109,7 +109,7 @@ def _gangs_wait(
     for index in range(gangs):
         requests = ("cpu", 1_000 + 10 * (index % kinds)), ("memory", GI), ("nvidia.com/gpu", 1)
         size = chance.choice(_GANG_SIZES)
-        core.observe(gang(f"gang-{index}", size, PodShape(requests=requests), float(index)))
+        core.observe(gang(f"gang-{index}", size, PodSpec(requests=requests), float(index)))
     freeze()
     core.settle(0.0)
     settled: list[Settled] = []
@@ -178,13 +178,13 @@ def _waiting_singles(stopwatch: Stopwatch, policy: Policy, count: int, hosts: in
 
 
 def _singles(count: int) -> Iterator[Change]:
-    shapes = [
-        PodShape(requests=(("cpu", cpu), ("memory", 2**26)), scored=(cpu, 2**26))
+    specs = [
+        PodSpec(requests=(("cpu", cpu), ("memory", 2**26)), scored=(cpu, 2**26))
         for cpu in _SINGLE_CPUS
     ]
     for index in range(count):
-        shape = shapes[index % len(shapes)]
-        yield PodChanged(pod(f"single-{index}", shape, created_s=float(index), owner=_owner(index)))
+        spec = specs[index % len(specs)]
+        yield PodChanged(pod(f"single-{index}", spec, created_s=float(index), owner=_owner(index)))
 
 
 def _owner(index: int) -> Owner:
@@ -258,7 +258,7 @@ def _uneven_nodes(chance: random.Random, hosts: int) -> Iterator[Change]:
         size = (("cpu", cpu * 1_000), ("memory", memory * GI), ("pods", 110))
         yield NodeChanged(Node(name, size, labels=((HOST, name), ("rack", f"r{index // 20}"))))
         taken = ("cpu", chance.randint(1, 7) * 1_000), ("memory", chance.randint(1, 60) * GI)
-        yield PodChanged(pod(f"run-{index}", PodShape(requests=taken), node_name=name))
+        yield PodChanged(pod(f"run-{index}", PodSpec(requests=taken), node_name=name))
 
 
 def _coupled_gang(name: str) -> Iterator[Change]:
@@ -266,14 +266,14 @@ def _coupled_gang(name: str) -> Iterator[Change]:
     key = gang_key(name)
     yield GangChanged(GangSpec(key, 2 * _ROLE))
     for app, cpu in _ROLES.items():
-        shape = PodShape(
+        spec = PodSpec(
             requests=(("cpu", cpu), ("memory", GI)),
             anti_affinity=(PodTerm(_selector(f"{name}-{app}"), HOST),),
             affinity=(PodTerm(_selector(f"{name}-leader"), "rack"),),
         )
         labels = (("app", f"{name}-{app}"),)
         for index in range(_ROLE):
-            yield PodChanged(pod(f"{name}-{app}-{index}", shape, gang=key, labels=labels))
+            yield PodChanged(pod(f"{name}-{app}-{index}", spec, gang=key, labels=labels))
 
 
 def _selector(app: str) -> PodSelector:

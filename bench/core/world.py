@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorate.core.model import GangKey, GangSpec, Membership, Node, Owner, Pod, PodShape
+from quorate.core.model import GangKey, GangSpec, Membership, Node, Owner, Pod, PodSpec
 from quorate.core.model.changes import Change, GangChanged, NodeChanged, PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import KUBE_SCHEDULER
@@ -12,7 +12,7 @@ from quorate.core.model.profile import KUBE_SCHEDULER
 GI = 2**30
 HOST = "kubernetes.io/hostname"
 NAMESPACE = "team"
-GPU_POD = PodShape(requests=(("cpu", 1_000), ("memory", GI), ("nvidia.com/gpu", 1)))
+GPU_POD = PodSpec(requests=(("cpu", 1_000), ("memory", GI), ("nvidia.com/gpu", 1)))
 KUBE_POLICY = Policy(profiles=(("quorate", KUBE_SCHEDULER),))
 """Pods of the scheduler ``quorate`` are placed as kube-scheduler places them."""
 
@@ -33,7 +33,7 @@ def nodes(count: int) -> Iterator[Change]:
 
 def pod(
     name: str,
-    shape: PodShape = GPU_POD,
+    spec: PodSpec = GPU_POD,
     *,
     gang: GangKey | None = None,
     node_name: str = "",
@@ -47,7 +47,7 @@ def pod(
         NAMESPACE,
         name,
         "quorate",
-        shape,
+        spec,
         created_s=created_s,
         node=node_name,
         phase="Running" if node_name else "Pending",
@@ -61,14 +61,12 @@ def uid(name: str) -> str:
     return f"uid-{name}"
 
 
-def gang(name: str, size: int, shape: PodShape = GPU_POD, created_s: float = 0.0) -> list[Change]:
+def gang(name: str, size: int, spec: PodSpec = GPU_POD, created_s: float = 0.0) -> list[Change]:
     """Return the news of a gang of pods that are alike; all of them have to start."""
     key = gang_key(name)
-    members = (
-        pod(f"{name}-{index}", shape, gang=key, created_s=created_s) for index in range(size)
-    )
-    spec = GangSpec(key, size, created_s=created_s)
-    return [GangChanged(spec), *(PodChanged(member) for member in members)]
+    members = (pod(f"{name}-{index}", spec, gang=key, created_s=created_s) for index in range(size))
+    of_gang = GangSpec(key, size, created_s=created_s)
+    return [GangChanged(of_gang), *(PodChanged(member) for member in members)]
 
 
 def gang_key(name: str) -> GangKey:

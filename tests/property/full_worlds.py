@@ -17,7 +17,7 @@ from quorate.core.model import (
     Node,
     Owner,
     Pod,
-    PodShape,
+    PodSpec,
     Requirement,
     SpreadConstraint,
     Taint,
@@ -134,14 +134,14 @@ class FullWorld:
         """Another scheduler's pod takes room, if there is any: no node is ever over."""
         on_node = [p for p in self.pods.values() if self.place_of(p) == node]
         has = dict(self.nodes[node].allocatable)
-        used = sum(dict(p.shape.requests).get("cpu", 0) for p in on_node)
+        used = sum(dict(p.spec.requests).get("cpu", 0) for p in on_node)
         cpu = self.chance.randint(0, 2) if cpu is None else cpu
         if used + cpu <= has["cpu"] and len(on_node) < has["pods"]:
             terms = self.terms() if self.chance.random() < 0.3 else {}
-            self.make(None, PodShape(requests=(("cpu", cpu),), **terms), "other", node=node)
+            self.make(None, PodSpec(requests=(("cpu", cpu),), **terms), "other", node=node)
 
     def terms(self):
-        """Return fields of a shape that look at other pods, by zone more often than not."""
+        """Return fields of a spec that look at other pods, by zone more often than not."""
         chance = self.chance
         web, db = pods(app="web"), pods(app="db")
         one = chance.choice([web, db])
@@ -161,7 +161,7 @@ class FullWorld:
     def place_of(self, pod):
         return "" if pod.finished else pod.node or self.under_way.get(pod.uid, "")
 
-    def make(self, gang, shape, scheduler, *, node="", priority=0, labels=None, few=None):
+    def make(self, gang, spec, scheduler, *, node="", priority=0, labels=None, few=None):
         self.made += 1
         chance = self.chance
         if labels is None:
@@ -172,7 +172,7 @@ class FullWorld:
                 namespace=TEAM,
                 name=f"p{self.made}",
                 scheduler=scheduler,
-                shape=shape,
+                spec=spec,
                 created_s=float(self.made),
                 node=node,
                 phase="Running" if node else "Pending",
@@ -184,9 +184,9 @@ class FullWorld:
             )
         )
 
-    def shape(self):
+    def spec(self):
         chance = self.chance
-        return PodShape(
+        return PodSpec(
             requests=(("cpu", chance.choice([0, 1, 1, 2])),),
             node_selector=chance.choice([(), (), (), (("zone", chance.choice(ZONES)),)]),
             tolerations=chance.choice([(), (), (Toleration(operator="Exists"),)]),
@@ -207,11 +207,11 @@ class FullWorld:
             self.specs[gang] = GangSpec(gang, chance.randint(1, count), min_resources=asked)
             self.tell(GangChanged(self.specs[gang]))
         priority = self.priority[gang] = chance.choice([0, 0, 0, 5])
-        shapes = [self.shape() for _ in range(chance.choice([1, 1, 2]))]
+        specs = [self.spec() for _ in range(chance.choice([1, 1, 2]))]
         said = chance.choice([(), *[(("app", app),) for app in APPS]])
         for _ in range(count):
-            shape = chance.choice(shapes)
-            self.make(gang, shape, "quorate", priority=priority, labels=said, few=few)
+            spec = chance.choice(specs)
+            self.make(gang, spec, "quorate", priority=priority, labels=said, few=few)
 
     move_gang_again = move_gang
 
@@ -219,9 +219,9 @@ class FullWorld:
         chance = self.chance
         scheduler = chance.choice([name for name, _ in PROFILES])
         priority = chance.choice([0, 0, 1, 10]) if self.preempts else 0
-        shape = self.shape()
+        spec = self.spec()
         for _ in range(chance.choice([1, 1, 3])):
-            self.make(None, shape, scheduler, priority=priority)
+            self.make(None, spec, scheduler, priority=priority)
 
     def move_fill(self):
         if self.nodes:

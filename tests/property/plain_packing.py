@@ -118,7 +118,7 @@ def spread_out(pod_class, count, slots, room, packing):
 
 def together(pod_class, count, slots, room, packing):
     """As ``pack._together``: try every cell that could take more than the best so far."""
-    cells = Cells.of([term.topology_key for term in pod_class.shape.affinity], room)
+    cells = Cells.of([term.topology_key for term in pod_class.spec.affinity], room)
     has = cells.sums(slots)
     sign = np.where((has >= count) & (packing == "most-allocated"), 1, -1)
     best = np.zeros(len(slots), np.int64)

@@ -29,7 +29,7 @@ from quorate.shell.commit import binder
 from quorate.shell.kube.lists.reflector import Reflector
 from quorate.shell.lease.elector import Elector
 from quorate.shell.watch.feed import Feed
-from quorate.shell.watch.pod import shape as pod_shape
+from quorate.shell.watch.pod import spec as pod_spec
 
 UID = "each bind was decided on and names its pod's uid"
 WAITING_ONLY = "only pods that wait are placed"
@@ -273,7 +273,7 @@ def sealing_binds_are_sent_whatever_happened_since(patch):
 
 
 def rules_between_pods_are_not_read(patch):
-    patch.setattr(pod_shape, "required_terms", lambda *written: ())
+    patch.setattr(pod_spec, "required_terms", lambda *written: ())
 
 
 def _fields(struct):

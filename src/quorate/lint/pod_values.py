@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from quorate.core.model import Pod, PodShape
+from quorate.core.model import Pod, PodSpec
 from quorate.core.model.reasons import Reason
 from quorate.dialects import PodFacts
 from quorate.dialects.base import Malformed
@@ -54,7 +54,7 @@ def decoded(facts: PodFacts, spec: Json) -> Pod:
             namespace=facts.namespace,
             name=facts.name,
             scheduler=_SCHEDULER,
-            shape=PodShape(),
+            spec=PodSpec(),
             defect=str(error),
             defect_reason=Reason.POD_INVALID.value,
         )

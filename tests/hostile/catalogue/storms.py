@@ -11,7 +11,7 @@ STORMS = Catalogue()
 TINY = {"requests": {"cpu": "1m"}}
 LONG = os.environ.get("QUORATE_HOSTILE_LONG", "") not in ("", "0")
 GANGS = 10_000 if LONG else 300
-SHAPES = 5_000 if LONG else 500
+SPECS = 5_000 if LONG else 500
 
 
 @STORMS.attack("Insufficient cpu")
@@ -27,7 +27,7 @@ def gangs_for_which_there_is_no_room(a: Attacker) -> None:
 def waiting_pods_each_of_its_own_size(a: Attacker) -> None:
     a.create_many(
         pod(f"p{number}", requests={"cpu": f"{100_000 + number}m", "memory": f"{number}"})
-        for number in range(SHAPES)
+        for number in range(SPECS)
     )
     a.keep_on(lambda number: _come_and_go(a, f"foreign-{number}", "default-scheduler", "node-3"))
 
@@ -39,7 +39,7 @@ def _come_and_go(a: Attacker, name: str, scheduler: str, node: str) -> None:
 
 
 @STORMS.attack()
-def pods_of_ever_new_shapes_that_come_and_go(a: Attacker) -> None:
+def pods_of_ever_new_specs_that_come_and_go(a: Attacker) -> None:
     def come_and_go(number: int) -> None:
         requests = {"cpu": f"{number + 1}m", "memory": f"{1_000_000 + number}"}
         one = pod(f"p{number}", requests=requests, labels={f"l{number}": f"{number}"})

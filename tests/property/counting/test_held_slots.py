@@ -34,7 +34,7 @@ class Watched(Play):
             assert self.now_s < reservation.until_s <= self.now_s + self.policy.hold_s
             assert gang.started
             assert gang.waits or any(self.lives(entry) for entry in gang.members.values())
-            tolerates = reservation.pod_class.shape.tolerations  # also a cordon
+            tolerates = reservation.pod_class.spec.tolerations  # also a cordon
             assert tolerates or not self.nodes[reservation.node].unschedulable
         for name in {reservation.node for reservation in cluster.reservations}:
             self.check_room(name)
@@ -49,16 +49,16 @@ class Watched(Play):
 
     def check_room(self, name):
         """What is held and what pods take is no more than the node has."""
-        shapes = [
-            reservation.pod_class.shape
+        specs = [
+            reservation.pod_class.spec
             for reservation in self.scheduler.cluster.reservations
             if reservation.node == name
         ]
-        wanted = {r for shape in shapes for r, amount in shape.requests if amount} | {"pods"}
-        shapes += [entry.pod.shape for entry in self.scheduler.cluster.pods_on(name)]
-        used = {"pods": len(shapes)}
-        for shape in shapes:
-            for resource, amount in shape.requests:
+        wanted = {r for spec in specs for r, amount in spec.requests if amount} | {"pods"}
+        specs += [entry.pod.spec for entry in self.scheduler.cluster.pods_on(name)]
+        used = {"pods": len(specs)}
+        for spec in specs:
+            for resource, amount in spec.requests:
                 used[resource] = used.get(resource, 0) + amount
         has = dict(self.nodes[name].allocatable)
         assert {r: used[r] for r in wanted if used[r] > has.get(r, 0)} == {}

@@ -34,11 +34,11 @@ class Checked(Play):
                 self.excused.add(change.node.name)
         super().tell(*changes)
 
-    def do_resize(self, number, shape):
+    def do_resize(self, number, spec):
         pod = self.pod_of(number)
         if pod is not None:
             self.excused.add(pod.node)
-        super().do_resize(number, shape)
+        super().do_resize(number, spec)
 
 
 @profile(70)

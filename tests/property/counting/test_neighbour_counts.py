@@ -12,7 +12,7 @@ from quorate.core.cluster.labels.neighbours import Column, Key, Neighbours
 from quorate.core.model import (
     LabelSelector,
     PodSelector,
-    PodShape,
+    PodSpec,
     PodTerm,
     Requirement,
     SpreadConstraint,
@@ -50,22 +50,22 @@ def random_selector(chance):
     return PodSelector(names, None if chance.random() < 0.05 else random_requirements(chance), of)
 
 
-def random_shape(chance, selectors):
+def random_spec(chance, selectors):
     def term():
         return PodTerm(chance.choice(selectors), chance.choice(["zone", "host"]))
 
     sort = chance.choice(["none", "none", "near", "nearer", "apart", "pulled", "spread"])
     match sort:
         case "near" | "nearer":
-            return PodShape(affinity=tuple(term() for _ in range(1 + (sort == "nearer"))))
+            return PodSpec(affinity=tuple(term() for _ in range(1 + (sort == "nearer"))))
         case "apart":
-            return PodShape(anti_affinity=tuple(term() for _ in range(chance.choice([1, 1, 2]))))
+            return PodSpec(anti_affinity=tuple(term() for _ in range(chance.choice([1, 1, 2]))))
         case "pulled":
             weights = chance.choice([(5,), (-5,), (5, -5)])
-            return PodShape(preferred_affinity=tuple(WeightedPodTerm(n, term()) for n in weights))
+            return PodSpec(preferred_affinity=tuple(WeightedPodTerm(n, term()) for n in weights))
         case "spread":
-            return PodShape(spread=(SpreadConstraint(1, "zone", True, chance.choice(selectors)),))
-    return PodShape()
+            return PodSpec(spread=(SpreadConstraint(1, "zone", True, chance.choice(selectors)),))
+    return PodSpec()
 
 
 def holds(selector, labels):
@@ -96,14 +96,14 @@ def selects(selector, namespace, labels, of):
     )
 
 
-def used_by(shape):
-    found = [one.selector for one in (*shape.affinity, *shape.anti_affinity, *shape.spread)]
-    found += [one.term.selector for one in shape.preferred_affinity]
-    return {*found, *([all_of(shape.affinity)] if shape.affinity else [])}
+def used_by(spec):
+    found = [one.selector for one in (*spec.affinity, *spec.anti_affinity, *spec.spread)]
+    found += [one.term.selector for one in spec.preferred_affinity]
+    return {*found, *([all_of(spec.affinity)] if spec.affinity else [])}
 
 
 class Town:
-    """Pods by name: namespace, labels, shape, row (None: none), whether it terminates."""
+    """Pods by name: namespace, labels, spec, row (None: none), whether it terminates."""
 
     def __init__(self, chance):
         self.chance = chance
@@ -123,24 +123,24 @@ class Town:
 
     def come(self):
         labels = {key: self.chance.choice(VALUES) for key in KEYS if self.chance.random() < 0.6}
-        shape = random_shape(self.chance, self.selectors)
+        spec = random_spec(self.chance, self.selectors)
         namespace = self.chance.choice(NAMESPACES)
-        held = self.neighbours.acquire(namespace, tuple(sorted(labels.items())), shape)
-        self.pods[self.made] = [namespace, labels, shape, None, False, held]
+        held = self.neighbours.acquire(namespace, tuple(sorted(labels.items())), spec)
+        self.pods[self.made] = [namespace, labels, spec, None, False, held]
         self.made += 1
         if self.chance.random() < 0.7:
             self.put(self.pods[self.made - 1])
 
     def put(self, pod):
-        _, _, shape, row, _, held = pod
+        _, _, spec, row, _, held = pod
         if row is None:
             pod[3], pod[4] = self.chance.randrange(self.rows), self.chance.random() < 0.2
-            self.neighbours.take(pod[3], held, shape, terminating=pod[4])
+            self.neighbours.take(pod[3], held, spec, terminating=pod[4])
 
     def take_off(self, pod):
-        _, _, shape, row, terminating, held = pod
+        _, _, spec, row, terminating, held = pod
         if row is not None:
-            self.neighbours.release(row, held, shape, terminating=terminating)
+            self.neighbours.release(row, held, spec, terminating=terminating)
             pod[3], pod[4] = None, False
 
     def one(self):
@@ -170,15 +170,15 @@ class Town:
             self.neighbours.take(row, pod[5], pod[2], terminating=True)
 
     def place_many(self):
-        shape = random_shape(self.chance, self.selectors)
+        spec = random_spec(self.chance, self.selectors)
         alike = []
         for _ in range(self.chance.choice([1, 3, 9])):
             labels = {"app": self.chance.choice(VALUES)}
-            held = self.neighbours.acquire("red", tuple(labels.items()), shape)
-            alike.append(["red", labels, shape, self.chance.randrange(self.rows), False, held])
+            held = self.neighbours.acquire("red", tuple(labels.items()), spec)
+            alike.append(["red", labels, spec, self.chance.randrange(self.rows), False, held])
             self.pods[self.made] = alike[-1]
             self.made += 1
-        self.neighbours.take_many([pod[3] for pod in alike], [pod[5] for pod in alike], shape)
+        self.neighbours.take_many([pod[3] for pod in alike], [pod[5] for pod in alike], spec)
 
     def relabel(self):
         name, env = self.chance.choice(NAMESPACES), self.chance.choice([{}, {"env": "x"}])
@@ -218,18 +218,18 @@ class Town:
             counts.setdefault(key, np.zeros(self.rows, np.int64))[row] += amount
 
         used = {one for pod in self.pods.values() for one in used_by(pod[2])} | set(+self.guests)
-        for namespace, labels, shape, row, terminating, _ in self.pods.values():
+        for namespace, labels, spec, row, terminating, _ in self.pods.values():
             if row is None:
                 continue
             for selector in used:
                 if selects(selector, namespace, labels, self.of):
                     add(Column.PODS, selector, "", row, 1)
                     add(Column.STAYING, selector, "", row, not terminating)
-            for one in shape.anti_affinity:
+            for one in spec.anti_affinity:
                 add(Column.REPELLING, one.selector, one.topology_key, row, 1)
-            for one in shape.affinity:
+            for one in spec.affinity:
                 add(Column.ATTRACTED, one.selector, one.topology_key, row, 1)
-            for one in shape.preferred_affinity:
+            for one in spec.preferred_affinity:
                 add(Column.PULL, one.term.selector, one.term.topology_key, row, one.weight)
         return used, counts
 

@@ -46,12 +46,12 @@ def recounted(play):
     counts = Counter()
     used = set()
     for pod in play.pods.values():
-        shape = pod.shape
-        used.update(term.selector for term in (*shape.affinity, *shape.anti_affinity))
-        used.update(one.term.selector for one in shape.preferred_affinity)
-        used.update(one.selector for one in shape.spread)
-        if shape.affinity:
-            used.add(all_of(shape.affinity))
+        spec = pod.spec
+        used.update(term.selector for term in (*spec.affinity, *spec.anti_affinity))
+        used.update(one.term.selector for one in spec.preferred_affinity)
+        used.update(one.selector for one in spec.spread)
+        if spec.affinity:
+            used.add(all_of(spec.affinity))
     for uid, pod in play.pods.items():
         node = play.place_of(uid)
         if node not in play.nodes:
@@ -60,11 +60,11 @@ def recounted(play):
             if selects(selector, pod, play.namespaces):
                 counts[Column.PODS, selector, "", node] += 1
                 counts[Column.STAYING, selector, "", node] += not pod.terminating
-        for term in pod.shape.anti_affinity:
+        for term in pod.spec.anti_affinity:
             counts[Column.REPELLING, term.selector, term.topology_key, node] += 1
-        for term in pod.shape.affinity:
+        for term in pod.spec.affinity:
             counts[Column.ATTRACTED, term.selector, term.topology_key, node] += 1
-        for one in pod.shape.preferred_affinity:
+        for one in pod.spec.preferred_affinity:
             term = one.term
             counts[Column.PULL, term.selector, term.topology_key, node] += one.weight
     return {what: count for what, count in counts.items() if count}, used
@@ -159,7 +159,7 @@ def repelled(play, pod):
     terms = {}
     for uid, other in play.pods.items():
         node = play.place_of(uid)
-        for term in set(other.shape.anti_affinity) if node and not other.finished else ():
+        for term in set(other.spec.anti_affinity) if node and not other.finished else ():
             if selects(term.selector, pod, play.namespaces):
                 domain = dict(play.nodes[node].labels if node in play.nodes else ()).get(
                     term.topology_key

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from quorate.core.cluster.nodes.encoding import PODS, PodClasses, Resources
 from quorate.core.cluster.priorities.preemptable import Preemptable
-from quorate.core.model import PodShape, policy
+from quorate.core.model import PodSpec, policy
 from tests.property.fresh import fresh
 from tests.unit.core.random_worlds import seeds
 
@@ -18,11 +18,11 @@ PRIORITIES = (-5, 0, 3, 7, 2**31)
 def classes(chance):
     made = PodClasses(Resources())
     names = ["cpu", "memory", "example.com/a", "example.com/b", "example.com/c"]
-    shapes = [
-        PodShape(tuple(sorted((n, chance.randint(0, 5)) for n in chance.sample(names, 3))))
+    specs = [
+        PodSpec(tuple(sorted((n, chance.randint(0, 5)) for n in chance.sample(names, 3))))
         for _ in range(4)
     ]
-    return [made.of(shape) for shape in shapes]
+    return [made.of(spec) for spec in specs]
 
 
 @fresh(150)

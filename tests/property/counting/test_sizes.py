@@ -13,7 +13,7 @@ from quorate.core.model import (
     Membership,
     Node,
     Pod,
-    PodShape,
+    PodSpec,
     Requirement,
     SelectorTerm,
     Taint,
@@ -72,10 +72,10 @@ def random_term(chance) -> SelectorTerm:
     return SelectorTerm((Requirement(chance.choice(KEYS), operator, values),), fields)
 
 
-def random_shape(chance, *, has_terms: bool) -> PodShape:
+def random_spec(chance, *, has_terms: bool) -> PodSpec:
     names = chance.sample(NAMES, chance.choice([0, 0, 1, 2]))
     asked = {"cpu": chance.randrange(4), **{name: chance.randrange(3) for name in names}}
-    return PodShape(
+    return PodSpec(
         requests=tuple(sorted(asked.items())),
         node_selector=((chance.choice(KEYS), str(chance.randrange(4))),) * chance.choice([0, 0, 1]),
         required_terms=chance.choice([None, None, (random_term(chance),)]),
@@ -116,9 +116,9 @@ class Coming:
         self.backed: dict[str, DeviceClass] = {}
         self.now_s, self.made = 0.0, 0
 
-    def shape(self) -> PodShape:
+    def spec(self) -> PodSpec:
         """Where pods of no gang may preempt, none has rules about other pods."""
-        return random_shape(self.chance, has_terms=not self.policy.profiles)
+        return random_spec(self.chance, has_terms=not self.policy.profiles)
 
     def tell(self, *changes):
         self.scheduler.observe(changes)
@@ -157,7 +157,7 @@ class Coming:
             namespace=TEAM,
             name=f"p{self.made}",
             scheduler=self.chance.choice(["quorate", "kube"]) if gang is None else "quorate",
-            shape=self.shape(),
+            spec=self.spec(),
             node=node,
             phase="Running" if node else "Pending",
             priority=self.chance.randrange(3) if gang is None else 0,
@@ -179,7 +179,7 @@ class Coming:
     def edit_pod(self):
         pod = self._some_pod()
         if pod is not None:
-            fields = {"shape": self.shape()}
+            fields = {"spec": self.spec()}
             if pod.node:
                 fields = self.chance.choice([fields, {"phase": "Failed"}, {"terminating": True}])
             self._change(pod, **fields)
@@ -246,7 +246,7 @@ def check_counts(play):
     told = {}
     for pod in play.pods.values():
         if pod.node in play.nodes and not pod.finished:
-            for name, amount in (*pod.shape.requests, ("pods", 1)):
+            for name, amount in (*pod.spec.requests, ("pods", 1)):
                 told[pod.node, name] = told.get((pod.node, name), 0) + amount
     found = used(play.scheduler)
     assert found == {one: told.get(one, 0) for one in found}
@@ -266,7 +266,7 @@ def check_slots(one, other):
             {name: int(n[row]) for name, row in each.cluster.nodes.rows.items()}
             for each, n in zip((one, other), counts, strict=True)
         ]
-        assert by_node[0] == by_node[1], classes[0].shape
+        assert by_node[0] == by_node[1], classes[0].spec
 
 
 def check_sizes(play):
@@ -294,12 +294,12 @@ def check_sizes(play):
         for reservation in (*cluster.reservations, *cluster.reservations._lent.values())
     }
     assert classes.by_id.keys() == held | {one.pod_class.base for one in cluster.pods.values()}
-    assert {one.id for one in classes._by_shape.values()} == classes.by_id.keys()
+    assert {one.id for one in classes._by_spec.values()} == classes.by_id.keys()
     assert len(classes._matching) <= policy.CLASS_VARIANTS_KEPT_MAX
     assert {variant[0] for variant in classes._matching} == classes._variants_of.keys()
     assert classes._variants_of.keys() <= classes.by_id.keys()
-    shapes = {one.shape for one in classes.by_id.values()}
-    asked = {name for shape in shapes for name, amount in shape.requests if amount}
+    specs = {one.spec for one in classes.by_id.values()}
+    asked = {name for spec in specs for name, amount in spec.requests if amount}
     assert classes._asking.keys() == asked - set(FIRST_RESOURCES)
     masks = play.scheduler.planner._answers
     assert len(masks) == 1 or masks.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
@@ -311,10 +311,10 @@ def check_masks(play):
     cluster = play.scheduler.cluster
     room = play.scheduler.planner.room()
     for pod_class in cluster.classes.by_id.values():
-        shape, mask = pod_class.shape, mask_of(pod_class, room)
+        spec, mask = pod_class.spec, mask_of(pod_class, room)
         for name, row in cluster.nodes.rows.items():
             node = play.nodes[name]
-            passes = not node_problems(shape, node, pod_class.profile)
+            passes = not node_problems(spec, node, pod_class.profile)
             assert mask[row] == passes
         assert mask.sum() == mask[list(cluster.nodes.rows.values())].sum()
         rows = list(range(len(mask)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.cluster.labels.neighbours import _selectors_of
-from quorate.core.model import LabelSelector, Node, Owner, Pod, PodShape, Requirement, policy
+from quorate.core.model import LabelSelector, Node, Owner, Pod, PodSpec, Requirement, policy
 from quorate.core.model.changes import (
     NodeChanged,
     ObjectChanged,
@@ -45,13 +45,13 @@ def selector(chance):
 
 
 def pod(chance, number):
-    shape = PodShape((("cpu", 1),), **(random_terms(chance) if chance.random() < 0.3 else {}))
+    spec = PodSpec((("cpu", 1),), **(random_terms(chance) if chance.random() < 0.3 else {}))
     return Pod(
         f"u{number}",
         chance.choice(SPACES),
         f"p{number}",
         chance.choice(["kube", "kube", "quorate", "other"]),
-        shape,
+        spec,
         labels=tuple((key, chance.choice("01")) for key in "pq" if chance.random() < 0.8),
         owner=chance.choice(OWNERS),
         gates=("g",) if chance.random() < 0.2 else (),
@@ -99,7 +99,7 @@ def test_constraints_selectors_and_touched_gangs_equal_a_recount(seed):
             wanted, neighbours = set(), cluster.neighbours
             for uid, entry in cluster.pods.items():
                 found = ()
-                if entry.where is Where.WAITING and not entry.pod.shape.spread:
+                if entry.where is Where.WAITING and not entry.pod.spec.spread:
                     profile = profiles[entry.pod.scheduler]
                     found = cluster.spread_defaults.constraints(entry.pod, profile)
                 assert cluster.spread_defaults.of(entry) == found
@@ -108,5 +108,5 @@ def test_constraints_selectors_and_touched_gangs_equal_a_recount(seed):
                     assert entry.gang.key in cluster.touched
             assert wanted <= set(selectors_in_use(neighbours))
             if not policy.SPREAD_IDLE_MAX:
-                own = {one for shape in neighbours._shapes for one in _selectors_of(shape)}
+                own = {one for spec in neighbours._specs for one in _selectors_of(spec)}
                 assert set(selectors_in_use(neighbours)) == wanted | own

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_counts import UNLIMITED
-from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
+from quorate.core.model import ClaimUse, Disk, Node, Pod, PodSpec
 from quorate.core.model.changes import (
     NodeChanged,
     NodeGone,
@@ -107,9 +107,9 @@ class Counts(RuleBasedStateMachine):
     def pod(self, uid, node, claims, disks, phase):
         known = self.pods.get(uid)
         uses = known.claims if known else tuple(ClaimUse(one) for one in claims)
-        shape = known.shape if known else PodShape(disks=disks)
+        spec = known.spec if known else PodSpec(disks=disks)
         where = known.node if known else node
-        made = Pod(uid, "team", uid, "other", shape, node=where, claims=uses, phase=phase)
+        made = Pod(uid, "team", uid, "other", spec, node=where, claims=uses, phase=phase)
         self.pods[uid] = made
         self.cluster.apply(PodChanged(made))
 
@@ -130,7 +130,7 @@ class Counts(RuleBasedStateMachine):
     def ids_of(self, pod):
         claims = (self.objects.get(("Claim", use.name)) for use in pod.claims)
         found = {self.volume_id(claim) for claim in claims if claim is not None} - {None}
-        moved = (one for one in pod.shape.disks if one.plugin in MIGRATED_DRIVERS)
+        moved = (one for one in pod.spec.disks if one.plugin in MIGRATED_DRIVERS)
         return found | {(MIGRATED_DRIVERS[one.plugin], one.id) for one in moved}
 
     def on(self, node):
@@ -166,7 +166,7 @@ class Counts(RuleBasedStateMachine):
         assert storage.in_use == uses
         users = Counter(one for pod in self.pods.values() for one in self.ids_of(pod))
         assert {one: len(there) for one, there in storage.sharers.items()} == users
-        disks = Counter((disk.plugin, disk.id) for pod in running for disk in pod.shape.disks)
+        disks = Counter((disk.plugin, disk.id) for pod in running for disk in pod.spec.disks)
         held = {
             key: sum(one.total() for one in alike.values()) for key, alike in storage.disks.items()
         }

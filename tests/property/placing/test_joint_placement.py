@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import HostPort, Pod, PodShape
+from quorate.core.model import HostPort, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.gang import DoesNotFit, place_gang
 from quorate.core.place.greedy import Demand
@@ -28,18 +28,18 @@ GANG = pods(app=APPS)
 
 def member_terms(chance):
     """Terms that select members of the same gang, of the own class and of others."""
-    shape = {}
+    spec = {}
     some = [pods(app=chance.choice(APPS)), GANG]
     if chance.random() < 0.4:
-        shape |= apart(chance.choice(some), by=chance.choice(["host", "host", "zone", "rack"]))
+        spec |= apart(chance.choice(some), by=chance.choice(["host", "host", "zone", "rack"]))
     if chance.random() < 0.35:
-        shape |= near(chance.choice(some), by=chance.choice(["host", "zone", "zone", "rack"]))
+        spec |= near(chance.choice(some), by=chance.choice(["host", "zone", "zone", "rack"]))
     if chance.random() < 0.35:
         more = {"skew": chance.randint(1, 2), "min_domains": chance.choice([1, 1, 3])}
-        shape |= spread(chance.choice(some), by=chance.choice(["host", "zone", "zone"]), **more)
+        spec |= spread(chance.choice(some), by=chance.choice(["host", "zone", "zone"]), **more)
     if chance.random() < 0.15:
-        shape["host_ports"] = (HostPort("TCP", "0.0.0.0", chance.choice([80, 81])),)
-    return shape
+        spec["host_ports"] = (HostPort("TCP", "0.0.0.0", chance.choice([80, 81])),)
+    return spec
 
 
 def world(chance):
@@ -48,15 +48,15 @@ def world(chance):
     for one in nodes:
         cluster.apply(NodeChanged(one))
     for number in range(chance.choice([0, 0, 2])):
-        shape = PodShape((("cpu", 1),), **(random_terms(chance) if chance.random() < 0.5 else {}))
+        spec = PodSpec((("cpu", 1),), **(random_terms(chance) if chance.random() < 0.5 else {}))
         labels, on = chance.choice(POD_LABELS), chance.choice(nodes).name
         cluster.apply(
-            PodChanged(Pod(f"r{number}", TEAM, f"r{number}", "x", shape, node=on, labels=labels))
+            PodChanged(Pod(f"r{number}", TEAM, f"r{number}", "x", spec, node=on, labels=labels))
         )
     counts, classes = [], {}
     for number, app in enumerate(APPS[: chance.choice([1, 2, 2, 3])]):
-        shape = PodShape((("cpu", chance.randint(0, 3)),), **member_terms(chance))
-        pod = Pod(f"u{number}", TEAM, f"p{number}", "quorate", shape, labels=(("app", app),))
+        spec = PodSpec((("cpu", chance.randint(0, 3)),), **member_terms(chance))
+        pod = Pod(f"u{number}", TEAM, f"p{number}", "quorate", spec, labels=(("app", app),))
         cluster.apply(PodChanged(pod))
         counts.append(chance.randint(1, 3))
     for number in range(len(counts)):

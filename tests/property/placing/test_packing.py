@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import Node, Pod, PodShape
+from quorate.core.model import Node, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.packing.pack import _pack_one_by_one, constrain_one_another, pack
 from quorate.core.room.answers import Answers
@@ -35,17 +35,17 @@ def node(chance, number):
 
 def own_terms(chance):
     """Terms that select the pod itself, several together."""
-    shape = {}
+    spec = {}
     if chance.random() < 0.4:
-        shape |= apart(OWN, by=chance.choice(["host", "zone", "rack"]))
+        spec |= apart(OWN, by=chance.choice(["host", "zone", "rack"]))
     if chance.random() < 0.4:
         keys = chance.sample(["host", "zone", "rack"], chance.choice([1, 1, 2]))
-        shape["affinity"] = tuple(near(OWN, by=key)["affinity"][0] for key in keys)
+        spec["affinity"] = tuple(near(OWN, by=key)["affinity"][0] for key in keys)
     if chance.random() < 0.5:
         more = {"skew": chance.randint(1, 3), "min_domains": chance.choice([1, 1, 2, 5])}
         keys = chance.sample(["host", "zone", "rack"], chance.choice([1, 1, 2]))
-        shape["spread"] = tuple(spread(OWN, by=key, **more)["spread"][0] for key in keys)
-    return shape
+        spec["spread"] = tuple(spread(OWN, by=key, **more)["spread"][0] for key in keys)
+    return spec
 
 
 def world(chance):
@@ -55,14 +55,14 @@ def world(chance):
     for one in nodes:
         cluster.apply(NodeChanged(one))
     for number in range(chance.choice([0, 2, 5])):
-        shape = PodShape((("cpu", 1),), **(random_terms(chance) if chance.random() < 0.5 else {}))
+        spec = PodSpec((("cpu", 1),), **(random_terms(chance) if chance.random() < 0.5 else {}))
         labels = chance.choice(POD_LABELS)
         on = chance.choice(nodes).name
         cluster.apply(
-            PodChanged(Pod(f"u{number}", TEAM, f"r{number}", "x", shape, node=on, labels=labels))
+            PodChanged(Pod(f"u{number}", TEAM, f"r{number}", "x", spec, node=on, labels=labels))
         )
-    shape = PodShape((("cpu", chance.randint(0, 2)),), **own_terms(chance))
-    waiting = Pod("u", TEAM, "p", "quorate", shape, labels=(("app", "web"),))
+    spec = PodSpec((("cpu", chance.randint(0, 2)),), **own_terms(chance))
+    waiting = Pod("u", TEAM, "p", "quorate", spec, labels=(("app", "web"),))
     cluster.apply(PodChanged(waiting))
     entry = cluster.pods["u"]
     pod_class = cluster.classes.matching(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import Node, Pod, PodShape
+from quorate.core.model import Node, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.packing import pack as packing_of
 from quorate.core.place.packing.domains import Cells, Levels, fixed_slots
@@ -80,20 +80,20 @@ def world(chance):
     web = (("app", "web"),)
     for number in range(chance.choice([0, 0, 3, 9])):
         on = f"n{chance.randrange(count)}"
-        shape = PodShape((("cpu", chance.randint(0, 1)),))
+        spec = PodSpec((("cpu", chance.randint(0, 1)),))
         cluster.apply(
-            PodChanged(Pod(f"u{number}", TEAM, f"r{number}", "x", shape, node=on, labels=web))
+            PodChanged(Pod(f"u{number}", TEAM, f"r{number}", "x", spec, node=on, labels=web))
         )
-    shape = {}
+    spec = {}
     if chance.random() < 0.4:
-        shape |= apart(OWN, by=chance.choice(KEYS))
+        spec |= apart(OWN, by=chance.choice(KEYS))
     if chance.random() < 0.7:
         more = {"skew": chance.choice([1, 1, 2, 9]), "min_domains": chance.choice([1, 1, 1, 4])}
         keys = chance.sample(KEYS, chance.choice([1, 1, 2]))
-        shape["spread"] = tuple(spread(OWN, by=key, **more)["spread"][0] for key in keys)
+        spec["spread"] = tuple(spread(OWN, by=key, **more)["spread"][0] for key in keys)
     near_keys = chance.sample(KEYS, chance.choice([1, 1, 2]))
-    shape["affinity"] = tuple(near(OWN, by=key)["affinity"][0] for key in near_keys)
-    waiting = Pod("u", TEAM, "p", "quorate", PodShape((("cpu", 1),), **shape), labels=web)
+    spec["affinity"] = tuple(near(OWN, by=key)["affinity"][0] for key in near_keys)
+    waiting = Pod("u", TEAM, "p", "quorate", PodSpec((("cpu", 1),), **spec), labels=web)
     cluster.apply(PodChanged(waiting))
     entry = cluster.pods["u"]
     matched = cluster.neighbours.matched(entry.label_set)

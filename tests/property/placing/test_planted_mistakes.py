@@ -54,10 +54,10 @@ def a_relabelled_pod_is_a_member_like_any_other(patch):
 def a_selector_that_is_not_known_any_more(patch):
     drop = neighbours.Neighbours.drop
 
-    def strict(self, label_set, shape):
-        if shape.affinity or shape.anti_affinity:
+    def strict(self, label_set, spec):
+        if spec.affinity or spec.anti_affinity:
             raise KeyError("selector")
-        drop(self, label_set, shape)
+        drop(self, label_set, spec)
 
     patch.setattr(neighbours.Neighbours, "drop", strict)
 

@@ -30,12 +30,12 @@ def test_a_gang_of_2000_that_is_coupled_needs_no_recursion(rules):
         labels = {"zone": f"z{number % 4}"}
         w.node(f"n{number}", cpu=workers, pods=workers, labels=labels)
     gang = w.object("g", workers + 1)
-    shape = spread(pods(role="worker"), by="zone") if rules != "affinity" else {}
+    spec = spread(pods(role="worker"), by="zone") if rules != "affinity" else {}
     w.pod(
-        "leader", gang, cpu=8, labels={"role": "leader"}, shape=near(pods(role="worker"), by="zone")
+        "leader", gang, cpu=8, labels={"role": "leader"}, spec=near(pods(role="worker"), by="zone")
     )
     for number in range(workers):
-        w.pod(f"w{number}", gang, cpu=1, labels={"role": "worker"}, shape=shape)
+        w.pod(f"w{number}", gang, cpu=1, labels={"role": "worker"}, spec=spec)
     members = members_of(w.cluster.gangs[gang], w.cluster)
     counts = tuple((pod_class, len(some)) for pod_class, some in members.items())
     room, endless = w.scheduler.planner.room(), 2**62

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.core.cluster.nodes.encoding import PodClasses, Resources
-from quorate.core.model import LabelSelector, Node, PodShape, Requirement
+from quorate.core.model import LabelSelector, Node, PodSpec, Requirement
 from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import CPU_AND_MEMORY, KUBE_SCHEDULER, FitStrategy, Profile
@@ -42,9 +42,9 @@ def test_kept_totals_are_those_from_scratch(script):
     play = SinglesPlay()
     for name, *arguments in script:
         if name == "member":  # pods of no gang come in bunches
-            _, count, shape, said = arguments
-            shape = msgspec.structs.replace(shape, images=("image",))
-            play.do_member(None, count, shape, said)
+            _, count, spec, said = arguments
+            spec = msgspec.structs.replace(spec, images=("image",))
+            play.do_member(None, count, spec, said)
         else:
             play.run([(name, *arguments)])
     play.do_decide(100.0)
@@ -54,7 +54,7 @@ def test_the_property_looks_at_placements():
     """It does not pass because nothing is asked."""
     play, before = SinglesPlay(), OneByOne.asked
     play.do_node(Node("n0", (("cpu", 9), ("pods", 9)), (("zone", "a"),)))
-    play.do_member(None, 3, PodShape(requests=(("cpu", 1),)), ((), "team"))
+    play.do_member(None, 3, PodSpec(requests=(("cpu", 1),)), ((), "team"))
     plan = play.do_decide()
     assert len(plan.gangs) == OneByOne.asked - before == 3
 
@@ -71,8 +71,8 @@ def test_one_node_scores_as_it_does_among_others(data, strategy):
     fit = FitStrategy(strategy, weighed)
     kind = Profile(fit=fit, balanced=data.draw(st.sampled_from([CPU_AND_MEMORY, weighed])))
     requests = tuple((name, data.draw(amounts)) for name in ("cpu", "gpu", "memory"))
-    shape = PodShape(requests=requests, scored=(data.draw(amounts), data.draw(amounts)))
-    pod_class = PodClasses(resources).of(shape, kind)
+    spec = PodSpec(requests=requests, scored=(data.draw(amounts), data.draw(amounts)))
+    pod_class = PodClasses(resources).of(spec, kind)
     size = [data.draw(st.one_of(st.just(0), amounts)) for _ in range(gpu + 1)]
     free = [one - data.draw(amounts) // 2 for one in size]
     scored = [data.draw(amounts), data.draw(amounts)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_counts import UNLIMITED
-from quorate.core.model import ClaimUse, Node, Pod, PodShape
+from quorate.core.model import ClaimUse, Node, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.storage import (
     NO_PROVISIONER,
@@ -65,9 +65,9 @@ class Storage:
 
     def pod(self, name, claims, *, node="", cpu=1):
         uses = tuple(ClaimUse(one) for one in claims)
-        shape = PodShape((("cpu", cpu),))
+        spec = PodSpec((("cpu", cpu),))
         who, phase = ("other", "Running") if node else ("quorate", "Pending")
-        pod = Pod(f"u-{name}", TEAM, name, who, shape, node=node, phase=phase, claims=uses)
+        pod = Pod(f"u-{name}", TEAM, name, who, spec, node=node, phase=phase, claims=uses)
         self.cluster.apply(PodChanged(pod))
 
     def classes(self):

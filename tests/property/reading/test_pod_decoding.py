@@ -210,7 +210,7 @@ def test_a_pod_with_anything_anywhere_is_a_value_or_malformed(raw):
     assert pod.name
     assert pod.namespace
     assert bool(pod.defect) == bool(pod.defect_reason)
-    assert all(0 < amount <= 2**53 for _, amount in pod.shape.requests)
+    assert all(0 < amount <= 2**53 for _, amount in pod.spec.requests)
     hash(pod)
 
 

@@ -7,7 +7,7 @@ import random
 
 from quorate.core.check.guard import ADMITTED_S, Answer, Binding, Guard
 from quorate.core.cluster.gangs.gangs import Where
-from quorate.core.model import Membership, Node, Pod, PodShape
+from quorate.core.model import Membership, Node, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, PodBound, PodChanged, PodGone
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
@@ -47,8 +47,8 @@ class Account:
 
     def put(self, **fields):
         uid = f"u{len(self.pods)}"
-        shape = PodShape(requests=amounts_of(self.chance, cpu=4, memory=3))
-        pod = Pod(uid=uid, namespace=TEAM, name=f"p-{uid}", shape=shape, **fields)
+        spec = PodSpec(requests=amounts_of(self.chance, cpu=4, memory=3))
+        pod = Pod(uid=uid, namespace=TEAM, name=f"p-{uid}", spec=spec, **fields)
         self.pods[uid] = pod
         self.tell(PodChanged(pod))
 
@@ -135,10 +135,10 @@ class Account:
             for one, (where, until_s) in self.admitted.items()
             if where == node and until_s > self.now_s and one not in self.on
         }
-        wanted = {**dict(self.pods[uid].shape.requests), "pods": 1}
+        wanted = {**dict(self.pods[uid].spec.requests), "pods": 1}
         used = dict.fromkeys(wanted, 0)
         for one in holders | {uid}:
-            for name, amount in {**dict(self.pods[one].shape.requests), "pods": 1}.items():
+            for name, amount in {**dict(self.pods[one].spec.requests), "pods": 1}.items():
                 used[name] = used.get(name, 0) + amount
         has = self.nodes[node]
         return all(used[name] <= has[name] for name, amount in wanted.items() if amount)

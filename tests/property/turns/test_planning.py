@@ -16,7 +16,7 @@ from quorate.core.model import (
     Membership,
     Node,
     Pod,
-    PodShape,
+    PodSpec,
     PreferredTerm,
     Requirement,
     SelectorTerm,
@@ -32,7 +32,7 @@ from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.masks import mask_of
 from quorate.core.rules.scoring import standing_score
 from quorate.core.scheduler import Scheduler
-from tests.unit.core.random_worlds import profile, random_node, random_shape, seeds
+from tests.unit.core.random_worlds import profile, random_node, random_spec, seeds
 from tests.unit.core.world import TEAM, key
 
 packings = st.sampled_from(["most-allocated", "least-allocated"])
@@ -97,32 +97,32 @@ def term_holds(term, node):
     )
 
 
-def attributes_allow(shape, node):
-    if node.unschedulable and not tolerated(CORDON, shape.tolerations):
+def attributes_allow(spec, node):
+    if node.unschedulable and not tolerated(CORDON, spec.tolerations):
         return False
     hard = [t for t in node.taints if t.effect in ("NoSchedule", "NoExecute")]
-    if not all(tolerated(t, shape.tolerations) for t in hard):
+    if not all(tolerated(t, spec.tolerations) for t in hard):
         return False
     labels = dict(node.labels)
-    if any(labels.get(name) != value for name, value in shape.node_selector):
+    if any(labels.get(name) != value for name, value in spec.node_selector):
         return False
-    terms = shape.required_terms
+    terms = spec.required_terms
     return terms is None or any(term_holds(term, node) for term in terms)
 
 
-def allows(shape, node, others):
-    """Whether the node takes one more pod beside the ``others`` (shapes)."""
-    if not attributes_allow(shape, node):
+def allows(spec, node, others):
+    """Whether the node takes one more pod beside the ``others`` (specs)."""
+    if not attributes_allow(spec, node):
         return False
     has = dict(node.allocatable)
     if len(others) + 1 > has.get("pods", 0):
         return False
-    for resource, amount in shape.requests:
+    for resource, amount in spec.requests:
         used = sum(dict(other.requests).get(resource, 0) for other in others)
         if amount and amount > has.get(resource, 0) - used:
             return False
     taken = [port for other in others for port in other.host_ports]
-    return not any(mine.conflicts(port) for mine in shape.host_ports for port in taken)
+    return not any(mine.conflicts(port) for mine in spec.host_ports for port in taken)
 
 
 # Worlds
@@ -155,19 +155,19 @@ def odd_toleration(chance):
     )
 
 
-def plain_shape(chance):
-    """A shape that looks at no other pod: test_joint_placement.py has those."""
+def plain_spec(chance):
+    """A spec that looks at no other pod: test_joint_placement.py has those."""
     nobody = {"affinity": (), "anti_affinity": (), "preferred_affinity": (), "spread": ()}
-    return msgspec.structs.replace(random_shape(chance), **nobody)
+    return msgspec.structs.replace(random_spec(chance), **nobody)
 
 
-def odd_shape(chance):
-    plain = random_shape(chance)
+def odd_spec(chance):
+    plain = random_spec(chance)
     terms = tuple(odd_term(chance) for _ in range(chance.randrange(3)))
     preferred = tuple(
         PreferredTerm(chance.randint(1, 100), odd_term(chance)) for _ in range(chance.randrange(3))
     )
-    return PodShape(
+    return PodSpec(
         requests=plain.requests,
         node_selector=plain.node_selector,
         required_terms=terms if chance.random() < 0.5 else None,
@@ -196,33 +196,31 @@ def odd_node(chance, name):
     )
 
 
-def running(uid, node, shape):
+def running(uid, node, spec):
     return Pod(
         uid=uid,
         namespace=TEAM,
         name=uid,
         scheduler="other",
-        shape=shape,
+        spec=spec,
         node=node,
         phase="Running",
     )
 
 
 def odd_cluster(chance, count=6):
-    """Nodes, and on each the shapes that run there, which may be more than fit."""
+    """Nodes, and on each the specs that run there, which may be more than fit."""
     nodes = [odd_node(chance, f"n{index}") for index in range(count)]
-    others = {
-        n.name: [odd_shape(chance) for _ in range(chance.choice([0, 0, 1, 2]))] for n in nodes
-    }
+    others = {n.name: [odd_spec(chance) for _ in range(chance.choice([0, 0, 1, 2]))] for n in nodes}
     return nodes, others
 
 
 def told(cluster, nodes, others):
     for node in nodes:
         cluster.apply(NodeChanged(node))
-    for name, shapes in others.items():
-        for index, shape in enumerate(shapes):
-            cluster.apply(PodChanged(running(f"{name}-{index}", name, shape)))
+    for name, specs in others.items():
+        for index, spec in enumerate(specs):
+            cluster.apply(PodChanged(running(f"{name}-{index}", name, spec)))
 
 
 @profile(400)
@@ -233,43 +231,43 @@ def test_filters_agree_with_one_pod_and_one_node_at_a_time(seed):
     cluster = Cluster(("quorate",))
     told(cluster, nodes, others)
     masks = Answers()
-    for shape in (odd_shape(chance) for _ in range(4)):
-        pod_class = cluster.classes.of(shape)
+    for spec in (odd_spec(chance) for _ in range(4)):
+        pod_class = cluster.classes.of(spec)
         room = Room(cluster.snapshot(), masks)
         slots = pod_slots(pod_class, room)
         for node in nodes:
             row = cluster.nodes.rows[node.name]
             expected = 0
-            while allows(shape, node, [*others[node.name], *[shape] * expected]):
+            while allows(spec, node, [*others[node.name], *[spec] * expected]):
                 expected += 1
             assert int(slots[row]) == expected, node
-            assert bool(mask_of(pod_class, room)[row]) == attributes_allow(shape, node)
+            assert bool(mask_of(pod_class, room)[row]) == attributes_allow(spec, node)
         changed = odd_node(chance, "n0")
         nodes[0] = changed
         cluster.apply(NodeChanged(changed))
 
 
-def fits_by_brute_force(nodes, others, shapes, min_count):
+def fits_by_brute_force(nodes, others, specs, min_count):
     """Whether some choice of a node (or none) for each pod places at least ``min_count``."""
 
     def place(index, placed):
         if placed >= min_count:
             return True
-        if placed + len(shapes) - index < min_count:
+        if placed + len(specs) - index < min_count:
             return False
         for node in nodes:
-            if allows(shapes[index], node, on[node.name]):
-                on[node.name].append(shapes[index])
+            if allows(specs[index], node, on[node.name]):
+                on[node.name].append(specs[index])
                 if place(index + 1, placed + 1):
                     return True
                 on[node.name].pop()
         return place(index + 1, placed)
 
-    on = {name: list(shapes_there) for name, shapes_there in others.items()}
+    on = {name: list(specs_there) for name, specs_there in others.items()}
     return place(0, 0)
 
 
-def placed_of(nodes, others, shapes, min_count, packing):
+def placed_of(nodes, others, specs, min_count, packing):
     scheduler = Scheduler(Policy(packing=packing))
     told(scheduler.cluster, nodes, others)
     gang = key("job")
@@ -281,11 +279,11 @@ def placed_of(nodes, others, shapes, min_count, packing):
                 namespace=TEAM,
                 name=f"p{index}",
                 scheduler="quorate",
-                shape=shape,
+                spec=spec,
                 membership=Membership(gang),
             )
         )
-        for index, shape in enumerate(shapes)
+        for index, spec in enumerate(specs)
     )
     plan, problems = scheduler.verified(scheduler.decide(0.0))
     assert problems == []
@@ -297,12 +295,12 @@ def placed_of(nodes, others, shapes, min_count, packing):
 def test_a_gang_is_placed_exactly_when_it_fits(seed, pods, count, classes, packing):
     chance = random.Random(seed)
     nodes = [random_node(chance, f"n{index}") for index in range(count)]
-    others = {n.name: [plain_shape(chance) for _ in range(chance.choice([0, 0, 1]))] for n in nodes}
-    kinds = [plain_shape(chance) for _ in range(classes)]
-    shapes = [chance.choice(kinds) for _ in range(pods)]
+    others = {n.name: [plain_spec(chance) for _ in range(chance.choice([0, 0, 1]))] for n in nodes}
+    kinds = [plain_spec(chance) for _ in range(classes)]
+    specs = [chance.choice(kinds) for _ in range(pods)]
     min_count = chance.randint(1, pods)
-    binds = placed_of(nodes, others, shapes, min_count, packing)
-    fits = fits_by_brute_force(nodes, others, shapes, min_count)
+    binds = placed_of(nodes, others, specs, min_count, packing)
+    fits = fits_by_brute_force(nodes, others, specs, min_count)
     assert bool(binds) == fits
     assert not binds or len(binds) >= min_count
 
@@ -312,20 +310,20 @@ def test_a_gang_is_placed_exactly_when_it_fits(seed, pods, count, classes, packi
 def test_a_gang_that_was_made_to_fit_tightly_is_placed(seed, pods, count, packing):
     """The nodes are exactly as large as one assignment of the pods needs."""
     chance = random.Random(seed)
-    shapes = [
-        PodShape(requests=(("cpu", chance.randint(1, 9)), ("memory", chance.randint(0, 9))))
+    specs = [
+        PodSpec(requests=(("cpu", chance.randint(1, 9)), ("memory", chance.randint(0, 9))))
         for _ in range(pods)
     ]
     sizes = [{"cpu": 0, "memory": 0, "pods": 10} for _ in range(count)]
-    for shape in shapes:
+    for spec in specs:
         there = chance.choice(sizes)
-        for resource, amount in shape.requests:
+        for resource, amount in spec.requests:
             there[resource] += amount
     nodes = [
         Node(name=f"n{index}", allocatable=tuple(size.items())) for index, size in enumerate(sizes)
     ]
     others = {node.name: [] for node in nodes}
-    assert len(placed_of(nodes, others, shapes, pods, packing)) == pods
+    assert len(placed_of(nodes, others, specs, pods, packing)) == pods
 
 
 # The packing
@@ -333,14 +331,14 @@ def test_a_gang_that_was_made_to_fit_tightly_is_placed(seed, pods, count, packin
 
 def score_of(room, pod_class, row, pods, attributes, packing):
     """The score of a node with so many pods of the class on it, in plain Python."""
-    shape, names = pod_class.shape, room.snapshot.table.resources.names
-    own = [r for r, amount in shape.requests if amount and r not in ("cpu", "memory")]
+    spec, names = pod_class.spec, room.snapshot.table.resources.names
+    own = [r for r, amount in spec.requests if amount and r not in ("cpu", "memory")]
     parts = []
     for resource in ["cpu", "memory", *own]:
         column = names.index(resource)
         size = int(room.snapshot.allocatable[row, column])
         if size:
-            used = size - int(room.free[row, column]) + pods * dict(shape.requests).get(resource, 0)
+            used = size - int(room.free[row, column]) + pods * dict(spec.requests).get(resource, 0)
             parts.append(min(1.0, max(0.0, used / size)))
     full = 100.0 * sum(parts) / max(1, len(parts))
     return float(attributes[row]) + (full if packing == "most-allocated" else -full)
@@ -350,7 +348,7 @@ def filled(seed, count, packing):
     chance = random.Random(seed)
     cluster = Cluster(("quorate",))
     told(cluster, *odd_cluster(chance, count=8))
-    pod_class = cluster.classes.of(odd_shape(chance))
+    pod_class = cluster.classes.of(odd_spec(chance))
     room = Room(cluster.snapshot(), Answers())
     slots = pod_slots(pod_class, room)
     attributes = standing_score(pod_class, room, slots > 0)
@@ -387,7 +385,7 @@ def test_alike_nodes_are_filled_or_evened_out(packing, pods, count):
         cluster.apply(
             NodeChanged(Node(name=f"n{index}", allocatable=(("cpu", pods), ("pods", 99))))
         )
-    pod_class = cluster.classes.of(PodShape(requests=(("cpu", 1),)))
+    pod_class = cluster.classes.of(PodSpec(requests=(("cpu", 1),)))
     room = Room(cluster.snapshot(), Answers())
     got = fill(pod_class, count, pod_slots(pod_class, room), room, packing)
     placed = min(count, 9 * pods)

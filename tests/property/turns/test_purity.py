@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from quorate.core.model import GangSpec, Membership, Node, Pod, PodShape
+from quorate.core.model import GangSpec, Membership, Node, Pod, PodSpec
 from quorate.core.model.changes import GangChanged, NodeChanged, NodeGone, PodChanged, PodGone
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn.forking import fork
@@ -100,7 +100,7 @@ def hypothetical(scheduler, chance):
             "team",
             f"h{index}",
             "quorate",
-            PodShape((("cpu", 1),)),
+            PodSpec((("cpu", 1),)),
             membership=Membership(which),
         )
         for index in range(3)
@@ -139,9 +139,9 @@ def test_a_turn_that_is_planned_twice_is_the_same_turn(monkeypatch):
 
 
 def what_came_of(turn):
-    """Return what came of each gang; classes of pods by their shapes, as each plan makes them."""
+    """Return what came of each gang; classes of pods by their specs, as each plan makes them."""
     return [
-        replace(one, waits_for={c.shape: pods for c, pods in one.waits_for.items()})
+        replace(one, waits_for={c.spec: pods for c, pods in one.waits_for.items()})
         for one in turn.tried
     ]
 

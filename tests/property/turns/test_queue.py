@@ -93,7 +93,7 @@ def test_no_two_gangs_have_the_same_place(found):
 
 
 SIZES = [1, 1, 2, 3, 5]
-"""Cpus of a pod: gangs of several sizes and shapes wait for the same room."""
+"""Cpus of a pod: gangs of several sizes and specs wait for the same room."""
 
 
 class OneNode:

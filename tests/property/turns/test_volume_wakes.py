@@ -11,7 +11,7 @@ from hypothesis import given
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.cluster.storage.volume_needs import _volume_needs, problems_of, volume_needs_of
-from quorate.core.model import ClaimUse, Disk, Node, Pod, PodShape
+from quorate.core.model import ClaimUse, Disk, Node, Pod, PodSpec
 from quorate.core.model.changes import (
     NodeChanged,
     NodeGone,
@@ -151,8 +151,8 @@ class Moves:
         who = "other" if node else "quorate"
         phase = "Running" if node else "Pending"
         self.cluster.apply(PodGone(uid))
-        shape = PodShape(disks=disks)
-        pod = Pod(uid, TEAM, uid, who, shape, node=node, phase=phase, claims=claims)
+        spec = PodSpec(disks=disks)
+        pod = Pod(uid, TEAM, uid, who, spec, node=node, phase=phase, claims=claims)
         self.cluster.apply(PodChanged(pod))
 
     def running(self):

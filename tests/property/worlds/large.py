@@ -10,7 +10,7 @@ import random
 
 import msgspec
 
-from quorate.core.model import ClaimUse, GangSpec, Membership, Node, Pod, PodShape
+from quorate.core.model import ClaimUse, GangSpec, Membership, Node, Pod, PodSpec
 from quorate.core.model import policy as core_policy
 from quorate.core.model.devices import PodClaim
 from quorate.core.model.selecting_objects import Service
@@ -69,13 +69,13 @@ def node(world, name, cpu, zone="a", **more):
     world.server.put_node(Node(name, tuple(sorted(allocatable.items())), labels=sorts))
 
 
-def pod(world, shape, gang=None, uid="", **fields):
+def pod(world, spec, gang=None, uid="", **fields):
     number = world.server.number()
     uid = uid or f"u{number}"
     fields.setdefault("scheduler", "quorate")
     member = Membership(gang) if gang else None
     world.server.put_pod(
-        Pod(uid, TEAM, f"p{number}", shape=shape, created_s=number, membership=member, **fields)
+        Pod(uid, TEAM, f"p{number}", spec=spec, created_s=number, membership=member, **fields)
     )
     return world.server.pods[uid]
 
@@ -88,9 +88,9 @@ def coupled_gang(world, chance):
     terms = near(pods(app="web"))
     of_workers = spread(pods(app="web")) if chance.random() < 0.5 else {}
     world.server.put_spec(GangSpec(GANG, size))
-    pod(world, PodShape((("cpu", 4),), **terms), GANG, labels=DB)
+    pod(world, PodSpec((("cpu", 4),), **terms), GANG, labels=DB)
     for _ in range(size - 1):
-        pod(world, PodShape((("cpu", 1),), **of_workers), GANG, labels=WEB)
+        pod(world, PodSpec((("cpu", 1),), **of_workers), GANG, labels=WEB)
     return size if size <= core_policy.SEARCHED_PODS_MAX else None
 
 
@@ -102,7 +102,7 @@ def many_services(world, chance):
     for number in range(count):
         world.server.put(Service(TEAM, f"s{number}", labels(only=f"s{number}")))
         fields = {"scheduler": "default-scheduler", "labels": (("only", f"s{number}"),)}
-        pod(world, PodShape((("cpu", 1),)), **fields)
+        pod(world, PodSpec((("cpu", 1),)), **fields)
     return 60
 
 
@@ -112,7 +112,7 @@ def many_classes(world, chance):
     for number in range(40):
         node(world, f"n{number}", cpu=20, memory=10**9)
     for number in range(count):
-        pod(world, PodShape((("cpu", 1), ("memory", number + 1))), priority=number % 3)
+        pod(world, PodSpec((("cpu", 1), ("memory", number + 1))), priority=number % 3)
     return 800
 
 
@@ -128,7 +128,7 @@ def many_devices(world, chance):
     for number in range(claims):
         world.server.put(few_words.claim(f"c{number}", what, owner="u0"))
     entries = tuple(PodClaim(f"c{n}", f"c{n}", own=True) for n in range(claims))
-    pod(world, PodShape((("cpu", 1),)), uid="u0", device_claims=entries)
+    pod(world, PodSpec((("cpu", 1),)), uid="u0", device_claims=entries)
     return 1 if there >= claims * each else 0
 
 
@@ -144,7 +144,7 @@ def gang_with_devices(world, chance):
     for number in range(size):
         world.server.put(few_words.claim(f"c{number}", owner=f"g{number}"))
         entries = (PodClaim("c", f"c{number}", own=True),)
-        pod(world, PodShape((("cpu", 1),)), GANG, uid=f"g{number}", device_claims=entries)
+        pod(world, PodSpec((("cpu", 1),)), GANG, uid=f"g{number}", device_claims=entries)
     return size
 
 
@@ -160,7 +160,7 @@ def gang_with_volumes(world, chance):
     for number in range(size):
         world.server.put(Claim(TEAM, f"c{number}", f"c{number}", "fast", 1, ("ReadWriteOnce",)))
         uses = (ClaimUse("shared"), ClaimUse(f"c{number}"))
-        pod(world, PodShape((("cpu", 1),)), GANG, claims=uses)
+        pod(world, PodSpec((("cpu", 1),)), GANG, claims=uses)
     return size
 
 
@@ -173,7 +173,7 @@ def many_gangs(world, chance):
         which = key(f"g{number}")
         world.server.put_spec(GangSpec(which, 4, created_s=float(number)))
         for _ in range(4):
-            pod(world, PodShape((("cpu", 1),)), which)
+            pod(world, PodSpec((("cpu", 1),)), which)
     return 120
 
 
@@ -185,7 +185,7 @@ def many_selectors(world, chance):
     for number in range(count):
         own = {"anti_affinity": near(pods(only=f"x{number}"), by="host")["affinity"]}
         only = (("only", f"x{number}"),)
-        pod(world, PodShape((("cpu", 1),), **own), labels=only)
+        pod(world, PodSpec((("cpu", 1),), **own), labels=only)
     return 400
 
 

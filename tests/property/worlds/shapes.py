@@ -1,4 +1,4 @@
-"""Random nodes and pod shapes. ``Taste`` says how often each feature is drawn in a world."""
+"""Random nodes and pod specs. ``Taste`` says how often each feature is drawn in a world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from quorate.core.model import (
     HostPort,
     Node,
-    PodShape,
+    PodSpec,
     PreferredTerm,
     Requirement,
     SelectorTerm,
@@ -57,9 +57,9 @@ class Taste(msgspec.Struct):
     taints: float = 0.15
     cordons: float = 0.1
     kinds: int = 0
-    """So many shapes that differ in nothing that matters; 0: no such difference."""
+    """So many specs that differ in nothing that matters; 0: no such difference."""
     pool: int = 0
-    """So many shapes are there in a world; 0: each is drawn anew."""
+    """So many specs are there in a world; 0: each is drawn anew."""
     pool_seed: int = 0
     alike: float = 0.0
     """How often a pod is labelled as most others are."""
@@ -112,7 +112,7 @@ def pod_labels(chance, taste):
     return POD_LABELS[2] if chance.random() < taste.alike else chance.choice(POD_LABELS)
 
 
-def random_shape(chance, taste):
+def random_spec(chance, taste):
     if taste.pool:
         chance = random.Random(f"{taste.pool_seed}/{chance.randrange(taste.pool)}")
 
@@ -130,7 +130,7 @@ def random_shape(chance, taste):
         more["disks"] = (disk,)
     if taste.kinds:
         more["images"] = (f"image-{chance.randrange(taste.kinds)}",)
-    return PodShape(
+    return PodSpec(
         requests=tuple(sorted(wanted.items())),
         node_selector=random_selector(chance) if is_drawn("selector") else (),
         required_terms=random_required(chance) if is_drawn("required") else None,
@@ -153,7 +153,7 @@ def random_requests(chance, taste, is_drawn):
 
 
 def random_rules(chance, is_drawn):
-    """Return what a shape says of other pods, as its fields."""
+    """Return what a spec says of other pods, as its fields."""
     more = random_terms(chance) if is_drawn("terms") else {}
     if is_drawn("terms") and chance.random() < 0.2:
         more = coupled_terms(chance)

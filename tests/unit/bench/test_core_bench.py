@@ -10,7 +10,7 @@ from bench import core_bench
 from bench.core.measuring import Case, Figure, Row, Stopwatch
 from bench.core.world import gang, gang_key, node, nodes, pod
 from bench.core_bench import Measured, all_cases, line, main, markdown, measure
-from quorate.core.model import PodShape
+from quorate.core.model import PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 
 CASES = all_cases(quick=True)
@@ -101,7 +101,7 @@ def test_settling_places_what_fits_and_tells_what_was_touched():
 def test_settling_stops_when_its_time_is_over():
     core = Stopwatch(10.0).core()
     core.observe([NodeChanged(node(0))])
-    small = PodShape(requests=(("cpu", 1),))
+    small = PodSpec(requests=(("cpu", 1),))
     core.observe(PodChanged(pod(f"single-{index}", small)) for index in range(100))
     rest = core.settle(0.0, limit_s=0.0)
     assert rest.turns == 1

@@ -1,4 +1,4 @@
-"""Random affinity, anti-affinity and spread for properties, as fields of a PodShape."""
+"""Random affinity, anti-affinity and spread for properties, as fields of a PodSpec."""
 
 from quorate.core.model import LabelSelector
 from tests.unit.core.terms import apart, labels, near, pods, pulled, spread
@@ -16,7 +16,7 @@ def random_selector(chance):
 
 
 def random_terms(chance):
-    """Return fields of a PodShape that look at other pods, most often none."""
+    """Return fields of a PodSpec that look at other pods, most often none."""
     by, one = chance.choice(["zone", "host"]), random_selector(chance)
     two = random_selector(chance)
     own = own_selector(chance)

@@ -1,4 +1,4 @@
-"""Random worlds for properties: pod shapes, nodes, and an API server that may answer anything.
+"""Random worlds for properties: pod specs, nodes, and an API server that may answer anything.
 
 ``Play`` carries out random moves on two schedulers at once, and checks after each move what must
 always hold. Its accounts are plain dictionaries that share nothing with the core.
@@ -19,7 +19,7 @@ from quorate.core.model import (
     Namespace,
     Node,
     Pod,
-    PodShape,
+    PodSpec,
     Taint,
     Toleration,
 )
@@ -62,13 +62,13 @@ def amounts_of(chance, **most):
     return tuple(sorted((name, chance.randint(0, limit)) for name, limit in most.items()))
 
 
-def random_shape(chance):
+def random_spec(chance):
     most = {"cpu": 3}
     if chance.random() < 0.3:
         most["memory"] = 3
     if chance.random() < 0.2:
         most[GPU] = 2
-    return PodShape(
+    return PodSpec(
         requests=amounts_of(chance, **most),
         node_selector=chance.choice([(), (), (), *LABEL_SETS]),
         tolerations=chance.choice([(), (), (Toleration(operator="Exists"),)]),
@@ -101,14 +101,14 @@ def random_move(chance):
     likes = {
         ("decide", chance.choice([0.0, 0.0, 1.0, 70.0])): 5,
         ("answer", chance.randrange(9), chance.choice(["ok", "ok", "ok", *FAILURES])): 6,
-        ("member", gang, chance.randint(1, 4), random_shape(chance), said): 5,
-        ("pod", pod, some_gang, random_shape(chance), few, chance.random() < 0.2, said): 3,
-        ("foreign", pod, chance.choice(["n0", "n1", "n9"]), random_shape(chance), said): 1,
+        ("member", gang, chance.randint(1, 4), random_spec(chance), said): 5,
+        ("pod", pod, some_gang, random_spec(chance), few, chance.random() < 0.2, said): 3,
+        ("foreign", pod, chance.choice(["n0", "n1", "n9"]), random_spec(chance), said): 1,
         ("delete", pod): 3,
         ("label", pod, said): 0.5,
         ("namespace", chance.choice(NAMESPACES), chance.choice([None, *NAMESPACE_LABELS])): 0.5,
         ("edit", pod, chance.choice(["ungate", "end", "kill"])): 1.5,
-        ("resize", pod, random_shape(chance)): 0.5,
+        ("resize", pod, random_spec(chance)): 0.5,
         ("relabel", pod, some_gang, few): 0.5,
         ("again", pod): 0.5,
         ("stale", pod): 1,
@@ -182,7 +182,7 @@ class Play:
         self.pods[pod.uid] = pod
         self.tell(PodChanged(pod))
 
-    def do_pod(self, number, gang, shape, min_count, gated, said):
+    def do_pod(self, number, gang, spec, min_count, gated, said):
         if number in self.current:
             return
         self.made += 1
@@ -194,7 +194,7 @@ class Play:
             name=f"p{number}",
             labels=said[0],
             scheduler="quorate",
-            shape=shape,
+            spec=spec,
             created_s=float(self.made),
             gates=("g",) if gated and self.made % 3 == 0 else (),
             membership=membership(gang, min_count),
@@ -202,15 +202,15 @@ class Play:
         self.born[uid] = pod
         self.put(pod)
 
-    def do_member(self, gang, count, shape, said):
+    def do_member(self, gang, count, spec, said):
         """Several alike members come at once, as an owner makes them."""
         free = [number for number in PODS if number not in self.current]
         for number in free[:count]:
-            self.do_pod(number, gang, shape, 2, False, said)
+            self.do_pod(number, gang, spec, 2, False, said)
 
-    def do_foreign(self, number, node, shape, said):
+    def do_foreign(self, number, node, spec, said):
         if number not in self.current:
-            self.do_pod(number, None, shape, 1, False, said)
+            self.do_pod(number, None, spec, 1, False, said)
             pod = self.pods[self.current[number]]
             self.put(msgspec.structs.replace(pod, node=node, phase="Running"))
 
@@ -233,12 +233,12 @@ class Play:
         elif what == "kill":
             self.put(msgspec.structs.replace(pod, terminating=True))
 
-    def do_resize(self, number, shape):
+    def do_resize(self, number, spec):
         """In-place resize of a running pod: only its requests change."""
         pod = self.pod_of(number)
         if pod is not None and pod.node:
-            new = msgspec.structs.replace(pod.shape, requests=shape.requests)
-            self.put(msgspec.structs.replace(pod, shape=new))
+            new = msgspec.structs.replace(pod.spec, requests=spec.requests)
+            self.put(msgspec.structs.replace(pod, spec=new))
 
     def do_relabel(self, number, gang, min_count):
         pod = self.pod_of(number)
@@ -341,10 +341,10 @@ class Play:
             ours = [p for p in on_node if p.uid in new]
             has = dict(self.nodes[name].allocatable)
             assert len(on_node) <= has["pods"]
-            for resource in {r for p in ours for r, amount in p.shape.requests if amount}:
-                used = sum(dict(p.shape.requests).get(resource, 0) for p in on_node)
+            for resource in {r for p in ours for r, amount in p.spec.requests if amount}:
+                used = sum(dict(p.spec.requests).get(resource, 0) for p in on_node)
                 assert used <= has.get(resource, 0), f"{name} is over in {resource}"
-            ports = [(p.uid, port) for p in on_node for port in p.shape.host_ports]
+            ports = [(p.uid, port) for p in on_node for port in p.spec.host_ports]
             for uid, port in ports:
                 if uid in new:
                     assert not any(port.conflicts(o) for u, o in ports if u != uid)

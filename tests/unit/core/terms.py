@@ -1,4 +1,4 @@
-"""What pods say of other pods, short: terms and constraints as fields of a PodShape."""
+"""What pods say of other pods, short: terms and constraints as fields of a PodSpec."""
 
 from quorate.core.model import (
     LabelSelector,

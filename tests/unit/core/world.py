@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from quorate.core.check.verify import verify_gang
-from quorate.core.model import GangKey, GangSpec, Membership, Namespace, Node, Pod, PodShape, Taint
+from quorate.core.model import GangKey, GangSpec, Membership, Namespace, Node, Pod, PodSpec, Taint
 from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
@@ -143,19 +143,19 @@ class World:
         uid="",
         namespace=TEAM,
         scheduler="quorate",
-        shape=None,
+        spec=None,
         labels=None,
         created_s=0.0,
         **more,
     ) -> Pod:
-        """Return a pod of which nobody was told; ``shape`` are the other fields of its PodShape."""
+        """Return a pod of which nobody was told; ``spec`` are the other fields of its PodSpec."""
         wanted = amounts(cpu=cpu, memory=memory, gpu=gpu, **(requests or {}))
         return Pod(
             uid=uid or f"uid-{name}",
             namespace=namespace,
             name=name,
             scheduler=scheduler,
-            shape=PodShape(requests=wanted, **(shape or {})),
+            spec=PodSpec(requests=wanted, **(spec or {})),
             membership=Membership(gang, min_count) if gang else None,
             labels=pairs(labels),
             created_s=created_s,
@@ -199,7 +199,7 @@ class World:
         del self.specs[which]
         self.observe(GangGone(which))
 
-    def gang(self, name, min_count, pods=None, *, spec=None, dialect=X_K8S, **more) -> GangKey:
+    def gang(self, name, min_count, pods=None, *, gang_spec=None, dialect=X_K8S, **more) -> GangKey:
         """Add a gang's object and its pods ``name-0``, ``name-1``, ...; all pods are alike."""
         namespace = more.get("namespace", TEAM)
         if dialect == LABELS:
@@ -207,7 +207,7 @@ class World:
             more["min_count"] = min_count
         else:
             which = self.object(
-                name, min_count, dialect=dialect, namespace=namespace, **(spec or {})
+                name, min_count, dialect=dialect, namespace=namespace, **(gang_spec or {})
             )
         for index in range(min_count if pods is None else pods):
             self.pod(f"{name}-{index}", which, **more)

@@ -141,8 +141,8 @@ def _taken_port(
     cluster: Cluster, row: int, pod_class: PodClass, others: list[PodClass]
 ) -> HostPort | None:
     """Return the first host port of the class that is taken on the node."""
-    held = [port for other in others for port in other.shape.host_ports]
-    for port in pod_class.shape.host_ports:
+    held = [port for other in others for port in other.spec.host_ports]
+    for port in pod_class.spec.host_ports:
         if cluster.nodes.has_port(row, port) or any(map(port.conflicts, held)):
             return port
     return None

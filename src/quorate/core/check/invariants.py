@@ -128,7 +128,7 @@ def _check_counts_of_node(
     ports: Counter[tuple[str, int, str]] = Counter(
         (port.protocol, port.port, port.ip)
         for entry in cluster.pods_on(name)
-        for port in entry.pod.shape.host_ports
+        for port in entry.pod.spec.host_ports
     )
     for wanted, times in ports.items():
         protocol, number, ip = wanted
@@ -141,7 +141,7 @@ def _check_counts_of_node(
 def _sum_of(entries: list[PodEntry]) -> Counter[str]:
     total: Counter[str] = Counter(pods=len(entries))
     for entry in entries:
-        for resource, amount in entry.pod.shape.requests:
+        for resource, amount in entry.pod.spec.requests:
             if amount > 0:
                 total[resource] += amount
     return total

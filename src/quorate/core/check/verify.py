@@ -48,7 +48,7 @@ def _look_at_others(entries: Iterable[PodEntry]) -> bool:
     """Whether one of the pods has a rule about other pods."""
     classes = {entry.pod_class.id: entry.pod_class for entry in entries}.values()
     return any(
-        uses_selectors(one.shape) or any(c.hard for c in one.profile.default_spread or ())
+        uses_selectors(one.spec) or any(c.hard for c in one.profile.default_spread or ())
         for one in classes
     )
 
@@ -81,7 +81,7 @@ def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
         if member is None or node is None or (bind.node, member.pod_class.base) in checked:
             continue
         checked.add((bind.node, member.pod_class.base))
-        wrong += node_problems(member.pod.shape, node, member.pod_class.profile)
+        wrong += node_problems(member.pod.spec, node, member.pod_class.profile)
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster)
@@ -142,7 +142,7 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
     entries = cluster.pods_on(name)
     used: dict[str, int] = {"pods": len(entries)}
     for entry in entries:
-        for resource, amount in entry.pod.shape.requests:
+        for resource, amount in entry.pod.spec.requests:
             used[resource] = used.get(resource, 0) + amount
     allocatable = dict(node.allocatable)
     ours = [entry for entry in entries if entry.pod.uid in uids]
@@ -162,18 +162,18 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
 
 def _ports_given_twice(ours: list[PodEntry], entries: Sequence[PodEntry]) -> list[HostPort]:
     """Return the ports of our pods that another pod of the node has; linear in the ports."""
-    ours = [e for e in ours if e.pod.shape.host_ports and not _is_off(e, "NodePorts")]
+    ours = [e for e in ours if e.pod.spec.host_ports and not _is_off(e, "NodePorts")]
     if not ours:
         return []
     holders: dict[tuple[str, int, str], set[str]] = {}
     of_any: dict[tuple[str, int], set[str]] = {}
     for entry in entries:
-        for protocol, address, number in entry.pod.shape.host_ports:
+        for protocol, address, number in entry.pod.spec.host_ports:
             holders.setdefault((protocol, number, address), set()).add(entry.pod.uid)
             of_any.setdefault((protocol, number), set()).add(entry.pod.uid)
     found = []
     for entry in ours:
-        for port in entry.pod.shape.host_ports:
+        for port in entry.pod.spec.host_ports:
             protocol, address, number = port
             if address == EVERY_ADDRESS:
                 others = [of_any[protocol, number]]
@@ -192,7 +192,7 @@ def _checked(entry: PodEntry) -> set[str]:
     profile = entry.pod_class.profile
     return {"pods"} | {
         resource
-        for resource, amount in entry.pod.shape.requests
+        for resource, amount in entry.pod.spec.requests
         if amount
         and not (
             "/" in resource
@@ -244,7 +244,7 @@ def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
     mappings = made.special.mappings if made is not None and made.special is not None else ()
     missing = [
         f"pod {pod.name} gets no devices for {resource} on node {bind.node}"
-        for resource, amount in pod.shape.requests
+        for resource, amount in pod.spec.requests
         if amount and resource in cluster.devices.backed and not listed.get(resource)
         if resource not in {one.resource for one in mappings}
     ]

@@ -18,9 +18,9 @@ from quorate.core.cluster.labels.label_sets import LabelSet
 from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.ledger_pages import Book, SpreadBook
 from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
-from quorate.core.model import Node, PodShape, SpreadConstraint, all_of, policy
+from quorate.core.model import Node, PodSpec, SpreadConstraint, all_of, policy
 
-Counts = Callable[[PodShape, Node, SpreadConstraint], bool]
+Counts = Callable[[PodSpec, Node, SpreadConstraint], bool]
 """Whether a spread constraint of a pod counts a node, by its inclusion policies."""
 _Spreads = tuple[SpreadConstraint, ...]
 _NOT_IN_TURN = "needs others before it, and no order was found"
@@ -204,21 +204,21 @@ class _World:
         profile = entry.pod_class.profile
         if "PodTopologySpread" in profile.disabled:
             return ()
-        found = entry.pod.shape.spread
+        found = entry.pod.spec.spread
         if not found and profile.default_spread:
             found = self._defaults.constraints(entry.pod, profile)
         return tuple(one for one in found if one.hard)
 
     def _make_rules(self, entry: PodEntry, hard: _Spreads) -> _Rules:
-        ledger, shape, label_set = self._ledger, entry.pod.shape, entry.label_set
+        ledger, spec, label_set = self._ledger, entry.pod.spec, entry.label_set
         is_free = "InterPodAffinity" in entry.pod_class.profile.disabled
         affinity: list[Book] = []
         is_own_kind = False
-        if shape.affinity and not is_free:
-            whole = all_of(shape.affinity)
-            affinity = [ledger.near(whole, one.topology_key) for one in shape.affinity]
+        if spec.affinity and not is_free:
+            whole = all_of(spec.affinity)
+            affinity = [ledger.near(whole, one.topology_key) for one in spec.affinity]
             is_own_kind = ledger.selects(whole, label_set)
-        apart = () if is_free else shape.anti_affinity
+        apart = () if is_free else spec.anti_affinity
         return _Rules(
             is_free,
             tuple(ledger.near(one.selector, one.topology_key) for one in apart),
@@ -226,18 +226,18 @@ class _World:
             is_own_kind,
             hard,
             tuple(
-                (self._spread(one, shape, hard), ledger.selects(one.selector, label_set))
+                (self._spread(one, spec, hard), ledger.selects(one.selector, label_set))
                 for one in hard
             ),
         )
 
-    def _spread(self, one: SpreadConstraint, shape: PodShape, hard: _Spreads) -> SpreadBook:
+    def _spread(self, one: SpreadConstraint, spec: PodSpec, hard: _Spreads) -> SpreadBook:
         keys = frozenset(other.topology_key for other in hard)
-        nodes = (shape.node_selector, shape.required_terms) if one.honor_affinity else ()
-        tolerated = shape.tolerations if one.honor_taints else None
+        nodes = (spec.node_selector, spec.required_terms) if one.honor_affinity else ()
+        tolerated = spec.tolerations if one.honor_taints else None
 
         def counted(node: Node) -> bool:
-            return keys <= {key for key, _ in node.labels} and self._counts(shape, node, one)
+            return keys <= {key for key, _ in node.labels} and self._counts(spec, node, one)
 
         return self._ledger.spread((keys, nodes, tolerated), one, counted)
 
@@ -250,7 +250,7 @@ class _World:
         return found
 
     def in_order(self, placed: list[PodEntry]) -> list[PodEntry]:
-        """Sort pods by shape, in the given order; within a shape they fill domains level by level.
+        """Sort pods by spec, in the given order; within a spec they fill domains level by level.
 
         The levels are those of the first ``policy.ORDER_SPREADS_MAX`` constraints.
         """
@@ -280,7 +280,7 @@ class _World:
     def _books_by_constraint(
         self, placed: list[PodEntry]
     ) -> dict[SpreadConstraint, dict[SpreadBook, None]]:
-        """Return the counters of each hard constraint; shapes share them, so each occurs once."""
+        """Return the counters of each hard constraint; specs share them, so each occurs once."""
         found: dict[SpreadConstraint, dict[SpreadBook, None]] = {}
         rules = {id(one): one for one in map(self._rules_of, placed)}
         for one in rules.values():

@@ -1,6 +1,6 @@
 """Check node attributes again, by independent code: one check for each rule of kind NODE.
 
-Called by ``verify``; it shares no code with the planner. In: a pod's shape and profile, and a node
+Called by ``verify``; it shares no code with the planner. In: a pod's spec and profile, and a node
 as a plain value. Out: messages. To add a check: a function and its row in ``NODE_CHECKS``.
 """
 
@@ -8,45 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from quorate.core.model import Node, PodShape, Requirement, SelectorTerm, SpreadConstraint, Taint
+from quorate.core.model import Node, PodSpec, Requirement, SelectorTerm, SpreadConstraint, Taint
 from quorate.core.model.profile import Profile
 
 
-def node_problems(shape: PodShape, node: Node, profile: Profile) -> list[str]:
+def node_problems(spec: PodSpec, node: Node, profile: Profile) -> list[str]:
     """Return a message for each rule of the profile that keeps such a pod from the node."""
     return [
         problem
         for rule, check in NODE_CHECKS.items()
         if rule not in profile.disabled
-        for problem in check(shape, node, profile)
+        for problem in check(spec, node, profile)
     ]
 
 
-def _taints(shape: PodShape, node: Node, _profile: Profile) -> list[str]:
+def _taints(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
     return [
         f"node {node.name} has the taint {taint.key}"
         for taint in node.taints
-        if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, shape)
+        if taint.effect != "PreferNoSchedule" and not _is_tolerated(taint, spec)
     ]
 
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-def _cordon(shape: PodShape, node: Node, _profile: Profile) -> list[str]:
-    if not node.unschedulable or _is_tolerated(_CORDON, shape):
+def _cordon(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
+    if not node.unschedulable or _is_tolerated(_CORDON, spec):
         return []
     return [f"node {node.name} has the taint {_CORDON.key}"]
 
 
-def _affinity(shape: PodShape, node: Node, profile: Profile) -> list[str]:
+def _affinity(spec: PodSpec, node: Node, profile: Profile) -> list[str]:
     alternatives = [
-        terms for terms in (shape.required_terms, profile.added_required) if terms is not None
+        terms for terms in (spec.required_terms, profile.added_required) if terms is not None
     ]
-    if not (shape.node_selector or alternatives):
+    if not (spec.node_selector or alternatives):
         return []
     labels, problems = dict(node.labels), []
-    if any(labels.get(key) != value for key, value in shape.node_selector):
+    if any(labels.get(key) != value for key, value in spec.node_selector):
         problems.append(f"node {node.name} does not match the node selector")
     problems += [
         f"node {node.name} does not match the required node affinity"
@@ -56,15 +56,15 @@ def _affinity(shape: PodShape, node: Node, profile: Profile) -> list[str]:
     return problems
 
 
-def _features(shape: PodShape, node: Node, _profile: Profile) -> list[str]:
+def _features(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
     return [
         f"node {node.name} does not declare the feature {one}"
-        for one in shape.node_features
+        for one in spec.node_features
         if one not in node.declared_features
     ]
 
 
-NODE_CHECKS: dict[str, Callable[[PodShape, Node, Profile], list[str]]] = {
+NODE_CHECKS: dict[str, Callable[[PodSpec, Node, Profile], list[str]]] = {
     "TaintToleration": _taints,
     "NodeUnschedulable": _cordon,
     "NodeAffinity": _affinity,
@@ -73,23 +73,23 @@ NODE_CHECKS: dict[str, Callable[[PodShape, Node, Profile], list[str]]] = {
 """By the name of the rule."""
 
 
-def is_counted(shape: PodShape, node: Node, constraint: SpreadConstraint) -> bool:
+def is_counted(spec: PodSpec, node: Node, constraint: SpreadConstraint) -> bool:
     """Whether a spread constraint of the pod counts the node, by its inclusion policies."""
-    if constraint.honor_affinity and not _matches(shape, node, dict(node.labels)):
+    if constraint.honor_affinity and not _matches(spec, node, dict(node.labels)):
         return False
     taints = [taint for taint in node.taints if taint.effect != "PreferNoSchedule"]
-    return not constraint.honor_taints or all(_is_tolerated(taint, shape) for taint in taints)
+    return not constraint.honor_taints or all(_is_tolerated(taint, spec) for taint in taints)
 
 
-def _matches(shape: PodShape, node: Node, labels: dict[str, str]) -> bool:
-    if any(labels.get(key) != value for key, value in shape.node_selector):
+def _matches(spec: PodSpec, node: Node, labels: dict[str, str]) -> bool:
+    if any(labels.get(key) != value for key, value in spec.node_selector):
         return False
-    terms = shape.required_terms
+    terms = spec.required_terms
     return terms is None or any(term_holds(term, node.name, labels) for term in terms)
 
 
-def _is_tolerated(taint: Taint, shape: PodShape) -> bool:
-    for toleration in shape.tolerations:
+def _is_tolerated(taint: Taint, spec: PodSpec) -> bool:
+    for toleration in spec.tolerations:
         if toleration.effect and toleration.effect != taint.effect:
             continue
         if toleration.key and toleration.key != taint.key:

@@ -116,10 +116,10 @@ def _sharing_problems(pod: Pod, node: Node, look: _Look) -> _Said:
         if others:
             used = f"is used by pod {min(others)}, and one pod at a time may use it"
             problems.append(f"claim {key} {used}")
-    mounted = look.disks(node.name) if pod.shape.disks else {}
+    mounted = look.disks(node.name) if pod.spec.disks else {}
     problems += [
         f"disk {disk.id} is mounted on node {node.name} already"
-        for disk in pod.shape.disks
+        for disk in pod.spec.disks
         if any(
             uid != pod.uid and disk.conflicts(other)
             for uid, other in mounted.get((disk.plugin, disk.id), ())

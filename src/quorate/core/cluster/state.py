@@ -121,7 +121,7 @@ class ClusterState:
         for row, uid in zip(rows, uids, strict=True) if self.storage.users else ():
             self.storage.take(row, uid)
         self.nodes.take_many(rows, pod_class)
-        self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.shape)
+        self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.spec)
         self.touched.add(gang.key)
         names = [entry.node for entry in entries]
         self.reservations.note_assumed(gang.key, uids, names, pod_class)
@@ -157,7 +157,7 @@ class ClusterState:
         for uid in self._on_node.get(change.name, ()):
             entry = self.pods[uid]
             self.neighbours.release(
-                row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+                row, entry.label_set, entry.pod.spec, terminating=entry.pod.terminating
             )
             self.precedence.released(entry)
             self.storage.remove_pod(uid)
@@ -183,7 +183,7 @@ class ClusterState:
     def _met(self, pod: Pod) -> PodEntry:
         """Take in a new pod; return its entry."""
         ours = pod.scheduler in self.scheduler_names
-        label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.shape)
+        label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.spec)
         entry = PodEntry(pod, self._class_of(pod), label_set, ours=ours)
         self.pods[pod.uid] = entry
         self.devices.note_user(pod, None)
@@ -204,8 +204,8 @@ class ClusterState:
         was_refused, ran = entry.where is Where.REFUSED, entry.pod.phase == "Running"
         self._leave(entry)
         row_before, class_before, bound_for = entry.row, entry.pod_class, entry.pod.bound_for
-        label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.shape)
-        self.neighbours.drop(entry.label_set, entry.pod.shape)
+        label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.spec)
+        self.neighbours.drop(entry.label_set, entry.pod.spec)
         self.devices.note_user(pod, entry.pod)
         entry.note_nomination(pod)
         self.storage.replace(pod)
@@ -241,7 +241,7 @@ class ClusterState:
         return True
 
     def _class_of(self, pod: Pod) -> PodClass:
-        return self.classes.take(pod.shape, self.profiles.get(pod.scheduler, GANGS))
+        return self.classes.take(pod.spec, self.profiles.get(pod.scheduler, GANGS))
 
     def pod_gone(self, change: changes.PodGone) -> None:
         """Forget a pod."""
@@ -256,7 +256,7 @@ class ClusterState:
         del self.pods[change.uid]
         self.classes.release(entry.pod_class)
         self.devices.note_user(None, entry.pod, is_under_way=entry.where in UNDER_WAY)
-        self.neighbours.drop(entry.label_set, entry.pod.shape)
+        self.neighbours.drop(entry.label_set, entry.pod.spec)
         self.storage.drop(change.uid)
         self.owners.left(entry.gang, entry.pod.owner)
         if entry.gang is not None:
@@ -284,7 +284,7 @@ class ClusterState:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count a pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
-        uses_devices = entry.pod.device_claims or entry.pod.shape.extended
+        uses_devices = entry.pod.device_claims or entry.pod.spec.extended
         if uses_devices and where not in UNDER_WAY | SETTLED:
             self.devices.forget(entry.pod.uid)
         if where not in UNDER_WAY:
@@ -310,7 +310,7 @@ class ClusterState:
         self.storage.take(row, entry.pod.uid)
         self.nodes.take(row, entry.pod_class)
         self.neighbours.take(
-            row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+            row, entry.label_set, entry.pod.spec, terminating=entry.pod.terminating
         )
         self.precedence.took(entry)
 
@@ -329,7 +329,7 @@ class ClusterState:
             self.precedence.released(entry)
             self.nodes.release(entry.row, entry.pod_class)
             self.neighbours.release(
-                entry.row, entry.label_set, entry.pod.shape, terminating=entry.pod.terminating
+                entry.row, entry.label_set, entry.pod.spec, terminating=entry.pod.terminating
             )
         on_node = self._on_node.get(entry.node)
         if on_node is not None and entry.pod.uid in on_node:

@@ -96,14 +96,14 @@ def _uses_devices(entry: PodEntry, cluster: ClusterState) -> bool:
     if any(one.claim != "" for one in pod.device_claims) or pod.uid in cluster.devices.special:
         return True
     backed = cluster.devices.backed
-    return any(name in backed for one in pod.shape.extended for name, *_ in one.requests)
+    return any(name in backed for one in pod.spec.extended for name, *_ in one.requests)
 
 
 def _is_spread_by_default(entry: PodEntry, cluster: ClusterState) -> bool:
     """Whether a hard default constraint may apply to it; soft ones are only a preference."""
     del cluster
     hard = any(one.hard for one in entry.pod_class.profile.default_spread or ())
-    return hard and not entry.pod.shape.spread
+    return hard and not entry.pod.spec.spread
 
 
 def _is_told_apart_by_namespace(entry: PodEntry, cluster: ClusterState) -> bool:
@@ -111,8 +111,8 @@ def _is_told_apart_by_namespace(entry: PodEntry, cluster: ClusterState) -> bool:
 
     Preferred terms do not count.
     """
-    shape = entry.pod.shape
-    own = any(one.selector.by_namespace_labels for one in (*shape.affinity, *shape.anti_affinity))
+    spec = entry.pod.spec
+    own = any(one.selector.by_namespace_labels for one in (*spec.affinity, *spec.anti_affinity))
     return own or _is_repelled(entry.pod, cluster)
 
 

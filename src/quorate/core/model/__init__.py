@@ -1,4 +1,4 @@
-"""The nouns of the core: nodes, pods, pod shapes and gangs, as values.
+"""The nouns of the core: nodes, pods, pod specs and gangs, as values.
 
 Written by ``dialects`` and ``shell.watch`` from Kubernetes objects; read by all of the core.
 All values are frozen: a new version of an object is a new value. Resource amounts are integers in
@@ -54,7 +54,7 @@ __all__ = [
     "Pod",
     "PodClaim",
     "PodSelector",
-    "PodShape",
+    "PodSpec",
     "PodTerm",
     "PreferredTerm",
     "Requirement",
@@ -116,8 +116,8 @@ class HostPort(NamedTuple):
         return same and is_address_taken(self.ip, (other.ip,))
 
 
-class PodShape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that a filter or a score reads of a pod. Pods of one shape are one pod class.
+class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that a filter or a score reads of a pod. Pods of one spec are one pod class.
 
     ``requests`` are sorted by name and include init containers, sidecars and overhead, as
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
@@ -173,7 +173,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``defect`` says why the pod cannot be read or must not be placed as it is (malformed, or a label
     that looks like a gang's but is nobody's); ``warning`` is said aloud but holds nothing back.
-    ``claims`` (of volumes) and ``device_claims`` are no part of the shape: alike pods of a
+    ``claims`` (of volumes) and ``device_claims`` are no part of the spec: alike pods of a
     StatefulSet have each a claim of their own.
     ``attempt`` is the id that our Binding left on the pod, ``attempt_size`` that attempt's size;
     ``bound_for`` names the gang that the Binding was of, as the journal does.
@@ -189,7 +189,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     namespace: str
     name: str
     scheduler: str
-    shape: PodShape
+    spec: PodSpec
     created_s: float = 0.0
     node: str = ""
     phase: str = "Pending"

@@ -157,7 +157,7 @@ def _is_coupled(demand: Demand, room: Room) -> bool:
     """Whether the place of one member decides where another member may go."""
     return any(
         pod_class.matched
-        or uses_selectors(pod_class.shape)
+        or uses_selectors(pod_class.spec)
         or room.volumes.couples(pod_class)
         or pod_class.device_needs is not None
         for pod_class, _ in demand.classes

@@ -17,7 +17,7 @@ Members = dict[PodClass, list[PodEntry]]
 
 
 def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = frozenset()) -> Members:
-    """Return the gang's waiting members by class: by shape, labels, claims of both kinds, task.
+    """Return the gang's waiting members by class: by spec, labels, claims of both kinds, task.
 
     Members in ``placed`` (uids) are left out. Classes are sorted by the first name in each, so
     that a bounded search tries the same orders whatever happened to the members before.
@@ -31,7 +31,7 @@ def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = froze
         if not entries:
             continue
         base = cluster.classes.by_id[class_id]
-        may_ask = base.shape.extended and cluster.devices.backed
+        may_ask = base.spec.extended and cluster.devices.backed
         asks_nothing = cluster.devices.has_no_users and not may_ask
         if neighbours.is_idle and not storage.users and asks_nothing and not tasks:
             members[base] = entries

@@ -191,7 +191,7 @@ def _goes_already(entry: PodEntry, promises: Promises) -> bool:
 
 def _depends(pod_class: PodClass) -> bool:
     """Whether placing other pods may let a pod of the class fit."""
-    return bool(pod_class.shape.affinity or pod_class.spread)
+    return bool(pod_class.spec.affinity or pod_class.spread)
 
 
 def promise(

@@ -72,7 +72,7 @@ def end_taken(reservations: Reservations, room: Room) -> bool:
         if row is None:
             return True
         free = left.setdefault(row, room.free[row].tolist())
-        demands, ports = reservation.pod_class.demands, reservation.pod_class.shape.host_ports
+        demands, ports = reservation.pod_class.demands, reservation.pod_class.spec.host_ports
         if reservation.pod_class.missing or any(
             free[column] < amount for column, amount in demands
         ):

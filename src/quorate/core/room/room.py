@@ -154,8 +154,8 @@ class Room:
         A terminating pod counts like any other pod here. So it does in kube-scheduler's what-if,
         although PodTopologySpread otherwise ignores terminating pods.
         """
-        if pod_class.matched or uses_selectors(pod_class.shape):
-            effects = self.snapshot.neighbours.effects(pod_class.shape, pod_class.matched)
+        if pod_class.matched or uses_selectors(pod_class.spec):
+            effects = self.snapshot.neighbours.effects(pod_class.spec, pod_class.matched)
             self.changed_selectors += effects
             for key, amount in effects.items():
                 self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
@@ -209,7 +209,7 @@ class Room:
         self._in_sum = None
         self.rows_taken += rows.tolist()
         self._own_arrays()
-        cpu, memory = pod_class.shape.scored
+        cpu, memory = pod_class.spec.scored
         if len(rows) == 1:
             row, count = int(rows[0]), int(pods[0])
             for column, amount in pod_class.demands:
@@ -221,8 +221,8 @@ class Room:
                 self.free[rows, column] -= amount * pods
             self.scored[rows, 0] += cpu * pods
             self.scored[rows, 1] += memory * pods
-        if pod_class.shape.host_ports:
-            self.ports.take(pod_class.shape.host_ports, rows)
+        if pod_class.spec.host_ports:
+            self.ports.take(pod_class.spec.host_ports, rows)
 
     def _own_arrays(self) -> None:
         if self._is_shared:

@@ -231,7 +231,7 @@ class VolumeRoom:
     def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         """Place ``pods`` (int64[len(rows)]) more pods of the class; each row occurs once."""
         volume_needs = pod_class.volume_needs
-        for disk in pod_class.shape.disks if rows.size else ():
+        for disk in pod_class.spec.disks if rows.size else ():
             alike = self._disks.get((disk.plugin, disk.id), ())
             placed = (disk, frozenset(rows.tolist()))
             self._disks[disk.plugin, disk.id] = (*alike, placed)

@@ -19,7 +19,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import Pod, PodShape
+from quorate.core.model import Pod, PodSpec
 from quorate.core.room.amounts import Amounts, NodeAmounts
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import Interest
@@ -109,7 +109,7 @@ class Rule:
     """Return the news that may let in a pod that the rule refused (see ``interests``).
 
     News of the node itself need no name: of its attributes, of room and ports on it."""
-    fault: Callable[[PodShape], str] | None = None
+    fault: Callable[[PodSpec], str] | None = None
     """Return a field of the pod that keeps it from every node, and why; "" if there is none."""
     doubt: Callable[[Pod, Cluster, Collection[str]], str] | None = None
     """Return a field that may be why the pod fits nowhere, though it can become true; or "".

@@ -296,7 +296,7 @@ class Cycle:
         self, demand: Demand, withheld: Sequence[Reservation], priority: int | None
     ) -> None:
         """Note that a demand does not fit, unless pods placed later in this cycle may help it."""
-        if not any(c.shape.affinity or c.spread for c, _ in demand.classes):
+        if not any(c.spec.affinity or c.spread for c, _ in demand.classes):
             self.hopeless.add((demand, len(withheld), priority))
 
     def _place_single(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
 from quorate.core.cluster.objects import ObjectId
-from quorate.core.model import GangKey, Pod, PodShape, ResourceClaim, changes, policy
+from quorate.core.model import GangKey, Pod, PodSpec, ResourceClaim, changes, policy
 from quorate.core.model.changes import Change
 from quorate.core.model.devices import ClaimSpec
 from quorate.core.model.reasons import Reason
@@ -203,11 +203,11 @@ def _plain(pod: Pod, incident: str, words: str) -> Pod:
         namespace=pod.namespace,
         name=pod.name,
         scheduler=pod.scheduler,
-        shape=PodShape(
-            requests=pod.shape.requests,
-            scored=pod.shape.scored,
-            host_ports=pod.shape.host_ports,
-            disks=pod.shape.disks,
+        spec=PodSpec(
+            requests=pod.spec.requests,
+            scored=pod.spec.scored,
+            host_ports=pod.spec.host_ports,
+            disks=pod.spec.disks,
         ),
         created_s=pod.created_s,
         node=pod.node,
@@ -233,7 +233,7 @@ def _bare(pod: Pod, node: str) -> Pod:
         namespace=pod.namespace,
         name=pod.name,
         scheduler="",
-        shape=PodShape(requests=pod.shape.requests, scored=pod.shape.scored),
+        spec=PodSpec(requests=pod.spec.requests, scored=pod.spec.scored),
         node=pod.node or node,
         phase=pod.phase,
         terminating=pod.terminating,

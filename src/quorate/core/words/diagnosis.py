@@ -142,7 +142,7 @@ def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> D
         named = min((entry.pod for entry in members[pod_class]), key=lambda pod: pod.name)
         needed = max(count - max(demand.pods - demand.need, 0), 1)
         blocker = _blocker(pod_class, named, (count, class_fit), after, cluster)
-        fix, never = hint(named, cluster), impossible_field(pod_class.shape)
+        fix, never = hint(named, cluster), impossible_field(pod_class.spec)
         blocker = msgspec.structs.replace(
             blocker,
             hint=fix or never or blocker.hint,
@@ -277,9 +277,9 @@ def _nearest_miss(pod_class: PodClass, room: Room) -> str:
 
 def _matching(pod_class: PodClass, room: Room) -> Mask:
     """Return bool[n]: nodes that pass the rules of kind NODE if no node were cordoned."""
-    snapshot, shape = room.snapshot, pod_class.shape
-    tolerated = taint_toleration.passes(shape, snapshot) | snapshot.unschedulable
-    return snapshot.alive & tolerated & node_affinity.passes(shape, snapshot)
+    snapshot, spec = room.snapshot, pod_class.spec
+    tolerated = taint_toleration.passes(spec, snapshot) | snapshot.unschedulable
+    return snapshot.alive & tolerated & node_affinity.passes(spec, snapshot)
 
 
 def _larger_than_any(pod_class: PodClass, matching: Mask, room: Room) -> str:

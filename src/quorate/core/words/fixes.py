@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_needs import problems_of
-from quorate.core.model import Pod, PodClaim, PodShape, ResourceClaim
+from quorate.core.model import Pod, PodClaim, PodSpec, ResourceClaim
 from quorate.core.model.storage import ClaimKey
 from quorate.core.rules.faults import impossible_terms
 from quorate.core.rules.table import FILTERS
@@ -26,7 +26,7 @@ def hint(pod: Pod, cluster: Cluster) -> str:
     for index, entry in enumerate(pod.device_claims):
         if entry.claim != "" and (words := _of_entry(pod, index, entry, cluster)):
             return words
-    device_needs = cluster.device_needs.of(pod) if pod.device_claims or pod.shape.extended else None
+    device_needs = cluster.device_needs.of(pod) if pod.device_claims or pod.spec.extended else None
     return device_needs.problem if device_needs is not None else ""  # more claims than are read
 
 
@@ -42,9 +42,9 @@ def doubtful(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
     return found or _left_out("Node", cluster)
 
 
-def impossible_field(shape: PodShape) -> str:
+def impossible_field(spec: PodSpec) -> str:
     """Return the first field that excludes every node, and why; "" if there is none."""
-    faults = (rule.fault(shape) for rule in FILTERS if rule.fault is not None)
+    faults = (rule.fault(spec) for rule in FILTERS if rule.fault is not None)
     return next((one for one in faults if one), "")
 
 

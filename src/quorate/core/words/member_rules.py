@@ -26,13 +26,13 @@ def own_rule(pod_class: PodClass, count: int, room: Room) -> str:
     slots = fixed_slots(pod_class, room, [pod_class])
     if int(slots.sum()) < count:
         return ""
-    found, shape = [], pod_class.shape
+    found, spec = [], pod_class.spec
     if not inter_pod_affinity.is_disabled(pod_class):
-        found += [_apart(term, pod_class, count, slots, room) for term in shape.anti_affinity]
+        found += [_apart(term, pod_class, count, slots, room) for term in spec.anti_affinity]
     for one in pod_topology_spread.hard_ones(pod_class):
         if pod_topology_spread.counts_pods_of(one, pod_class, room):
             found.append(_spread(one, pod_class, count, slots, room))
-    if not inter_pod_affinity.is_disabled(pod_class) and shape.affinity:
+    if not inter_pod_affinity.is_disabled(pod_class) and spec.affinity:
         found.append(_together(pod_class, count, slots, room))
     words = "; ".join(one for one in found if one)
     return words[:1].upper() + words[1:]
@@ -72,7 +72,7 @@ def _spread(
 def _together(pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:
     if not inter_pod_affinity.attracts(pod_class, pod_class, room):
         return ""
-    keys = [term.topology_key for term in pod_class.shape.affinity]
+    keys = [term.topology_key for term in pod_class.spec.affinity]
     cells = Cells.of(keys, room)
     if inter_pod_affinity.is_first(pod_class, room):
         most = int(cells.sums(slots).max(initial=0))

@@ -255,7 +255,7 @@ def min_resources(manifests: Manifests) -> Iterator[Finding]:
         asked = Counter[str]()
         for source in gang.sources:
             asked["pods"] += source.count or 0
-            for name, amount in source.pod.shape.requests:
+            for name, amount in source.pod.spec.requests:
                 asked[name] += amount * (source.count or 0)
         for name, wanted in gang.group.spec.min_resources:
             if wanted > asked[name]:

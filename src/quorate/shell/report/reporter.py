@@ -13,7 +13,7 @@ from typing import cast
 from urllib.parse import quote
 
 from quorate.core.cluster.gangs.gangs import GangEntry, key_of
-from quorate.core.model import GangKey, Pod, PodShape
+from quorate.core.model import GangKey, Pod, PodSpec
 from quorate.core.model.plan import Preemption, Victim
 from quorate.core.model.reasons import Explanation
 from quorate.core.scheduler import Scheduler
@@ -99,7 +99,7 @@ class Reporter:
         if victim.gang_hit:
             note = f"{note}; {victim.gang_hit}"
         by = preemption.scheduler
-        pod = Pod(victim.uid, victim.namespace, victim.name, scheduler=by, shape=PodShape())
+        pod = Pod(victim.uid, victim.namespace, victim.name, scheduler=by, spec=PodSpec())
         make = self._event(pod, kind="Normal", reason="Preempted", action="Preempting", note=note)
         send = partial(self._send_event, pod, lambda: bodies.caused_by(make(), preemption))
         self.writes.put(("Preempted", victim.uid), send, urgent=False)

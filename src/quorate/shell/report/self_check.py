@@ -55,7 +55,7 @@ class SelfCheck:
             if isinstance(change, PodChanged):
                 pod = change.pod
                 entry = cluster.pods.get(pod.uid) if pod.node else None
-                if entry is not None and entry.node and entry.pod.shape != pod.shape:
+                if entry is not None and entry.node and entry.pod.spec != pod.spec:
                     self._excused.add(entry.node)
             elif isinstance(change, NodeChanged):
                 row = cluster.nodes.rows.get(change.node.name)

@@ -35,8 +35,8 @@ from quorate.dialects.common.fields import UNREADABLE, parse_time
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import device_wire as wire
 from quorate.shell.watch.pod.neighbours import requirements
-from quorate.shell.watch.pod.shape import tolerations
-from quorate.shell.watch.pod.wire import EMPTY, NodeSelector, ShapeError, defect_text, is_set
+from quorate.shell.watch.pod.spec import tolerations
+from quorate.shell.watch.pod.wire import EMPTY, NodeSelector, SpecError, defect_text, is_set
 
 _SLICE = msgspec.json.Decoder(wire.WireSlice)
 _CLASS = msgspec.json.Decoder(wire.WireClass)
@@ -82,7 +82,7 @@ def decode_class(raw: bytes) -> DeviceClass:
     name, spec = found.metadata.name, found.spec
     try:
         selectors = _selectors(spec.selectors, f"class {name}")
-    except ShapeError as error:
+    except SpecError as error:
         raise Malformed(str(error), name=name) from error
     return DeviceClass(
         name=name,
@@ -104,7 +104,7 @@ def decode_claim(raw: bytes) -> ResourceClaim:
     try:
         spec = _claim_spec(found.spec.devices, name)
         allocation = _allocation(status.allocation) if status.allocation else None
-    except (ShapeError, QuantityError) as error:
+    except (SpecError, QuantityError) as error:
         spec, allocation = ClaimSpec(defect=f"claim {name}: {error}"), None
     failed, pending = _binding(status, allocation)
     owners = [one.uid for one in meta.owner_references or () if one.controller]
@@ -225,7 +225,7 @@ def _selectors(written: list[wire.Selector] | None, path: str) -> tuple[str, ...
     found = []
     for index, one in enumerate(written or ()):
         if one.cel is None:
-            raise ShapeError(f"{path}, selector #{index}: it is no CEL expression")
+            raise SpecError(f"{path}, selector #{index}: it is no CEL expression")
         found.append(one.cel.expression)
     return tuple(found)
 
@@ -239,7 +239,7 @@ def _claim_spec(written: wire.ClaimDevices | None, claim: str) -> ClaimSpec:
     constraints = []
     for index, one in enumerate(devices.constraints or ()):
         if not (one.match_attribute or one.distinct_attribute):
-            raise ShapeError(f"constraint #{index}: it is of an unknown kind")
+            raise SpecError(f"constraint #{index}: it is of an unknown kind")
         constraints.append(
             DeviceConstraint(
                 tuple(one.requests or ()), one.match_attribute or "", one.distinct_attribute or ""
@@ -258,14 +258,14 @@ def _request(written: wire.Request, claim: str) -> DeviceRequest:
     if written.exactly is not None:
         return DeviceRequest(written.name, (_choice(written.exactly, written.name),))
     if not written.first_available:
-        raise ShapeError(f"request {written.name}: it is of an unknown kind")
+        raise SpecError(f"request {written.name}: it is of an unknown kind")
     choices = tuple(_choice(one, one.name) for one in written.first_available)
     return DeviceRequest(written.name, choices, is_list=True)
 
 
 def _choice(written: wire.Choice, name: str) -> DeviceChoice:
     if written.allocation_mode not in (None, "", "ExactCount", "All"):
-        raise ShapeError(f"request {name}: unsupported count mode {written.allocation_mode}")
+        raise SpecError(f"request {name}: unsupported count mode {written.allocation_mode}")
     takes_all = written.allocation_mode == "All"
     requests = (written.capacity.requests if written.capacity else None) or {}
     raw = written.tolerations

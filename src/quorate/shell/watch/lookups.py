@@ -43,7 +43,7 @@ from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import storage
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
 from quorate.shell.watch.pod.neighbours import label_selector
-from quorate.shell.watch.pod.wire import PodSelector, ShapeError, defect_text
+from quorate.shell.watch.pod.wire import PodSelector, SpecError, defect_text
 
 
 class Lookup(NamedTuple):
@@ -162,7 +162,7 @@ def _selecting(raw: bytes) -> tuple[NamedMetadata, LabelSelector | None]:
         return wire.metadata, None
     try:
         return wire.metadata, label_selector(written, "spec.selector")
-    except ShapeError as error:
+    except SpecError as error:
         who = wire.metadata
         raise Malformed(str(error), namespace=who.namespace, name=who.name) from error
 

@@ -107,7 +107,7 @@ class Accounts:
             if not pod.attempt:
                 self.made_for.pop(pod.uid, None)
             ours = pod.uid in self.made_for
-            if not ours or before is None or before.shape.requests != pod.shape.requests:
+            if not ours or before is None or before.spec.requests != pod.spec.requests:
                 self.excused.add(pod.node)
         if pod.started:
             self.sealed.add(pod.uid)
@@ -299,12 +299,12 @@ class Accounts:
         has = dict(self.nodes[name].allocatable)
         ours = [pod for pod in there if pod.uid in fresh]
         expect(len(there) <= has.get("pods", 0), "a node is over in pods", name)
-        for resource in {r for pod in ours for r, amount in pod.shape.requests if amount}:
-            if not has.get(resource) and any(pod.shape.extended for pod in ours):
+        for resource in {r for pod in ours for r, amount in pod.spec.requests if amount}:
+            if not has.get(resource) and any(pod.spec.extended for pod in ours):
                 continue  # devices stand in for it
-            used = sum(dict(pod.shape.requests).get(resource, 0) for pod in there)
+            used = sum(dict(pod.spec.requests).get(resource, 0) for pod in there)
             expect(used <= has.get(resource, 0), "a node is over", f"{name} in {resource}")
-        ports = [(pod.uid, port) for pod in there for port in pod.shape.host_ports]
+        ports = [(pod.uid, port) for pod in there for port in pod.spec.host_ports]
         for uid, port in ports:
             clash = uid in fresh and any(port.conflicts(o) for u, o in ports if u != uid)
             expect(not clash, "two pods have one host port", name)

@@ -93,19 +93,19 @@ def check_promises(world):
 
 def suits(node, pod):
     """Whether the node could take the pod if it were empty, by the simplest rules."""
-    labels, shape = dict(node.labels), pod.shape
-    if not all(labels.get(key) == value for key, value in shape.node_selector):
+    labels, spec = dict(node.labels), pod.spec
+    if not all(labels.get(key) == value for key, value in spec.node_selector):
         return False
     hard = [taint for taint in node.taints if taint.effect != "PreferNoSchedule"]
-    if not all(tolerates(shape.tolerations, taint) for taint in hard):
+    if not all(tolerates(spec.tolerations, taint) for taint in hard):
         return False
     cordoned = Toleration(key=_CORDON, operator="Exists", effect="NoSchedule")
-    if node.unschedulable and not _tolerates_cordon(shape.tolerations, cordoned):
+    if node.unschedulable and not _tolerates_cordon(spec.tolerations, cordoned):
         return False
     has = dict(node.allocatable)
-    if shape.extended:
+    if spec.extended:
         return True
-    return all(amount <= has.get(name, 0) for name, amount in shape.requests if amount)
+    return all(amount <= has.get(name, 0) for name, amount in spec.requests if amount)
 
 
 def _tolerates_cordon(tolerations, cordoned):

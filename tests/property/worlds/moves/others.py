@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.core.model import Namespace, PodShape
+from quorate.core.model import Namespace, PodSpec
 from quorate.core.model.changes import BindFailure, BindingAdmitted
 from quorate.core.model.selecting_objects import (
     PodDisruptionBudget,
@@ -94,7 +94,7 @@ def fill_nodes(world, chance):
         cpu = dict(node.allocatable)["cpu"]
         requests = (("cpu", cpu if chance.random() < 0.9 else cpu - 1),)
         fields = {"scheduler": "others", "node": name, "phase": "Running"}
-        make_pod(world, chance, shape=PodShape(requests=requests), **fields)
+        make_pod(world, chance, spec=PodSpec(requests=requests), **fields)
 
 
 def rest(world, chance):

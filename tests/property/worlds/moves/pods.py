@@ -6,7 +6,7 @@ import msgspec
 
 from quorate.core.model import GangSpec, Membership, Owner, Pod
 from tests.property.worlds.moves import devices, storage
-from tests.property.worlds.shapes import pod_labels, random_shape
+from tests.property.worlds.shapes import pod_labels, random_spec
 from tests.unit.core.world import LABELS, TEAM, VOLCANO
 
 REFUSALS = ("OutOfcpu", "UnexpectedAdmissionError", "NodeAffinity")
@@ -19,13 +19,13 @@ def make_pod(world, chance, key=None, scheduler="quorate", **fields):
     number = world.server.number()
     uid = f"u{number}"
     task = chance.choice(TASKS) if key and key.dialect == VOLCANO else ""
-    shape = fields.pop("shape", None) or random_shape(chance, world.setting.taste)
+    spec = fields.pop("spec", None) or random_spec(chance, world.setting.taste)
     pod = Pod(
         uid=uid,
         namespace=key.namespace if key else fields.pop("namespace", TEAM),
         name=f"p{number}",
         scheduler=scheduler,
-        shape=shape,
+        spec=spec,
         created_s=float(number),
         membership=membership(world, key, task) if key else None,
         owner=Owner("batch/v1", "Job", key.name) if key else None,
@@ -65,11 +65,11 @@ def members(world, chance):
         "labels": pod_labels(chance, setting.taste),
         "hold_s": chance.choice([None, None, None, 0.0, 40.0]),
     }
-    shapes = [random_shape(chance, setting.taste) for _ in range(chance.choice([1, 1, 1, 2]))]
+    specs = [random_spec(chance, setting.taste) for _ in range(chance.choice([1, 1, 1, 2]))]
     for index in range(chance.randint(1, setting.members_max)):
         gated = chance.random() < setting.gates
         fields["gates"] = ("g",) if gated else ()
-        make_pod(world, chance, key, shape=shapes[index % len(shapes)], **fields)
+        make_pod(world, chance, key, spec=specs[index % len(specs)], **fields)
 
 
 def whole_gang(world, chance):
@@ -78,13 +78,13 @@ def whole_gang(world, chance):
     spec = world.server.specs.get(key)
     minimum = spec.min_count if spec else world.setting.label_mins.get(key, 2)
     labels = pod_labels(chance, world.setting.taste)
-    shape = random_shape(chance, world.setting.taste)
+    pod_spec = random_spec(chance, world.setting.taste)
     of_gang = {
         "scheduler": world.setting.schedulers.get(key, "quorate"),
         "priority": world.setting.priorities.get(key, 0),
     }
     for _ in range(min(max(1, minimum), 12)):
-        make_pod(world, chance, key, shape=shape, labels=labels, **of_gang)
+        make_pod(world, chance, key, spec=pod_spec, labels=labels, **of_gang)
 
 
 def odd_member(world, chance):
@@ -165,7 +165,7 @@ def restart_gang(world, chance):
             world.server.remove_pod(pod.uid)
     for pod in old:
         if not pod.finished:
-            fields = ("shape", "labels", "priority", "scheduler", "hold_s")
+            fields = ("spec", "labels", "priority", "scheduler", "hold_s")
             alike = {name: getattr(pod, name) for name in fields}
             make_pod(world, chance, key, **alike)
 
@@ -174,7 +174,7 @@ def replace_lost(world, chance):
     """An owner makes a new pod for one that failed or is gone."""
     lost = some_pod(world, chance, lambda pod: pod.membership is not None)
     if lost is not None:
-        fields = ("shape", "labels", "priority", "scheduler", "hold_s")
+        fields = ("spec", "labels", "priority", "scheduler", "hold_s")
         alike = {name: getattr(lost, name) for name in fields}
         if chance.random() < 0.7:
             world.server.remove_pod(lost.uid)
@@ -273,9 +273,9 @@ def resize(world, chance):
     """A running pod is resized in place; its node may be over by that."""
     pod = some_pod(world, chance, lambda pod: pod.node and not pod.finished)
     if pod is not None:
-        requests = random_shape(chance, world.setting.taste).requests
-        shape = msgspec.structs.replace(pod.shape, requests=requests)
-        world.server.edit_pod(pod.uid, shape=shape)
+        requests = random_spec(chance, world.setting.taste).requests
+        spec = msgspec.structs.replace(pod.spec, requests=requests)
+        world.server.edit_pod(pod.uid, spec=spec)
 
 
 def stale(world, chance):

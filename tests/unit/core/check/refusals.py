@@ -62,18 +62,18 @@ REFUSALS = {
         "node n0 does not match the node selector",
         lambda w: w.node("n0", labels={"disk": "hdd"}),
         node={"labels": {"disk": "ssd"}},
-        pod={"shape": {"node_selector": (("disk", "ssd"),)}},
+        pod={"spec": {"node_selector": (("disk", "ssd"),)}},
     ),
     "NodeDeclaredFeatures": Refusal(
         "node n0 does not declare the feature F",
         lambda w: w.node("n0"),
         node={"features": ("F", "G")},
-        pod={"shape": {"node_features": ("F",)}},
+        pod={"spec": {"node_features": ("F",)}},
     ),
     "NodePorts": Refusal(
         "node n0 would give out host port 80 twice",
-        lambda w: w.running("other", "n0", shape={"host_ports": (PORT,)}),
-        pod={"shape": {"host_ports": (PORT,)}},
+        lambda w: w.running("other", "n0", spec={"host_ports": (PORT,)}),
+        pod={"spec": {"host_ports": (PORT,)}},
     ),
     "NodeResourcesFit": Refusal(
         "node n0 would hold 8500 of cpu, and has 8000",
@@ -108,13 +108,13 @@ REFUSALS = {
         f"pod p would not be spread over {ZONE}, on node n0",
         lambda w: w.running("other", "n0", labels=WEB),
         node={"labels": {ZONE: "a"}},
-        pod={"labels": WEB, "shape": spread(pods(app="web"), by=ZONE, min_domains=2)},
+        pod={"labels": WEB, "spec": spread(pods(app="web"), by=ZONE, min_domains=2)},
     ),
     "InterPodAffinity": Refusal(
         "pod p would be beside a pod that it keeps away from, on node n0",
         lambda w: w.running("other", "n0", labels=WEB),
         node={"labels": {HOST: "n0"}},
-        pod={"labels": WEB, "shape": apart(pods(app="web"))},
+        pod={"labels": WEB, "spec": apart(pods(app="web"))},
     ),
     "DynamicResources": Refusal(
         "claim c is not available on node n0",

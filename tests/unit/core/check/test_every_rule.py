@@ -61,10 +61,10 @@ def test_volumes_that_a_gang_brings_are_counted_together_and_each_once(room, sai
 def test_two_pods_with_one_disk_are_not_bound_to_one_node():
     w = StorageWorld()
     w.node("n0")
-    w.pod("p", shape={"disks": (DISK,)})
+    w.pod("p", spec={"disks": (DISK,)})
     [gang] = w.decide().gangs
     assert verify_gang(gang, w.cluster) == []
-    w.running("other", "n0", shape={"disks": (DISK,)})
+    w.running("other", "n0", spec={"disks": (DISK,)})
     assert verify_gang(gang, w.cluster) == ["disk vol-1 is mounted on node n0 already"]
 
 

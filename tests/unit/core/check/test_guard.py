@@ -261,9 +261,9 @@ def test_a_resource_that_the_pod_does_not_ask_for_or_that_the_node_does_not_list
 
 def test_a_host_port_that_is_taken_or_promised_is_denied(world):
     port = {"host_ports": (HostPort("TCP", "0.0.0.0", 80),)}
-    world.running("web", "n1", shape=port)
-    foreign(world, "a", shape=port)
-    foreign(world, "b", shape=port)
+    world.running("web", "n1", spec=port)
+    foreign(world, "a", spec=port)
+    foreign(world, "b", spec=port)
     assert world.ask("a", "n1").message == ("node n1 cannot take pod team/a: host port 80 is taken")
     assert world.ask("a", "n2").allowed
     assert not world.ask("b", "n2").allowed

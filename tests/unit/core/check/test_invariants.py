@@ -28,7 +28,7 @@ def w():
     w = World()
     for name in ("n0", "n1"):
         w.node(name, cpu=4)
-    w.gang("done", 2, shape={"host_ports": (PORT,)})
+    w.gang("done", 2, spec={"host_ports": (PORT,)})
     w.cycle()
     w.gang("large", 9)
     w.gang("few", 3, pods=1, dialect=LABELS)

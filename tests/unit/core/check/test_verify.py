@@ -10,10 +10,10 @@ from tests.unit.core.world import World
 PORT = HostPort("TCP", "0.0.0.0", 80)
 
 
-def planned(**shape):
+def planned(**spec):
     w = World()
     w.node("n0", cpu=4, labels={"zone": "a"})
-    w.gang("job", 2, cpu=2, shape=shape)
+    w.gang("job", 2, cpu=2, spec=spec)
     (gang,) = w.scheduler.decide(w.now_s).gangs
     assert verify_gang(gang, w.cluster) == []
     return w, gang
@@ -53,7 +53,7 @@ def test_a_gang_that_is_gone_is_found_out():
 
 
 @pytest.mark.parametrize(
-    ("shape", "problem"),
+    ("spec", "problem"),
     [
         ({"node_selector": (("zone", "a"),)}, "node n0 does not match the node selector"),
         (
@@ -62,8 +62,8 @@ def test_a_gang_that_is_gone_is_found_out():
         ),
     ],
 )
-def test_a_node_that_lost_its_label_is_found_out(shape, problem):
-    w, gang = planned(**shape)
+def test_a_node_that_lost_its_label_is_found_out(spec, problem):
+    w, gang = planned(**spec)
     w.node("n0", cpu=4)
     assert problem in verify_gang(gang, w.cluster)
 
@@ -71,9 +71,9 @@ def test_a_node_that_lost_its_label_is_found_out(shape, problem):
 def test_a_port_given_out_twice_is_found_out():
     w = World()
     w.node("n0", cpu=4)
-    w.gang("job", 1, shape={"host_ports": (PORT,)})
+    w.gang("job", 1, spec={"host_ports": (PORT,)})
     (gang,) = w.scheduler.decide(w.now_s).gangs
-    w.running("rival", "n0", shape={"host_ports": (PORT,)})
+    w.running("rival", "n0", spec={"host_ports": (PORT,)})
     assert verify_gang(gang, w.cluster) == ["node n0 would give out host port 80 twice"]
 
 
@@ -89,7 +89,7 @@ def test_ports_that_others_share_are_not_held_against_pods_without_ports():
     w = World()
     w.node("n0")
     for name in "ab":
-        w.running(name, "n0", shape={"host_ports": (PORT,)})
+        w.running(name, "n0", spec={"host_ports": (PORT,)})
     w.gang("job", 2)
     assert len(w.cycle()) == 2
 

@@ -34,20 +34,20 @@ def world(**profile) -> World:
     [
         ("TaintToleration", {"taints": ["a=b:NoSchedule"]}, {}),
         ("NodeUnschedulable", {"cordoned": True}, {}),
-        ("NodeAffinity", {}, {"shape": SELECTOR}),
+        ("NodeAffinity", {}, {"spec": SELECTOR}),
         ("NodeResourcesFit", {"cpu": 1}, {"cpu": 2}),
-        ("NodePorts", {}, {"shape": {"host_ports": (PORT,)}}),
+        ("NodePorts", {}, {"spec": {"host_ports": (PORT,)}}),
         (
             "InterPodAffinity",
             {"labels": {HOST: "n0"}},
-            {"shape": apart(pods(app="web")), "labels": WEB},
+            {"spec": apart(pods(app="web")), "labels": WEB},
         ),
     ],
 )
 def test_a_rule_that_a_profile_does_without_is_not_verified(off, node, pod):
     w = world(disabled=(off,))
     w.node("n0", **({"cpu": 4} | node))
-    w.running("there", "n0", labels=WEB, shape={"host_ports": (PORT,)})
+    w.running("there", "n0", labels=WEB, spec={"host_ports": (PORT,)})
     w.pod("p", scheduler="kube", **({"cpu": 1} | pod))
     assert w.cycle() == {"p": "n0"}  # the world verifies every plan
 

@@ -3,14 +3,14 @@
 import pytest
 
 from quorate.core.cluster.nodes.encoding import PodClasses, Resources
-from quorate.core.model import Owner, PodShape, policy
+from quorate.core.model import Owner, PodSpec, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
 from tests.unit.core.gangs.test_held_slots import held, lose
 from tests.unit.core.world import World, key
 
 
-def shapes(w: World) -> set[int]:
-    return {dict(shape.requests)["cpu"] for shape, _ in w.cluster.classes._by_shape}
+def specs(w: World) -> set[int]:
+    return {dict(spec.requests)["cpu"] for spec, _ in w.cluster.classes._by_spec}
 
 
 def test_a_class_goes_with_its_last_pod():
@@ -19,11 +19,11 @@ def test_a_class_goes_with_its_last_pod():
     w.pod("a", cpu=1)
     w.pod("b", cpu=1)
     w.running("c", "n0", cpu=2)
-    assert shapes(w) == {1000, 2000}
+    assert specs(w) == {1000, 2000}
     w.delete("a", "c")
-    assert shapes(w) == {1000}
+    assert specs(w) == {1000}
     w.delete("b")
-    assert shapes(w) == set()
+    assert specs(w) == set()
     assert not w.cluster.classes.by_id
     assert not w.cluster.classes._held
 
@@ -31,11 +31,11 @@ def test_a_class_goes_with_its_last_pod():
 def test_a_pod_that_is_resized_leaves_its_class():
     w = World()
     pod = w.pod("a", cpu=1)
-    w.edit("a", shape=PodShape(requests=(("cpu", 3000),)))
-    assert shapes(w) == {3000}
+    w.edit("a", spec=PodSpec(requests=(("cpu", 3000),)))
+    assert specs(w) == {3000}
     w.tell(pod)
     w.tell(pod)
-    assert shapes(w) == {1000}
+    assert specs(w) == {1000}
 
 
 def test_a_class_that_comes_again_gets_another_number():
@@ -47,9 +47,9 @@ def test_a_class_that_comes_again_gets_another_number():
     assert w.cluster.pods["uid-a"].pod_class.id != first.id
 
 
-def test_one_shape_under_two_profiles_is_two_classes():
+def test_one_spec_under_two_profiles_is_two_classes():
     classes = PodClasses(Resources())
-    ours, theirs = classes.take(PodShape()), classes.take(PodShape(), KUBE_SCHEDULER)
+    ours, theirs = classes.take(PodSpec()), classes.take(PodSpec(), KUBE_SCHEDULER)
     assert ours is not theirs
     classes.release(ours)
     assert list(classes.by_id.values()) == [theirs]
@@ -74,7 +74,7 @@ def test_a_hold_keeps_the_class_of_the_only_member_that_had_it():
     assert lose(w, "a-2") == "n2"
     assert w.cycle() == {}
     assert held(w) == ["n2"]
-    assert shapes(w) == {1000, 2000}
+    assert specs(w) == {1000, 2000}
     w.pod("a-new", key("a"), cpu=2)
     assert w.cycle() == {"a-new": "n2"}
     assert held(w) == []
@@ -118,7 +118,7 @@ def test_a_hold_that_is_lent_when_its_gang_is_forgotten_keeps_no_class():
     w.decide()
     assert held(w) == []
     w.delete("a-new")
-    assert shapes(w) == set()
+    assert specs(w) == set()
 
 
 def made(classes, base, count):
@@ -129,7 +129,7 @@ def made(classes, base, count):
 def test_of_so_many_variants_the_longest_unused_goes(monkeypatch, count):
     monkeypatch.setattr(policy, "CLASS_VARIANTS_KEPT_MAX", 4)
     classes = PodClasses(Resources())
-    base = classes.take(PodShape())
+    base = classes.take(PodSpec())
     first, *others = made(classes, base, 3)
     assert classes.matching(base, frozenset((0,))) is first
     more = [classes.matching(base, frozenset((number,))) for number in range(3, count)]
@@ -141,7 +141,7 @@ def test_of_so_many_variants_the_longest_unused_goes(monkeypatch, count):
 
 def test_variants_go_with_their_class():
     classes = PodClasses(Resources())
-    one, other = (classes.take(PodShape(requests=(("cpu", n),))) for n in (1, 2))
+    one, other = (classes.take(PodSpec(requests=(("cpu", n),))) for n in (1, 2))
     made(classes, one, 3)
     (kept,) = made(classes, other, 1)
     classes.release(one)
@@ -152,9 +152,9 @@ def test_variants_go_with_their_class():
 def test_a_class_that_nobody_has_any_more_still_knows_what_its_pods_take():
     resources = Resources()
     classes = PodClasses(resources)
-    base = classes.take(PodShape(requests=(("cpu", 1), ("x", 2))))
+    base = classes.take(PodSpec(requests=(("cpu", 1), ("x", 2))))
     (variant,) = made(classes, base, 1)
     classes.release(base)
     resources.add(["y", "x"])
     assert variant.demands == base.demands == ((0, 1), (5, 2), (3, 1))
-    assert classes.take(base.shape).id not in (base.id, variant.id)
+    assert classes.take(base.spec).id not in (base.id, variant.id)

@@ -269,9 +269,9 @@ def test_devices_are_given_for_a_name_that_no_node_lists():
     w.node("n0")
     w.observe(ObjectChanged(on("n0", device("d0"), device("d1"))))
     container = ContainerDevices("c", brief=False, requests=((GPU, 1, 1),))
-    w.gang("job", 3, 2, gpu=1, shape={"extended": (container,)})
+    w.gang("job", 3, 2, gpu=1, spec={"extended": (container,)})
     assert w.cycle() == {}
-    w.gang("less", 2, gpu=1, shape={"extended": (container,)})
+    w.gang("less", 2, gpu=1, spec={"extended": (container,)})
     assert w.cycle() == {"less-0": "n0", "less-1": "n0"}
     assert extended(w) == []
 
@@ -280,7 +280,7 @@ def test_a_class_that_goes_leaves_the_name_to_nodes():
     w = World()
     w.observe(devices_for())
     w.node("n0")
-    pod_class = w.cluster.classes.of(w.pod("p", gpu=1).shape)
+    pod_class = w.cluster.classes.of(w.pod("p", gpu=1).spec)
     assert pod_class.missing == ()
     w.observe(ObjectGone("DeviceClass", "", "gpu"))
     assert pod_class.missing == ((GPU, 1),)
@@ -289,7 +289,7 @@ def test_a_class_that_goes_leaves_the_name_to_nodes():
 def test_the_gate_takes_it_that_devices_are_there():
     w = World()
     w.node("n0")
-    gang = w.gang("job", 1, cpu=1, spec={"min_resources": ((GPU, 3),)})
+    gang = w.gang("job", 1, cpu=1, gang_spec={"min_resources": ((GPU, 3),)})
     assert w.cycle() == {}
     assert w.why(gang).reason is Reason.MIN_RESOURCES_SHORT
     w.observe(devices_for())

@@ -64,7 +64,7 @@ def test_a_node_is_taken_only_where_kube_scheduler_would_take_it(label, bound, g
     w = World()
     w.node("n0", labels={"cores": label})
     term = SelectorTerm((Requirement("cores", "Gt", (bound,)),))
-    w.pod("p", shape={"required_terms": (term,)})
+    w.pod("p", spec={"required_terms": (term,)})
     assert (w.cycle() == {"p": "n0"}) is goes
 
 
@@ -72,7 +72,7 @@ def test_more_than_one_bound_is_none():
     w = World()
     w.node("n0", labels={"cores": "16"})
     term = SelectorTerm((Requirement("cores", "Gt", ("8", "9")),))
-    w.pod("p", shape={"required_terms": (term,)})
+    w.pod("p", spec={"required_terms": (term,)})
     assert w.cycle() == {}
 
 

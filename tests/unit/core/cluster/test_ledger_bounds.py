@@ -71,7 +71,7 @@ def test_a_right_plan_passes_however_few_constraints_order_its_pods(monkeypatch,
     gang = w.object("g", 6)
     both = spread(pods(app="web"))["spread"] + spread(pods(app="web"), by="host")["spread"]
     for number in range(6):
-        w.pod(f"p{number}", gang, labels={"app": "web"}, shape={"spread": both})
+        w.pod(f"p{number}", gang, labels={"app": "web"}, spec={"spread": both})
     placed = w.cycle()
     assert sorted(placed.values()) == ["na", "na", "nb", "nb", "nc", "nc"]
 

@@ -5,7 +5,7 @@ import pytest
 from quorate.core.cluster.labels.label_sets import LabelSet
 from quorate.core.cluster.labels.neighbours import Column, Key, Neighbours
 from quorate.core.cluster.labels.row_counts import Columns, RowCounts
-from quorate.core.model import LabelSelector, PodSelector, PodShape, Requirement, policy
+from quorate.core.model import LabelSelector, PodSelector, PodSpec, Requirement, policy
 
 
 def test_a_label_set_looks_only_at_selectors_of_its_own_labels():
@@ -21,7 +21,7 @@ def test_a_label_set_looks_only_at_selectors_of_its_own_labels():
     labels = (("app", "web"), ("job", "j7"), ("k9", "any"))
     found = set(neighbours._matching._index.worth_a_look(LabelSet("red", labels)))
     assert len(found) <= 4
-    matched = neighbours.matched(neighbours.acquire("red", labels, PodShape()))
+    matched = neighbours.matched(neighbours.acquire("red", labels, PodSpec()))
     assert len(matched) == 2
     assert matched <= found
 
@@ -31,23 +31,23 @@ def test_a_selector_of_many_namespaces_and_values_has_no_place_for_each_pair():
     many = tuple(f"v{number:03}" for number in range(300))
     neighbours.use(PodSelector(many, LabelSelector((Requirement("app", "In", many),))))
     assert len(neighbours._matching._index._listed) == 300
-    held = neighbours.acquire("v007", (("app", "v100"),), PodShape())
+    held = neighbours.acquire("v007", (("app", "v100"),), PodSpec())
     assert len(neighbours.matched(held)) == 1
-    assert not neighbours.matched(neighbours.acquire("other", (("app", "v100"),), PodShape()))
+    assert not neighbours.matched(neighbours.acquire("other", (("app", "v100"),), PodSpec()))
 
 
 @pytest.mark.parametrize(("bound", "views"), [(0, 1), (15, 1), (16, 2), (17, 2), (24, 3)])
 def test_as_many_arrays_are_kept_as_the_bound_has_cells(monkeypatch, bound, views):
     monkeypatch.setattr(policy, "NEIGHBOUR_CELLS_MAX", bound)
     neighbours = Neighbours(8)
-    held = neighbours.acquire("red", (("app", "web"),), PodShape())
+    held = neighbours.acquire("red", (("app", "web"),), PodSpec())
     selectors = [
         PodSelector(("red",), LabelSelector((Requirement(f"k{number}", "DoesNotExist"),)))
         for number in range(5)
     ]
     for one in selectors:
         neighbours.use(one)
-    neighbours.take(3, held, PodShape(), terminating=False)
+    neighbours.take(3, held, PodSpec(), terminating=False)
     for number in range(5):
         assert neighbours.column(Key(Column.PODS, number))[3] == 1
     assert len(neighbours._views) == views

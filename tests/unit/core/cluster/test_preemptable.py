@@ -5,13 +5,13 @@ import pytest
 
 from quorate.core.cluster.nodes.encoding import PODS, PodClasses, Resources
 from quorate.core.cluster.priorities.preemptable import Preemptable
-from quorate.core.model import LabelSelector, PodShape, Requirement, policy
+from quorate.core.model import LabelSelector, PodSpec, Requirement, policy
 from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.selecting_objects import Service
 from tests.unit.core.world import TEAM, World
 
-ONE = PodClasses(Resources()).of(PodShape((("cpu", 5),)))
+ONE = PodClasses(Resources()).of(PodSpec((("cpu", 5),)))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])

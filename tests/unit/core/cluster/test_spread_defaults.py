@@ -97,7 +97,7 @@ def test_pods_with_their_own_constraints_or_packed_as_gangs_have_none():
     w = world()
     service(w, "web", app="web")
     own = SpreadConstraint(2, ZONE, hard=False, selector=PodSelector((TEAM,), selecting(x="y")))
-    w.pod("own", labels={"app": "web"}, scheduler=KUBE, shape={"spread": (own,)})
+    w.pod("own", labels={"app": "web"}, scheduler=KUBE, spec={"spread": (own,)})
     w.pod("packed", labels={"app": "web"})
     w.pod("other", labels={"app": "db"}, scheduler=KUBE)
     assert spread_of(w, "own") == spread_of(w, "packed") == spread_of(w, "other") == ()
@@ -156,7 +156,7 @@ def test_the_selectors_of_services_and_of_the_controller_are_joined():
     ]
 
 
-def test_members_of_one_shape_with_other_labels_are_spread_by_their_own_services():
+def test_members_of_one_spec_with_other_labels_are_spread_by_their_own_services():
     w = world()
     service(w, "zero", index="0")
     which = w.object("set", 2)

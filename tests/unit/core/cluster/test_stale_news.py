@@ -158,14 +158,14 @@ def test_a_node_made_again_under_bound_pods_still_counts_them():
 def test_a_row_used_again_keeps_nothing_of_the_node_that_had_it():
     w = World()
     w.node("old", cpu=9, gpu=8, labels={"zone": "a"}, taints=["t:NoSchedule"], cordoned=True)
-    w.running("there", "old", cpu=9, shape={"host_ports": (HostPort("TCP", "0.0.0.0", 80),)})
+    w.running("there", "old", cpu=9, spec={"host_ports": (HostPort("TCP", "0.0.0.0", 80),)})
     w.lose_node("old")
     w.node("new", cpu=2)
     w.delete("there")
     assert w.used("new") == 0
     w.pod("gpu", gpu=1, cpu=0)
-    w.pod("zoned", shape={"node_selector": (("zone", "a"),)})
-    w.pod("port", cpu=0, shape={"host_ports": (HostPort("TCP", "0.0.0.0", 80),)})
+    w.pod("zoned", spec={"node_selector": (("zone", "a"),)})
+    w.pod("port", cpu=0, spec={"host_ports": (HostPort("TCP", "0.0.0.0", 80),)})
     w.gang("job", 2)
     assert set(w.cycle()) == {"job-0", "job-1", "port"}
 

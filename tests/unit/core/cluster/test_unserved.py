@@ -50,7 +50,7 @@ NEEDS = {
     **{kind: {"claims": (ClaimUse("c"),)} for kind in VOLUMES},
     **{kind: {"device_claims": (PodClaim("gpu", "c", own=False),)} for kind in DEVICES},
     **{kind: {"scheduler": "hard"} for kind in SELECTS},
-    "Namespace": {"shape": apart(BY_LABELS)},
+    "Namespace": {"spec": apart(BY_LABELS)},
 }
 
 
@@ -93,14 +93,14 @@ def test_extended_resources_need_devices_if_a_device_class_gives_them():
     lose(w, "ResourceClaim")
     for name in ("example.com/gpu", "example.com/other"):
         asked = {"extended": (ContainerDevices("c", False, ((name, 1, 0),)),)}
-        w.pod(name.rpartition("/")[2], shape=asked)
+        w.pod(name.rpartition("/")[2], spec=asked)
     assert list(w.cycle()) == ["other"]
     assert reason_of(w, "gpu") is Reason.API_NOT_AVAILABLE
 
 
 def test_labels_of_namespaces_matter_to_whom_an_anti_affinity_by_them_may_mean():
     w = world()
-    w.running("repels", "n0", shape=apart(BY_LABELS))
+    w.running("repels", "n0", spec=apart(BY_LABELS))
     lose(w, "Namespace")
     w.pod("meant", labels={"app": "web"})
     w.pod("not-meant", labels={"app": "db"})
@@ -115,7 +115,7 @@ def test_labels_of_namespaces_matter_to_whom_an_anti_affinity_by_them_may_mean()
 def test_terms_that_do_not_look_at_labels_of_namespaces_need_none(of):
     w = world()
     lose(w, "Namespace")
-    w.pod("a", labels={"app": "web"}, shape=apart(pods(of=of, app="web")))
+    w.pod("a", labels={"app": "web"}, spec=apart(pods(of=of, app="web")))
     assert list(w.cycle()) == ["a"]
 
 

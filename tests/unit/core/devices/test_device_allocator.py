@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import Node, Pod, PodShape, Taint, Toleration
+from quorate.core.model import Node, Pod, PodSpec, Taint, Toleration
 from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import Capacity, Nodes, PodClaim
 from quorate.core.room.answers import Answers
@@ -52,9 +52,9 @@ class Nodes2:
         for index, what in enumerate(specs):
             self.tell(ObjectChanged(claim(f"c{index}", what, owner="uid")))
             pod_claims.append(PodClaim(f"c{index}", f"c{index}", own=True))
-        pod = Pod("uid", TEAM, "p", "quorate", PodShape(), device_claims=tuple(pod_claims))
+        pod = Pod("uid", TEAM, "p", "quorate", PodSpec(), device_claims=tuple(pod_claims))
         self.tell(PodChanged(pod))
-        base = self.cluster.classes.of(PodShape())
+        base = self.cluster.classes.of(PodSpec())
         ask = self.cluster.device_needs.of(pod)
         return self.cluster.classes.matching(base, frozenset(), device_needs=ask), self.room()
 

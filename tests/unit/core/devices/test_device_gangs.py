@@ -315,7 +315,7 @@ def class_with(w: World, *claims: str, own: str = ""):
     name = "-".join(claims)
     w.pod(name, device_claims=tuple(PodClaim(c, c, own=c == own) for c in claims))
     pod = w.cluster.pods[f"uid-{name}"].pod
-    base = w.cluster.classes.of(pod.shape)
+    base = w.cluster.classes.of(pod.spec)
     return w.cluster.classes.matching(
         base, frozenset(), device_needs=w.cluster.device_needs.of(pod)
     )

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from quorate.core.model import Pod, PodShape, policy
+from quorate.core.model import Pod, PodSpec, policy
 from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.devices import ContainerDevices, PodClaim
 from quorate.core.model.reasons import Reason
@@ -114,11 +114,11 @@ def extended_problem(resources: int, containers: int) -> str:
     world = Nodes2(*(gpu_class(name=f"c{i}", extended=f"x.com/{i:02}") for i in range(resources)))
     names = [f"x.com/{i:02}" for i in range(resources)]
     requests = tuple((name, 1, place) for place, name in enumerate(names))
-    shape = PodShape(
+    spec = PodSpec(
         requests=tuple((name, containers) for name in names),
         extended=tuple(ContainerDevices(f"c{i}", False, requests) for i in range(containers)),
     )
-    return world.cluster.device_needs.of(Pod("uid", TEAM, "p", "quorate", shape)).problem
+    return world.cluster.device_needs.of(Pod("uid", TEAM, "p", "quorate", spec)).problem
 
 
 @pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_RESOURCES_PER_POD_MAX))

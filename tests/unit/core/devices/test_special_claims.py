@@ -29,7 +29,7 @@ def gpu_world(*counts: int) -> World:
 
 def asks(count: int) -> dict:
     container = ContainerDevices("c", brief=False, requests=((RESOURCE, count, 1),))
-    return {"requests": {RESOURCE: count}, "shape": {"extended": (container,)}}
+    return {"requests": {RESOURCE: count}, "spec": {"extended": (container,)}}
 
 
 def gives(plan) -> dict[str, list[str]]:

@@ -282,7 +282,7 @@ def test_the_same_name_in_two_dialects_is_two_gangs():
 
 def test_min_resources_are_a_gate_until_the_gang_has_started():
     w = world(cpu=4)
-    gang = w.gang("job", 1, pods=2, spec={"min_resources": (("cpu", 6000),)})
+    gang = w.gang("job", 1, pods=2, gang_spec={"min_resources": (("cpu", 6000),)})
     assert w.cycle() == {}
     assert w.why(gang).reason is Reason.MIN_RESOURCES_SHORT
     w.node("n1", cpu=2)
@@ -304,7 +304,7 @@ def test_pods_of_another_scheduler_are_never_ours_and_always_counted():
 )
 def test_the_timeout_of_an_object_bounds_one_attempt(asked_s, bound_s):
     w = world()
-    w.gang("job", 2, spec={"timeout_s": asked_s})
+    w.gang("job", 2, gang_spec={"timeout_s": asked_s})
     plan = w.decide()
     assert plan.gangs[0].deadline_s == w.now_s + bound_s
     w.settle(plan, job_1=fail(BindFailure.REFUSED))

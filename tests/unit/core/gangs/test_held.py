@@ -22,7 +22,7 @@ def world():
 )
 def test_a_running_pod_repels_others_until_it_goes(leave):
     w = world()
-    w.running("loner", "n0", shape=apart(pods(**WEB)))
+    w.running("loner", "n0", spec=apart(pods(**WEB)))
     gang = w.gang("job", 2, labels=WEB)
     w.gang("other", 2)
     assert set(w.cycle()) == {"other-0", "other-1"}
@@ -34,7 +34,7 @@ def test_a_running_pod_repels_others_until_it_goes(leave):
 
 def test_a_pod_that_does_not_run_repels_nobody():
     w = world()
-    w.pod("pending", scheduler="default-scheduler", shape=apart(pods(**WEB)))
+    w.pod("pending", scheduler="default-scheduler", spec=apart(pods(**WEB)))
     w.gang("job", 2, labels=WEB)
     assert len(w.cycle()) == 2
 
@@ -43,7 +43,7 @@ def test_a_started_gang_holds_only_the_replacement_that_is_repelled():
     w = world()
     gang = w.gang("job", 2, labels=WEB)
     w.cycle()
-    w.running("loner", "n0", shape=apart(pods(**WEB)))
+    w.running("loner", "n0", spec=apart(pods(**WEB)))
     w.pod("again", gang, labels=WEB)
     assert w.cycle() == {}
     assert w.why(gang).members.bound == 2

@@ -12,13 +12,13 @@ from tests.unit.core.world import LABELS, TEAM, World, key
 OWNER = Owner("example.com/v1", "Thing", "a")
 
 
-def started(w, name, pods, *, namespace=TEAM, spec=None, **more):
+def started(w, name, pods, *, namespace=TEAM, gang_spec=None, **more):
     """A gang that runs, each of its pods on a node of its own."""
     for index in range(pods):
         w.node(f"{name}-n{index}", cpu=1, labels={"for": name})
     more.setdefault("owner", OWNER)
     selector = {"node_selector": (("for", name),)}
-    gang = w.gang(name, pods, shape=selector, namespace=namespace, spec=spec, **more)
+    gang = w.gang(name, pods, spec=selector, namespace=namespace, gang_spec=gang_spec, **more)
     assert len(w.cycle()) == pods
     return gang
 
@@ -53,7 +53,7 @@ def test_one_living_pod_does_not_hold_99_gpus_for_a_day(owner):
 def test_nothing_is_held_for_a_pod_without_an_owner():
     """Nobody makes another one: that it is below min says nothing of that."""
     w = World()
-    gang = started(w, "a", 3, owner=None, hold_s=600.0, spec={"hold_s": 600.0})
+    gang = started(w, "a", 3, owner=None, hold_s=600.0, gang_spec={"hold_s": 600.0})
     lose(w, "a", 0)
     assert held(w, gang) == 0
     assert w.cluster.reservations.missing(gang) == 0
@@ -71,7 +71,7 @@ def test_nothing_is_held_for_a_pod_whose_owner_has_let_it_go():
 @pytest.mark.parametrize("where", ["object", "pods"])
 def test_nobody_gets_more_time_than_the_operator_allows(asked_s, length_s, where):
     w = World(hold_s_max=50.0, hold_s=10.0)
-    asks = {"spec": {"hold_s": asked_s}} if where == "object" else {"hold_s": asked_s}
+    asks = {"gang_spec": {"hold_s": asked_s}} if where == "object" else {"hold_s": asked_s}
     gang = started(w, "a", 2, **asks)
     lose(w, "a", 1)
     assert w.cluster.reservations.wake_at_s() == w.now_s + length_s
@@ -138,7 +138,7 @@ def test_a_slot_that_is_used_makes_room_for_the_next_loss():
     w = World(held_slots_per_gang_max=1)
     gang = started(w, "a", 3)
     lose(w, "a", 0)
-    w.pod("a-new", gang, shape={"node_selector": (("for", "a"),)}, owner=OWNER)
+    w.pod("a-new", gang, spec={"node_selector": (("for", "a"),)}, owner=OWNER)
     assert len(w.cycle()) == 1
     assert held(w, gang) == 0
     lose(w, "a", 1)
@@ -173,7 +173,7 @@ def test_a_bound_of_0_holds_nothing_and_says_nothing(policy):
 def test_room_that_is_not_held_is_given_to_whoever_waits():
     w = World(held_slots_per_gang_max=1)
     started(w, "a", 3)
-    waits = w.gang("b", 1, shape={"node_selector": (("for", "a"),)})
+    waits = w.gang("b", 1, spec={"node_selector": (("for", "a"),)})
     assert w.cycle() == {}
     assert w.why(waits).reason is Reason.NOT_ENOUGH_ROOM
     w.delete("a-0", "a-1")
@@ -208,7 +208,7 @@ def test_an_event_tells_what_is_not_held_and_none_tells_that_it_ended():
 def test_so_many_nodes_are_named(lost, monkeypatch):
     monkeypatch.setattr(policy, "RESERVED_NODES_NAMED_MAX", 3)
     w = World()
-    gang = started(w, "a", 5, hold_s=600.0, spec={"hold_s": 600.0})
+    gang = started(w, "a", 5, hold_s=600.0, gang_spec={"hold_s": 600.0})
     lose(w, "a", *range(lost))
     said = reserved_for(w.cluster.reservations.of(gang))
     assert said.count("a-n") == min(lost, 3)

@@ -18,9 +18,9 @@ def full_world(pods=4, minimum=None, policy=None, **more) -> World:
     for index in range(pods):
         w.node(f"n{index}", cpu=1)
     more.setdefault("owner", UNKNOWN)
-    w.gang("a", minimum or pods, pods, spec={"created_s": 100.0}, created_s=100.0, **more)
+    w.gang("a", minimum or pods, pods, gang_spec={"created_s": 100.0}, created_s=100.0, **more)
     assert len(w.cycle()) == pods
-    w.gang("b", 1, spec={"created_s": 1.0}, created_s=1.0)
+    w.gang("b", 1, gang_spec={"created_s": 1.0}, created_s=1.0)
     assert w.cycle() == {}
     return w
 
@@ -166,7 +166,7 @@ def test_a_replacement_that_does_not_fit_where_it_was_goes_elsewhere_and_the_roo
     w = full_world()
     node = lose(w, "a-1")
     w.node("large", cpu=2, taints=["large:NoSchedule"])
-    replace(w, cpu=2, shape={"tolerations": (Toleration(operator="Exists"),)})
+    replace(w, cpu=2, spec={"tolerations": (Toleration(operator="Exists"),)})
     plan = w.decide()
     w.settle(plan)
     assert w.where("a-new") == "large"
@@ -381,12 +381,12 @@ def test_host_ports_are_held_too():
     w = World()
     w.node("n0", cpu=8)
     w.node("n1", cpu=8)
-    shape = {"host_ports": (HostPort("TCP", "0.0.0.0", 80),)}
-    w.gang("a", 2, shape=shape, owner=UNKNOWN)
+    spec = {"host_ports": (HostPort("TCP", "0.0.0.0", 80),)}
+    w.gang("a", 2, spec=spec, owner=UNKNOWN)
     w.cycle()
     node = lose(w, "a-1")
     w.decide()
-    w.gang("b", 1, shape=shape)
+    w.gang("b", 1, spec=spec)
     assert w.cycle() == {}
-    replace(w, shape=shape)
+    replace(w, spec=spec)
     assert w.cycle() == {"a-new": node}

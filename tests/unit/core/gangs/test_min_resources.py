@@ -33,7 +33,7 @@ def asks(cpu=None, **more):
 )
 def test_the_room_of_all_nodes_is_added_up(dialect, wanted, starts):
     w = world(3, 4)
-    gang = w.gang("job", 1, spec=wanted, dialect=dialect)
+    gang = w.gang("job", 1, gang_spec=wanted, dialect=dialect)
     assert (len(w.cycle()) == 1) is starts
     assert (w.why(gang).reason is not Reason.MIN_RESOURCES_SHORT) is starts
 
@@ -42,7 +42,7 @@ def test_cordoned_and_overcommitted_nodes_add_nothing():
     w = world(3, 4)
     w.running("glutton", "n0", cpu=9)
     w.node("n2", cpu=50, cordoned=True)
-    w.gang("job", 1, spec=asks(cpu=5))
+    w.gang("job", 1, gang_spec=asks(cpu=5))
     assert w.cycle() == {}
     w.node("n2", cpu=1)
     assert len(w.cycle()) == 1
@@ -51,14 +51,14 @@ def test_cordoned_and_overcommitted_nodes_add_nothing():
 def test_the_gate_is_closed_for_a_gang_that_fits_by_itself():
     """Spark's driver: min is 1, the executors are in minResources."""
     w = world(4)
-    gang = w.gang("driver", 1, spec=asks(cpu=5))
+    gang = w.gang("driver", 1, gang_spec=asks(cpu=5))
     assert w.cycle() == {}
     assert w.why(gang).message == "minResources ask for 5 cpu (4 free)"
 
 
 def test_a_gang_that_started_passes_without_a_gate():
     w = world(4)
-    gang = w.gang("job", 1, pods=1, spec=asks(cpu=4))
+    gang = w.gang("job", 1, pods=1, gang_spec=asks(cpu=4))
     w.cycle()
     w.running("other", "n0", cpu=2)
     w.pod("executor", gang)
@@ -67,7 +67,7 @@ def test_a_gang_that_started_passes_without_a_gate():
 
 def test_the_gangs_own_pods_do_not_count_as_used():
     w = world(4)
-    gang = w.gang("job", 3, spec=asks(cpu=4))
+    gang = w.gang("job", 3, gang_spec=asks(cpu=4))
     w.cycle(job_2=fail(BindFailure.REFUSED))
     assert w.why(gang).members.bound == 2
     assert w.cycle() == {"job-2": "n0"}
@@ -75,14 +75,14 @@ def test_the_gangs_own_pods_do_not_count_as_used():
 
 def test_gangs_of_one_cycle_do_not_use_the_same_room_twice():
     w = world(4)
-    w.gang("a", 1, cpu=3, spec=asks(cpu=4))
-    w.gang("b", 1, cpu=1, spec=asks(cpu=4))
+    w.gang("a", 1, cpu=3, gang_spec=asks(cpu=4))
+    w.gang("b", 1, cpu=1, gang_spec=asks(cpu=4))
     assert set(w.cycle()) == {"a-0"}
 
 
 def test_a_gang_at_the_gate_holds_up_no_other():
     w = world(4)
-    w.gang("a", 1, spec=asks(cpu=9), priority=100)
+    w.gang("a", 1, gang_spec=asks(cpu=9), priority=100)
     w.gang("b", 4)
     assert len(w.cycle()) == 4
 
@@ -109,7 +109,7 @@ def test_gangs_without_pods_hear_of_room_too():
 def test_the_gate_opens_when_the_sum_is_there(change):
     w = world(6)
     w.running("filler", "n0", cpu=2)
-    w.gang("job", 1, cpu=3, spec=asks(cpu=6))
+    w.gang("job", 1, cpu=3, gang_spec=asks(cpu=6))
     assert w.cycle() == {}
     change(w)
     assert w.cycle() == {"job-0": "n0"}
@@ -117,7 +117,7 @@ def test_the_gate_opens_when_the_sum_is_there(change):
 
 def test_room_that_is_still_too_little_wakes_nobody():
     w = world(2)
-    gang = w.gang("job", 1, cpu=2, spec=asks(cpu=9))
+    gang = w.gang("job", 1, cpu=2, gang_spec=asks(cpu=9))
     w.cycle()
     w.gang("other", 1, pods=0)
     w.decide()

@@ -13,12 +13,12 @@ def test_a_gang_does_not_rely_on_a_nominated_pod_to_raise_the_minimum():
     w.node("n0", cpu=4, labels={HOST: "n0", "pool": "a"})
     w.node("n1", cpu=8, labels={HOST: "n1"})
     in_pool = {"node_selector": pairs({"pool": "a"})}
-    w.pod("low", node="n0", phase="Running", cpu=4, scheduler=KUBE, shape=in_pool)
-    w.pod("high", cpu=4, priority=10, scheduler=KUBE, labels={"app": "db"}, shape=in_pool)
+    w.pod("low", node="n0", phase="Running", cpu=4, scheduler=KUBE, spec=in_pool)
+    w.pod("high", cpu=4, priority=10, scheduler=KUBE, labels={"app": "db"}, spec=in_pool)
     assert [one.node for one in w.decide(1).preemptions] == ["n0"]
     w.edit("low", terminating=True, preempted=True)
     evenly = spread(pods(app="db"), by=HOST)
-    w.gang("job", 2, cpu=1, labels={"app": "db"}, shape=evenly)
+    w.gang("job", 2, cpu=1, labels={"app": "db"}, spec=evenly)
     for after_s in (1, 1, 10):
         w.now_s += after_s
         plan = w.scheduler.decide(w.now_s)

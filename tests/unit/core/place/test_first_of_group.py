@@ -23,7 +23,7 @@ def test_the_first_one_is_on_the_node_that_no_other_makes_acceptable():
     gang = w.object("job", 4)
     w.pod("small", gang, cpu=1, labels=JOB)
     for number in range(3):
-        w.pod(f"large-{number}", gang, cpu=2, labels=JOB, shape=near(pods(**JOB), by="host"))
+        w.pod(f"large-{number}", gang, cpu=2, labels=JOB, spec=near(pods(**JOB), by="host"))
     binds = w.cycle()
     assert sorted(binds.values()) == ["n0", "n0", "n1", "n1"]
     assert binds["small"] == "n0"
@@ -36,7 +36,7 @@ def test_of_many_nodes_the_one_that_needs_the_first_one_gets_it():
     for number in range(99):
         w.pod(f"small-{number}", gang, cpu=1, labels=JOB)
     for number in range(101):
-        w.pod(f"large-{number}", gang, cpu=2, labels=JOB, shape=near(pods(**JOB), by="host"))
+        w.pod(f"large-{number}", gang, cpu=2, labels=JOB, spec=near(pods(**JOB), by="host"))
     binds = w.cycle()
     assert len(binds) == 200
     assert sum(node == "n99" for node in binds.values()) == 2
@@ -46,9 +46,9 @@ def test_zones_that_differ_in_where_the_first_one_is_are_not_alike():
     """The first one needs nobody: the lone pod has to open the zone that the first is not in."""
     w = world(*[(zone, 4, 2) for zone in "aabb"])
     gang = w.object("job", 3)
-    shape = near(pods(**JOB), by="zone") | apart(pods(role="seeks"), by="zone")
+    spec = near(pods(**JOB), by="zone") | apart(pods(role="seeks"), by="zone")
     for number in range(2):
-        w.pod(f"seeks-{number}", gang, cpu=3, labels=JOB | {"role": "seeks"}, shape=shape)
+        w.pod(f"seeks-{number}", gang, cpu=3, labels=JOB | {"role": "seeks"}, spec=spec)
     w.pod("lone", gang, cpu=2, labels=JOB)
     binds = w.cycle()
     assert sorted(binds) == ["lone", "seeks-0", "seeks-1"]

@@ -51,7 +51,7 @@ FITS = {
     ),
     "the small one is tied to the node that the large one likes": (
         [{"cpu": 4, "labels": {"zone": "a"}}, {"cpu": 4}],
-        [{"cpu": 4}, {"cpu": 1, "shape": A}],
+        [{"cpu": 4}, {"cpu": 1, "spec": A}],
     ),
     "a launcher without gpu on a gpu node": (
         [{"cpu": 4, "gpu": 2}, {"cpu": 3, "gpu": 2}],
@@ -63,14 +63,14 @@ FITS = {
     ),
     "host ports of two classes": (
         cpu(4, 4, 4),
-        [{"shape": PORTS["p80"]}] * 2 + [{"shape": PORTS["p81"]}] * 2 + [{"shape": BOTH_PORTS}],
+        [{"spec": PORTS["p80"]}] * 2 + [{"spec": PORTS["p81"]}] * 2 + [{"spec": BOTH_PORTS}],
     ),
     "host ports and tight cpu": (
         cpu(5, 3),
         [
-            {"cpu": 3, "shape": PORTS["p80"]},
-            {"cpu": 3, "shape": PORTS["p80"]},
-            {"cpu": 2, "shape": PORTS["p81"]},
+            {"cpu": 3, "spec": PORTS["p80"]},
+            {"cpu": 3, "spec": PORTS["p80"]},
+            {"cpu": 2, "spec": PORTS["p81"]},
         ],
     ),
 }
@@ -88,7 +88,7 @@ NO_FIT = {
     "each class alone would": (cpu(4, 4), cpu(3, 3, 2)),
     "ports": (
         cpu(4, 4),
-        [{"shape": PORTS["p80"]}] * 2 + [{"shape": BOTH_PORTS}],
+        [{"spec": PORTS["p80"]}] * 2 + [{"spec": BOTH_PORTS}],
     ),
     "two resources": (
         [{"cpu": 4, "memory": 2}, {"cpu": 2, "memory": 4}],
@@ -118,7 +118,7 @@ def test_a_quorum_that_only_the_search_finds_takes_as_many_more_as_fit():
 
 def test_the_search_chooses_among_the_members_when_not_all_are_needed():
     nodes = [{"cpu": 4, "labels": {"zone": "a"}}, {"cpu": 3}]
-    pods = [{"cpu": 4}, {"cpu": 2, "shape": A}, {"cpu": 2, "shape": A}, {"cpu": 3}]
+    pods = [{"cpu": 4}, {"cpu": 2, "spec": A}, {"cpu": 2, "spec": A}, {"cpu": 3}]
     w, _ = world(nodes, pods, need=3)
     assert len(w.cycle()) == 3
 
@@ -133,9 +133,9 @@ def test_members_that_no_node_takes_use_up_none_of_the_choices():
     w.pod("a-x", gang, cpu=2)
     for number in range(8):
         for twin in "01":
-            shape = {"node_selector": pairs({"zone": f"z{number}"})}
-            w.pod(f"c{number}-{twin}", gang, cpu=1, shape=shape)
-    w.pod("m", gang, cpu=1, labels={"app": "a"}, shape=alone)
+            spec = {"node_selector": pairs({"zone": f"z{number}"})}
+            w.pod(f"c{number}-{twin}", gang, cpu=1, spec=spec)
+    w.pod("m", gang, cpu=1, labels={"app": "a"}, spec=alone)
     w.pod("y0", gang, cpu=1)
     w.pod("y1", gang, cpu=1)
     assert set(w.cycle()) == {"m", "y0", "y1"}
@@ -170,14 +170,14 @@ def test_the_tied_class_goes_first_however_many_pods_there_are(workers):
     nodes = [{"cpu": 8, "gpu": 8, "labels": {"zone": "a"}}]
     nodes += [{"cpu": 8, "gpu": 8}] * (workers // 8 + 1)
     pods = [{"cpu": 1, "gpu": 1}] * workers
-    pods += [{"cpu": 8, "shape": A}]
+    pods += [{"cpu": 8, "spec": A}]
     w, _ = world(nodes, pods)
     assert len(w.cycle()) == workers + 1
 
 
 def test_a_launcher_tied_to_one_node_and_many_workers():
     nodes = [{"cpu": 8, "labels": {"zone": "a"}}, *cpu(*[8] * 125)]
-    pods = [*cpu(*[4] * 250), {"cpu": 1, "shape": A}]
+    pods = [*cpu(*[4] * 250), {"cpu": 1, "spec": A}]
     w, _ = world(nodes, pods)
     assert len(w.cycle()) == 251
 

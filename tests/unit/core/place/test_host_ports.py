@@ -84,7 +84,7 @@ def test_nodes_tell_which_ports_running_pods_have(world):
         w.node(f"n{row}")
         for index in range(2):
             ports = some_ports(chance)
-            w.running(f"r{row}-{index}", f"n{row}", shape={"host_ports": ports})
+            w.running(f"r{row}-{index}", f"n{row}", spec={"host_ports": ports})
             there.setdefault(row, set()).update(ports)
     for port in some_ports(chance):
         rows = [row for row, ports in there.items() if conflict((port,), ports)]
@@ -98,12 +98,12 @@ def test_a_check_finds_the_ports_that_others_took_meanwhile(world):
     w = World()
     w.node("n0", pods=10)
     mine = some_ports(chance)
-    w.gang("job", 1, shape={"host_ports": mine})
+    w.gang("job", 1, spec={"host_ports": mine})
     (gang,) = w.scheduler.decide(w.now_s).gangs
     held = []
     for index in range(3):
         held += (ports := some_ports(chance))
-        w.running(f"rival-{index}", "n0", shape={"host_ports": ports})
+        w.running(f"rival-{index}", "n0", spec={"host_ports": ports})
     twice = dict.fromkeys(port.port for port in mine if conflict((port,), held))
     texts = [f"node n0 would give out host port {port} twice" for port in twice]
     assert verify_gang(gang, w.cluster) == list(dict.fromkeys(texts))
@@ -130,7 +130,7 @@ def test_no_two_ports_are_compared_and_steps_are_taken_for_all(monkeypatch):
         gang = w.object("job", 8)
         for index in range(8):
             held = tuple(HostPort("TCP", "0.0.0.0", 1 + index * 64 + i) for i in range(ports))
-            w.pod(f"p{index}", gang, cpu=1 - index / 100, shape={"host_ports": held})
+            w.pod(f"p{index}", gang, cpu=1 - index / 100, spec={"host_ports": held})
         turns.clear()
         plan = w.scheduler.decide(w.now_s)
         assert len(binds_of(w.scheduler.verified(plan)[0])) == 8

@@ -21,7 +21,7 @@ def half_held():
     w = StorageWorld()
     for name, cpu in (("n0", 2), ("n1", 1)):
         w.node(name, cpu=cpu, labels={"pool": "y", HOSTNAME: name})
-    gang = w.gang("y", 2, cpu=1, shape=POOL, owner=THING)
+    gang = w.gang("y", 2, cpu=1, spec=POOL, owner=THING)
     w.cycle()
     w.edit("y-1", node="n0", phase="Running")
     w.edit("y-1", terminating=True)
@@ -31,8 +31,8 @@ def half_held():
     assert [reservation.node for reservation in w.cluster.reservations] == ["n0"]
     w.volume("v", affinity=on(HOSTNAME, "n1"))
     w.claim("data", storage_class="local")
-    w.pod("y-new", gang, cpu=1, shape=POOL, owner=THING, nominated="n0")
-    w.pod("y-data", gang, cpu=0.5, shape=POOL, claims=(ClaimUse("data"),))
+    w.pod("y-new", gang, cpu=1, spec=POOL, owner=THING, nominated="n0")
+    w.pod("y-data", gang, cpu=0.5, spec=POOL, claims=(ClaimUse("data"),))
     return w, w.cluster.gangs[gang]
 
 

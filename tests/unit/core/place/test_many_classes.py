@@ -37,23 +37,23 @@ def calls_of(work):
     return calls
 
 
-def spread_gang(shapes, constraints=4):
-    """Return a scheduler and its plan for a gang of so many shapes that share constraints."""
+def spread_gang(specs, constraints=4):
+    """Return a scheduler and its plan for a gang of so many specs that share constraints."""
     w = World()
     keys = [f"t{number}" for number in range(constraints)]
     for number in range(5):
         w.node(f"n{number}", cpu=64, labels=dict.fromkeys(keys, f"v{number}"))
-    gang = w.object("g", shapes)
+    gang = w.object("g", specs)
     rules = sum((spread(pods(app="x"), by=key, skew=100)["spread"] for key in keys), ())
-    for number in range(shapes):
-        shape = {"spread": rules}
-        w.pod(f"p{number}", gang, cpu=1 + number / 1000, labels={"app": "x"}, shape=shape)
+    for number in range(specs):
+        spec = {"spread": rules}
+        w.pod(f"p{number}", gang, cpu=1 + number / 1000, labels={"app": "x"}, spec=spec)
     return w.scheduler, w.scheduler.decide(w.now_s)
 
 
-def test_the_check_of_a_plan_costs_each_shape_the_same_however_many_there_are():
-    def calls(shapes):
-        scheduler, plan = spread_gang(shapes)
+def test_the_check_of_a_plan_costs_each_spec_the_same_however_many_there_are():
+    def calls(specs):
+        scheduler, plan = spread_gang(specs)
         return calls_of(lambda: scheduler.verified(plan))
 
     calls(5)  # what is done once
@@ -61,14 +61,14 @@ def test_the_check_of_a_plan_costs_each_shape_the_same_however_many_there_are():
     assert many < 4.5 * few
 
 
-def room_and_classes(cpus, *, nodes=3, cpu=8, shape=None):
+def room_and_classes(cpus, *, nodes=3, cpu=8, spec=None):
     """Return the room on alike nodes, and a class of one pod for each number of cores."""
     w = World()
     for number in range(nodes):
         w.node(f"n{number}", cpu=cpu, labels={"zone": "z"})
     gang = w.object("g", len(cpus))
     for number, cores in enumerate(cpus):
-        w.pod(f"p{number}", gang, cpu=cores, labels={"app": "x"}, shape=shape)
+        w.pod(f"p{number}", gang, cpu=cores, labels={"app": "x"}, spec=spec)
     members = members_of(w.cluster.gangs[gang], w.cluster)
     return w.scheduler.planner.room(), tuple((one, len(pods)) for one, pods in members.items())
 
@@ -122,8 +122,8 @@ def test_a_search_of_which_the_tables_alone_take_all_steps_is_not_made(monkeypat
         w.node(f"n{number}", cpu=8, labels={"zone": "z"})
     gang = w.object("g", 3)
     for number, cores in enumerate([5, 5.5, 6]):
-        shape = near(pods(app="x"))
-        w.pod(f"p{number}", gang, cpu=cores, labels={"app": "x"}, shape=shape)
+        spec = near(pods(app="x"))
+        w.pod(f"p{number}", gang, cpu=cores, labels={"app": "x"}, spec=spec)
     for _ in range(20):
         plan = w.decide()
         if plan.wake_at_s is None or plan.wake_at_s > w.now_s:
@@ -144,8 +144,8 @@ def explained(monkeypatch, classes, most, cpus, **more):
         w.node(f"n{number}", cpu=8)
     gang = w.object("g", classes)
     for number, cores in zip(range(classes), cpus, strict=False):
-        shape = more.get("shape") if number == classes - 1 else None
-        w.pod(f"p{number:02}", gang, cpu=cores, shape=shape)
+        spec = more.get("spec") if number == classes - 1 else None
+        w.pod(f"p{number:02}", gang, cpu=cores, spec=spec)
     w.decide()
     packed = counted(monkeypatch, diagnosis, "pack")
     return w.why(gang), len(packed)
@@ -169,8 +169,8 @@ def test_so_many_classes_are_looked_at_one_by_one_to_explain_a_gang(monkeypatch,
 def test_of_too_many_classes_those_without_room_of_their_own_are_looked_at_first(monkeypatch):
     """The smallest is the one that no node takes."""
     cpus = [1 - number / 1000 for number in range(20)]
-    shape = {"node_selector": (("zone", "none"),)}
-    found, looked_at = explained(monkeypatch, 20, 5, cpus, shape=shape)
+    spec = {"node_selector": (("zone", "none"),)}
+    found, looked_at = explained(monkeypatch, 20, 5, cpus, spec=spec)
     assert found.reason is Reason.NO_NODE_MATCHES
     assert [blocker.pod for blocker in found.blockers] == ["p19"]
     assert looked_at == 5

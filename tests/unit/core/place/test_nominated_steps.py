@@ -51,7 +51,7 @@ def one_by_one(room, promised, w, *, attracted):
 @pytest.mark.parametrize("number", range(15))
 def test_class_by_class_takes_what_pod_by_pod_does(number, attracted):
     chance, w = random.Random(f"{SEED} {number}"), world()
-    shapes = (
+    specs = (
         {},
         apart(pods(app="x"), by="host"),
         {"host_ports": (HostPort("TCP", "0.0.0.0", 80),)},
@@ -63,10 +63,10 @@ def test_class_by_class_takes_what_pod_by_pod_does(number, attracted):
             f"n{chance.randrange(NODES)}",
             cpu=chance.choice([1, 2]),
             labels={"app": chance.choice("xy")},
-            shape=chance.choice(shapes),
+            spec=chance.choice(specs),
         )
     by_pull = {"affinity": apart(pods(app="x"), by="host")["anti_affinity"]} if attracted else {}
-    w.gang("job", 2, labels={"app": "x"}, shape={**apart(pods(app="x"), by="host"), **by_pull})
+    w.gang("job", 2, labels={"app": "x"}, spec={**apart(pods(app="x"), by="host"), **by_pull})
     promised = Promises.of(w.cluster).to_others(0)
     classes = [entry.pod_class for entry in w.cluster.gangs[key("job")].members.values()]
     room = Room(w.cluster.snapshot(), Answers())

@@ -76,7 +76,7 @@ def racks(nodes=120):
 def test_a_gang_that_takes_longer_than_a_turn_to_deal_out_starts_in_a_later_one(monkeypatch):
     monkeypatch.setattr(policy, "TURN_STEPS_MAX", 50)
     w = racks()
-    w.gang("job", 60, labels=JOB, shape=both(spread(OWN, by="pair"), spread(OWN, by="alt")))
+    w.gang("job", 60, labels=JOB, spec=both(spread(OWN, by="pair"), spread(OWN, by="alt")))
     w.gang("other", 2)
     placed = {}
     for turn in range(40):
@@ -93,7 +93,7 @@ def test_a_gang_of_many_classes_that_keep_apart_ends_with_the_turn_and_starts_la
     w = racks()
     gang = w.object("job", 12)
     for i in range(12):
-        w.pod(f"p{i}", gang, cpu=1 + i / 100, labels=JOB, shape=apart(OWN, by="pair"))
+        w.pod(f"p{i}", gang, cpu=1 + i / 100, labels=JOB, spec=apart(OWN, by="pair"))
     packed, turns = [], 0
     with patch.object(packing_of, "pack", wraps=packing_of.pack) as packs:
         binds = {}
@@ -108,7 +108,7 @@ def test_a_gang_of_many_classes_that_keep_apart_ends_with_the_turn_and_starts_la
 
 def test_what_nodes_take_one_of_is_found_without_trying_each():
     w = racks()
-    w.gang("job", 2, labels=JOB, shape=both(near(OWN, by="host"), spread(OWN, by="host")))
+    w.gang("job", 2, labels=JOB, spec=both(near(OWN, by="host"), spread(OWN, by="host")))
     with patch.object(packing_of, "_spread_out", wraps=packing_of._spread_out) as tries:
         assert w.cycle() == {}
     assert tries.call_count <= 4
@@ -116,7 +116,7 @@ def test_what_nodes_take_one_of_is_found_without_trying_each():
 
 def test_one_in_each_domain_is_chosen_for_all_domains_at_once():
     w = racks()
-    w.gang("job", 60, labels=JOB, shape=apart(OWN, by="pair"))
+    w.gang("job", 60, labels=JOB, spec=apart(OWN, by="pair"))
     with patch.object(packing_of, "fill_cells", wraps=packing_of.fill_cells) as fills:
         assert len(w.cycle()) == 60
     assert fills.call_count == 1

@@ -29,7 +29,7 @@ class SlowSearch(gangs.JointSearch):
 def add_gang(w, name):
     """Add a gang that has room on 7 and 6 cores, but not on 7 and 5, and no order is greedy."""
     gang = w.object(name, 4)
-    w.pod(f"{name}-x", gang, cpu=4, labels={"app": "x"}, shape=apart(pods(app="zz")))
+    w.pod(f"{name}-x", gang, cpu=4, labels={"app": "x"}, spec=apart(pods(app="zz")))
     for index in range(3):
         w.pod(f"{name}-y{index}", gang, cpu=3, labels={"app": "y"})
     return gang

@@ -39,9 +39,9 @@ def test_scores_are_relative_to_the_nodes_that_are_left():
     w.node("best", cpu=1, labels={"kind": "a"})
     w.node("busy", cpu=8, labels={"kind": "b"})
     w.node("idle", cpu=8, labels={"kind": "c"})
-    w.running("company", "busy", cpu=6, shape={"scored": (6000, 0)})
-    shape = prefers(a=100, b=20, c=10) | {"scored": (1000, 0)}
-    assert [placed(w, name, shape=shape) for name in "ab"] == ["best", "busy"]
+    w.running("company", "busy", cpu=6, spec={"scored": (6000, 0)})
+    spec = prefers(a=100, b=20, c=10) | {"scored": (1000, 0)}
+    assert [placed(w, name, spec=spec) for name in "ab"] == ["best", "busy"]
 
 
 def test_pods_that_came_while_nobody_looked_count_when_somebody_looks_again():
@@ -49,11 +49,11 @@ def test_pods_that_came_while_nobody_looked_count_when_somebody_looks_again():
     w.node("n0", labels={"zone": "a"})
     w.node("n1", labels={"zone": "b"})
     keeps_off = spread(pods(app="web"), skew=1)
-    assert placed(w, "first", shape=keeps_off) == "n0"
+    assert placed(w, "first", spec=keeps_off) == "n0"
     w.delete("first")
     w.running("web-0", "n0", labels={"app": "web"}, cpu=0)
     w.running("web-1", "n0", labels={"app": "web"}, cpu=0)
-    assert placed(w, "second", shape=keeps_off) == "n1"
+    assert placed(w, "second", spec=keeps_off) == "n1"
 
 
 @pytest.mark.parametrize("image", ["", "app:1"])
@@ -61,11 +61,11 @@ def test_images_that_are_pulled_count_at_once(image):
     w = world()
     w.node("n0", cpu=8)
     w.node("n1", cpu=8)
-    assert placed(w, "first", cpu=0, shape={"images": ("app:1",)}) == "n0"
+    assert placed(w, "first", cpu=0, spec={"images": ("app:1",)}) == "n0"
     w.delete("first")
     w.nodes["n1"] = pulled(w.nodes["n1"], image)
     w.observe(NodeChanged(w.nodes["n1"]))
-    assert placed(w, "second", cpu=0, shape={"images": ("app:1",)}) == ("n1" if image else "n0")
+    assert placed(w, "second", cpu=0, spec={"images": ("app:1",)}) == ("n1" if image else "n0")
 
 
 def pulled(node, image):
@@ -81,4 +81,4 @@ def test_so_many_classes_are_remembered_and_the_oldest_is_forgotten(bound, kept,
         placed(w, f"pod-{cpu}", cpu=cpu)
     singles: Singles = w.scheduler.planner._singles
     newest = [cpu * 1000 for cpu in range(7 - kept, 7)]
-    assert [dict(one.shape.requests)["cpu"] for one in singles._totals] == newest
+    assert [dict(one.spec.requests)["cpu"] for one in singles._totals] == newest

@@ -25,15 +25,15 @@ def zones_of(w, binds):
 
 def test_members_that_keep_apart_get_a_node_each():
     w = world()
-    gang = w.gang("job", 3, labels=WEB, shape=apart(pods(**WEB)))
+    gang = w.gang("job", 3, labels=WEB, spec=apart(pods(**WEB)))
     assert len(set(w.cycle().values())) == 3
-    w.pod("more", gang, labels=WEB, shape=apart(pods(**WEB)))
+    w.pod("more", gang, labels=WEB, spec=apart(pods(**WEB)))
     assert w.cycle() == {}
 
 
 def test_more_members_that_keep_apart_than_nodes_is_no_fit_and_says_so():
     w = world()
-    gang = w.gang("job", 4, labels=WEB, shape=apart(pods(**WEB)))
+    gang = w.gang("job", 4, labels=WEB, spec=apart(pods(**WEB)))
     assert w.cycle() == {}
     said = w.why(gang)
     assert said.reason is Reason.NOT_ENOUGH_ROOM
@@ -44,20 +44,20 @@ def test_more_members_that_keep_apart_than_nodes_is_no_fit_and_says_so():
 def test_a_gang_that_belongs_together_goes_where_all_of_it_fits():
     w = world("aabb", cpu=4)
     w.running("busy", "n0", cpu=3)
-    w.gang("job", 7, labels=JOB, shape=near(pods(**JOB)))
+    w.gang("job", 7, labels=JOB, spec=near(pods(**JOB)))
     binds = w.cycle()
     assert zones_of(w, binds) == ["b"] * 7
 
 
 def test_spread_members_are_level_over_zones():
     w = world("aaaab")
-    w.gang("job", 7, labels=WEB, shape=spread(pods(**WEB)))
+    w.gang("job", 7, labels=WEB, spec=spread(pods(**WEB)))
     assert zones_of(w, w.cycle()) == list("aaaabbb")
 
 
 def test_what_cannot_be_level_does_not_start():
     w = world("aaaab", cpu=2)
-    gang = w.gang("job", 6, labels=WEB, shape=spread(pods(**WEB)))
+    gang = w.gang("job", 6, labels=WEB, spec=spread(pods(**WEB)))
     assert w.cycle() == {}
     assert "didn't match pod topology spread constraints" in w.why(gang).message
 
@@ -67,16 +67,16 @@ def test_two_classes_that_greedy_order_misses_are_placed():
     w = world("ab", cpu=8)
     gang = w.object("job", 4)
     for number in range(2):
-        w.pod(f"big-{number}", gang, cpu=5, labels=WEB, shape=apart(pods(**WEB), by="zone"))
+        w.pod(f"big-{number}", gang, cpu=5, labels=WEB, spec=apart(pods(**WEB), by="zone"))
     for number in range(2):
-        w.pod(f"small-{number}", gang, cpu=3, labels=DB, shape=apart(pods(**DB), by="zone"))
+        w.pod(f"small-{number}", gang, cpu=3, labels=DB, spec=apart(pods(**DB), by="zone"))
     assert len(w.cycle()) == 4
 
 
 def test_one_that_seeks_a_smaller_one_waits_for_it_within_the_plan():
     w = world("ab", cpu=4)
     gang = w.object("job", 2)
-    w.pod("big", gang, cpu=3, labels=DB, shape=near(pods(**WEB)))
+    w.pod("big", gang, cpu=3, labels=DB, spec=near(pods(**WEB)))
     w.pod("small", gang, cpu=1, labels=WEB)
     assert zones_of(w, w.cycle()) in (["a", "a"], ["b", "b"])
 
@@ -85,16 +85,16 @@ def test_host_ports_and_anti_affinity_together():
     w = world("aa", cpu=4)
     port = {"host_ports": (HostPort("TCP", "0.0.0.0", 80),)}
     gang = w.object("job", 3)
-    w.pod("p0", gang, labels=WEB, shape=port)
-    w.pod("p1", gang, labels=DB, shape=port)
-    w.pod("p2", gang, labels={"app": "mq"}, shape=apart(pods(**WEB)))
+    w.pod("p0", gang, labels=WEB, spec=port)
+    w.pod("p1", gang, labels=DB, spec=port)
+    w.pod("p2", gang, labels={"app": "mq"}, spec=apart(pods(**WEB)))
     binds = w.cycle()
     assert binds["p0"] != binds["p1"] == binds["p2"]
 
 
 def test_two_gangs_in_one_cycle_that_seek_one_another():
     w = world("ab")
-    w.gang("first", 1, labels=DB, shape=near(pods(**WEB)), created_s=1.0)
+    w.gang("first", 1, labels=DB, spec=near(pods(**WEB)), created_s=1.0)
     w.gang("second", 1, labels=WEB, created_s=2.0)
     w.cycle()
     w.cycle()
@@ -108,7 +108,7 @@ def test_two_gangs_in_one_cycle_that_seek_one_another():
 
 def waits_for_company():
     w = world("aab", cpu=2)
-    w.gang("job", 2, cpu=2, labels=DB, shape=near(pods(**WEB)))
+    w.gang("job", 2, cpu=2, labels=DB, spec=near(pods(**WEB)))
     assert w.cycle() == {}
     return w
 
@@ -125,7 +125,7 @@ def test_a_gang_that_waits_to_be_level_is_woken_by_a_pod_in_the_other_zone():
     w = world("ab", cpu=8)
     w.running("old", "n0", labels=WEB)
     w.running("full", "n1", cpu=8)
-    gang = w.gang("job", 1, labels=WEB, shape=spread(pods(**WEB)))
+    gang = w.gang("job", 1, labels=WEB, spec=spread(pods(**WEB)))
     assert w.cycle() == {}
     w.running("other", "n0", cpu=0, labels=DB)
     assert not w.tries(w.decide(), gang)
@@ -146,7 +146,7 @@ def test_a_gang_that_waits_to_be_level_is_woken_by_a_pod_in_the_other_zone():
 def test_a_gang_that_is_repelled_is_woken_when_it_is_not_any_more(leave):
     w = world("aa")
     w.running("loner", "n0", labels=WEB)
-    gang = w.gang("job", 1, labels=DB, shape=apart(pods(**WEB), by="zone"))
+    gang = w.gang("job", 1, labels=DB, spec=apart(pods(**WEB), by="zone"))
     assert w.cycle() == {}
     w.running("nobody", "n1", labels={"app": "mq"})
     assert not w.tries(w.decide(), gang)
@@ -158,7 +158,7 @@ def test_a_namespaces_labels_wake_who_waits_for_its_pods():
     w = world("ab")
     w.running("company", "n0", labels=WEB, namespace="dev")
     of_env = pods(namespaces=(), of=pods(env="x").labels, **WEB)
-    gang = w.gang("job", 1, labels=DB, shape=near(of_env))
+    gang = w.gang("job", 1, labels=DB, spec=near(of_env))
     assert w.cycle() == {}
     w.namespace("other", {"env": "x"})
     assert not w.tries(w.decide(), gang)
@@ -170,7 +170,7 @@ def test_a_namespaces_labels_wake_who_waits_for_its_pods():
 
 
 @pytest.mark.parametrize(
-    ("shape", "change", "problem"),
+    ("spec", "change", "problem"),
     [
         (
             apart(pods(**DB)),
@@ -179,7 +179,7 @@ def test_a_namespaces_labels_wake_who_waits_for_its_pods():
         ),
         (
             {},
-            lambda w, node: w.running("late", node, shape=apart(pods(**WEB))),
+            lambda w, node: w.running("late", node, spec=apart(pods(**WEB))),
             "would be beside a pod that keeps it away",
         ),
         (
@@ -194,10 +194,10 @@ def test_a_namespaces_labels_wake_who_waits_for_its_pods():
         ),
     ],
 )
-def test_a_plan_that_others_made_wrong_is_found_out(shape, change, problem):
+def test_a_plan_that_others_made_wrong_is_found_out(spec, change, problem):
     w = world("aab")
     w.running("company", "n0", labels=DB, cpu=0)
-    w.gang("job", 1, labels=WEB, shape=shape)
+    w.gang("job", 1, labels=WEB, spec=spec)
     (gang,) = w.decide().gangs
     change(w, gang.binds[0].node)
     [said] = verify_gang(gang, w.cluster)

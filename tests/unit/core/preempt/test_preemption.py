@@ -71,7 +71,7 @@ def test_promised_room_is_kept_from_pods_and_gangs_of_no_more_priority():
     high(w, cpu=2)
     assert cleared(w) == [("high", "n0", ["a", "b"])]
     w.delete("a")
-    w.pod("equal", scheduler="kube", priority=100, shape={"tolerations": ()}, never_preempts=True)
+    w.pod("equal", scheduler="kube", priority=100, spec={"tolerations": ()}, never_preempts=True)
     w.pod("low", scheduler="kube")
     w.gang("job", 1)
     assert w.cycle() == {}
@@ -281,7 +281,7 @@ def kept_out_of_all_but(w: World, pod: str) -> None:
     w.node("n1", cpu=4, labels={"h": "n1"})
     selector = PodSelector((TEAM,), LabelSelector((Requirement("app", "In", ("high",)),)))
     term = PodTerm(selector, "h")
-    w.running("repels", "n1", cpu=0, priority=1000, shape={"anti_affinity": (term,)})
+    w.running("repels", "n1", cpu=0, priority=1000, spec={"anti_affinity": (term,)})
     high(w, cpu=4, labels={"app": "high"})
     assert cleared(w) == []
     assert not w.cluster.pods[f"uid-{pod}"].may_be_preempted

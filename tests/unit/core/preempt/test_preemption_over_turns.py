@@ -83,7 +83,7 @@ def decided(w, turns=200):
 def test_the_same_node_is_cleared_of_the_same_pods_as_in_one_turn(rule, seed, monkeypatch):
     at_once, bit_by_bit = world(seed), world(seed)
     for w in (at_once, bit_by_bit):
-        add_high(w, shape=RULES[rule])
+        add_high(w, spec=RULES[rule])
     [expected], _ = decided(at_once)
     monkeypatch.setattr(policy, "TURN_STEPS_MAX", 30)
     monkeypatch.setattr(policy, "SEARCH_STEPS_MIN", 10)
@@ -94,7 +94,7 @@ def test_the_same_node_is_cleared_of_the_same_pods_as_in_one_turn(rule, seed, mo
 
 def test_a_turn_looks_at_few_nodes_and_each_node_is_looked_at_once(short_turns, looked_at):
     w = world()
-    add_high(w, shape=UNMEETABLE)
+    add_high(w, spec=UNMEETABLE)
     turns = []
     while not turns or w.scheduler.planner.queue.searching:
         before = len(looked_at)
@@ -118,7 +118,7 @@ def test_alike_pods_go_on_with_what_one_found_out(short_turns, looked_at):
 
 def test_it_goes_on_though_something_happens_in_each_turn(short_turns, looked_at):
     w = world()
-    add_high(w, shape=UNMEETABLE)
+    add_high(w, spec=UNMEETABLE)
     for turn in range(40):
         w.node(f"n{turn % NODES}", cpu=3 + turn, labels={HOST: f"n{turn}", ZONE: "z0"})
         w.decide()
@@ -142,7 +142,7 @@ def test_a_node_that_is_another_by_then_is_looked_at_again(short_turns, looked_a
 
 def test_in_vain_it_begins_anew_if_there_is_news(short_turns, looked_at):
     w = world(zones=NODES // 2, rare=())
-    add_high(w, shape=UNMEETABLE)
+    add_high(w, spec=UNMEETABLE)
     w.decide()
     assert {1} < set(looked_at) < set(range(1 + NODES // 2))
     for place in range(3):  # on the other node of the zone of n1
@@ -155,10 +155,10 @@ def test_in_vain_it_begins_anew_if_there_is_news(short_turns, looked_at):
 def test_ordinary_gangs_are_placed_meanwhile(short_turns):
     w = world()
     for index in range(6):
-        add_high(w, f"high{index}", priority=100 + index, shape=UNMEETABLE)
+        add_high(w, f"high{index}", priority=100 + index, spec=UNMEETABLE)
     w.node("free", cpu=8, labels={HOST: "free"}, taints=("only=it:NoSchedule",))
     w.decide()
-    w.gang("low", 2, cpu=1, shape={"tolerations": (Toleration("only", "Exists"),)})
+    w.gang("low", 2, cpu=1, spec={"tolerations": (Toleration("only", "Exists"),)})
     turns = 0
     while "low-0" not in w.binds:
         w.cycle()

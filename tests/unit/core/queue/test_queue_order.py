@@ -32,8 +32,8 @@ def test_priority_comes_before_age(older, newer, first):
 
 def test_the_age_of_a_gang_with_an_object_is_the_objects():
     w = world()
-    w.gang("a-late", 2, spec={"created_s": 20.0}, created_s=1.0)
-    w.gang("b-early", 2, spec={"created_s": 10.0}, created_s=5.0)
+    w.gang("a-late", 2, gang_spec={"created_s": 20.0}, created_s=1.0)
+    w.gang("b-early", 2, gang_spec={"created_s": 10.0}, created_s=5.0)
     assert set(w.cycle()) == {"b-early-0", "b-early-1"}
 
 

@@ -15,8 +15,8 @@ def blocked_world(**pod):
     w.node("other", cpu=4, labels={"zone": "b"})
     w.running("filler", "n0", cpu=3)
     w.running("far", "other", cpu=3)
-    shape = {"node_selector": pairs(ZONE_A)}
-    w.gang("job", 2, cpu=2, shape=shape, **pod)
+    spec = {"node_selector": pairs(ZONE_A)}
+    w.gang("job", 2, cpu=2, spec=spec, **pod)
     assert w.cycle() == {}
     assert not w.tries(w.decide(), key("job"))
     return w
@@ -61,7 +61,7 @@ def test_a_node_that_becomes_fit_places_the_gang(before, after):
     w = World()
     good = {"labels": {"zone": "a"}, "gpu": 2}
     w.node("n0", **{**good, **before})
-    w.gang("job", 2, gpu=1, shape={"node_selector": (("zone", "a"),)})
+    w.gang("job", 2, gpu=1, spec={"node_selector": (("zone", "a"),)})
     assert w.cycle() == {}
     w.node("n0", **{**good, **after})
     assert len(w.cycle()) == 2
@@ -115,7 +115,7 @@ def tried(w, which, change):
 
     The queue keeps the blocked in the order in which they were blocked.
     """
-    w.gang("after", 2, cpu=1, shape={"node_selector": (("zone", "nowhere"),)})
+    w.gang("after", 2, cpu=1, spec={"node_selector": (("zone", "nowhere"),)})
     w.decide()
     assert list(w.scheduler.queue.blocked) == [which, key("after")]
     change(w)
@@ -150,7 +150,7 @@ def test_a_gang_with_min_resources_is_woken_by_room_where_its_pods_do_not_fit():
     """The gate adds up the room of all nodes: also of those that take none of the gang's pods."""
     w = World()
     w.node("n0", cpu=2)
-    w.gang("job", 1, cpu=2, spec={"min_resources": (("cpu", 4000),)})
+    w.gang("job", 1, cpu=2, gang_spec={"min_resources": (("cpu", 4000),)})
     assert w.cycle() == {}
     w.node("n1", cpu=1)
     assert w.cycle() == {}

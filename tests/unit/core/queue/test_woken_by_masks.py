@@ -49,9 +49,9 @@ def selecting_world(groups):
     for index in range(40):
         w.node(f"n{index}", cpu=1, labels={"host": f"n{index}"})
     for index in range(groups):
-        shape = {"node_selector": (("host", f"n{index}"),)}
-        w.gang(f"g{index:02}", 1, dialect=LABELS, cpu=2, shape=shape)
-    w.gang("later", 1, dialect=LABELS, shape={"node_selector": (("x", "1"),)})
+        spec = {"node_selector": (("host", f"n{index}"),)}
+        w.gang(f"g{index:02}", 1, dialect=LABELS, cpu=2, spec=spec)
+    w.gang("later", 1, dialect=LABELS, spec={"node_selector": (("x", "1"),)})
     for _ in range(100):
         if w.decide().wake_at_s is None:
             return w
@@ -100,18 +100,18 @@ def test_masks_that_change_each_turn_leave_steps_to_count_anew(monkeypatch):
     raise AssertionError("the gang is never woken")
 
 
-def test_masks_of_shapes_that_came_and_went_are_given_back():
+def test_masks_of_specs_that_came_and_went_are_given_back():
     w = World()
     for index in range(40):
         w.node(f"n{index}", cpu=1, labels={"host": f"n{index}"})
-    w.pod("stays", cpu=2, shape={"node_selector": (("host", "n0"),)})
+    w.pod("stays", cpu=2, spec={"node_selector": (("host", "n0"),)})
     w.decide()
     masks, slots = w.scheduler.planner._answers, w.scheduler.queue.blocked.slots
     few = len(masks)
     for wave in range(3):
         names = [f"p{wave}-{index}" for index in range(200)]
         for index, name in enumerate(names):
-            w.pod(name, cpu=2, shape={"node_selector": (("host", f"n{index}"),)})
+            w.pod(name, cpu=2, spec={"node_selector": (("host", f"n{index}"),)})
         while w.decide().wake_at_s is not None:
             pass
         assert len(masks) >= 200

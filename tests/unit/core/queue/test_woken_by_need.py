@@ -81,7 +81,7 @@ def test_when_one_fails_its_likes_are_not_tried(monkeypatch):
     """Two slots on two nodes; all three gangs want theirs on one."""
     w = full_world(cpu=2)
     for name in "abc":
-        w.gang(name, 2, shape=near(WEB, by="host"), labels=WEB_LABELS)
+        w.gang(name, 2, spec=near(WEB, by="host"), labels=WEB_LABELS)
     w.gang("d", 2)
     looked_for = gangs_tried(w, monkeypatch)
     for index in range(4):
@@ -171,8 +171,8 @@ def test_a_promise_ends_when_its_node_stops_to_suit(change):
     w = World(scheduler_names=("quorate", KUBE), profiles=((KUBE, KUBE_SCHEDULER),))
     w.node("n0", cpu=1, labels={"disk": "ssd"})
     w.running("low", "n0", cpu=1)
-    shape = {"node_selector": (("disk", "ssd"),)}
-    w.pod("high", cpu=1, priority=10, scheduler=KUBE, shape=shape)
+    spec = {"node_selector": (("disk", "ssd"),)}
+    w.pod("high", cpu=1, priority=10, scheduler=KUBE, spec=spec)
     [one] = w.decide().preemptions
     w.edit("high", nominated=one.node)
     w.delete("low")
@@ -226,7 +226,7 @@ def test_so_many_masks_of_classes_are_kept(monkeypatch, most):
     monkeypatch.setattr(policy, "CLASS_MASKS_CELLS_MAX", most * len(w.cluster.nodes))
     for name in "ab":
         w.running(f"run-{name}", f"n{'ab'.index(name)}", cpu=1)
-        w.gang(name, 1, dialect=LABELS, shape={"node_selector": (("zone", name),)})
+        w.gang(name, 1, dialect=LABELS, spec={"node_selector": (("zone", name),)})
     assert w.cycle() == {}
     assert len(w.scheduler.queue.blocked.slots) == min(most, 2)
     for name in "ba":
@@ -257,7 +257,7 @@ def test_what_a_turn_has_no_steps_for_follows_at_once(monkeypatch, steps):
     w.node("n0", cpu=20)
     w.running("filler", "n0", cpu=20)
     for index in range(20):
-        w.pod(f"s{index:02}", cpu=1, shape=apart(pods(app="x")) if index % 2 else None)
+        w.pod(f"s{index:02}", cpu=1, spec=apart(pods(app="x")) if index % 2 else None)
     for _ in range(100):
         if w.decide().wake_at_s is None:
             break
@@ -332,7 +332,7 @@ def test_a_gang_whose_min_resources_are_short_is_tried_when_the_sum_is_there(mon
     """Its one pod has room all the time."""
     w = full_world()
     w.delete("run-0-0")
-    w.gang("driver", 1, spec={"min_resources": (("cpu", 3000),)})
+    w.gang("driver", 1, gang_spec={"min_resources": (("cpu", 3000),)})
     assert w.cycle() == {}
     looked_for = gangs_tried(w, monkeypatch)
     w.delete("run-1-0")

@@ -15,7 +15,7 @@ WEB_LABELS = {"app": "web"}
 
 
 def sits(cpu=1, **rules):
-    return {"cpu": cpu, "labels": WEB_LABELS, "shape": rules}
+    return {"cpu": cpu, "labels": WEB_LABELS, "spec": rules}
 
 
 def spread_world(**more):
@@ -36,7 +36,7 @@ def near_world():
     w.node("n-db", cpu=1, labels={"zone": "b"})
     w.running("db", "n-db", cpu=1, labels={"app": "db"})
     w.node("roomy", cpu=8, labels={"zone": "a"})
-    w.gang("job", 2, shape=near(pods(app="db")))
+    w.gang("job", 2, spec=near(pods(app="db")))
     return w
 
 
@@ -46,7 +46,7 @@ def apart_world():
     w.node("n-db", cpu=1, labels={"zone": "a"})
     w.running("db", "n-db", cpu=1, labels={"app": "db"})
     w.node("roomy", cpu=8, labels={"zone": "a"})
-    w.gang("job", 2, shape=apart(pods(app="db"), by="zone"))
+    w.gang("job", 2, spec=apart(pods(app="db"), by="zone"))
     return w
 
 
@@ -54,7 +54,7 @@ def repelled_world():
     """A pod on a full node of the only zone with room shuns the gang's pods."""
     w = World()
     w.node("n-db", cpu=1, labels={"zone": "a"})
-    w.running("db", "n-db", cpu=1, shape=apart(WEB, by="zone"))
+    w.running("db", "n-db", cpu=1, spec=apart(WEB, by="zone"))
     w.node("roomy", cpu=8, labels={"zone": "a"})
     w.gang("job", 2, **sits())
     return w

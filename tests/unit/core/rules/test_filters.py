@@ -6,13 +6,13 @@ from quorate.core.model import HostPort, Requirement, SelectorTerm, Toleration
 from tests.unit.core.world import TEAM, World, pairs
 
 
-def takes(shape=None, pod=None, running=(), **node) -> bool:
-    """Whether a cluster of this one node takes a pod of this shape."""
+def takes(spec=None, pod=None, running=(), **node) -> bool:
+    """Whether a cluster of this one node takes a pod of this spec."""
     w = World()
     w.node("n0", **node)
     for index, other in enumerate(running):
         w.running(f"other-{index}", "n0", **{"cpu": 0, **other})
-    w.pod("p", shape=shape or {}, **(pod or {}))
+    w.pod("p", spec=spec or {}, **(pod or {}))
     return w.cycle() == {"p": "n0"}
 
 
@@ -39,14 +39,14 @@ def takes(shape=None, pod=None, running=(), **node) -> bool:
     ],
 )
 def test_taints_and_tolerations(toleration, taint, fits):
-    shape = {"tolerations": (toleration,) if toleration else ()}
-    assert takes(shape, taints=[taint]) is fits
+    spec = {"tolerations": (toleration,) if toleration else ()}
+    assert takes(spec, taints=[taint]) is fits
 
 
 def test_every_taint_must_be_tolerated():
-    shape = {"tolerations": (Toleration(key="a", operator="Exists"),)}
-    assert not takes(shape, taints=["a:NoSchedule", "b:NoExecute"])
-    assert takes(shape, taints=["a:NoSchedule", "b:PreferNoSchedule"])
+    spec = {"tolerations": (Toleration(key="a", operator="Exists"),)}
+    assert not takes(spec, taints=["a:NoSchedule", "b:NoExecute"])
+    assert takes(spec, taints=["a:NoSchedule", "b:PreferNoSchedule"])
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_terms_of_node_affinity(terms, fits):
 
 
 def test_selector_and_affinity_must_both_hold():
-    shape = {"node_selector": pairs({"gen": "8"}), "required_terms": (SelectorTerm((ZONE_A,)),)}
-    assert not takes(shape, labels=LABELS)
+    spec = {"node_selector": pairs({"gen": "8"}), "required_terms": (SelectorTerm((ZONE_A,)),)}
+    assert not takes(spec, labels=LABELS)
 
 
 def port(number, ip="0.0.0.0", protocol="TCP"):
@@ -163,17 +163,17 @@ def port(number, ip="0.0.0.0", protocol="TCP"):
     ],
 )
 def test_host_ports_of_running_pods(wanted, taken, fits):
-    running = [{"shape": {"host_ports": (taken,)}}]
+    running = [{"spec": {"host_ports": (taken,)}}]
     assert takes({"host_ports": (wanted,)}, running=running) is fits
 
 
 def test_a_port_is_free_again_when_all_its_holders_are_gone():
     w = World()
     w.node("n0")
-    shape = {"host_ports": (port(80),)}
-    w.running("a", "n0", shape=shape)
-    w.running("b", "n0", shape=shape)
-    w.pod("p", shape=shape)
+    spec = {"host_ports": (port(80),)}
+    w.running("a", "n0", spec=spec)
+    w.running("b", "n0", spec=spec)
+    w.pod("p", spec=spec)
     assert w.cycle() == {}
     w.delete("a")
     assert w.cycle() == {}
@@ -185,7 +185,7 @@ def test_members_with_a_host_port_take_a_node_each():
     w = World()
     for name in ("n0", "n1"):
         w.node(name)
-    gang = w.gang("job", 3, shape={"host_ports": (port(80),)})
+    gang = w.gang("job", 3, spec={"host_ports": (port(80),)})
     assert w.cycle() == {}
     assert w.why(gang).message == (
         "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports. "
@@ -198,8 +198,8 @@ def test_members_with_a_host_port_take_a_node_each():
 def test_two_gangs_of_one_cycle_do_not_share_a_host_port():
     w = World()
     w.node("n0")
-    w.gang("a", 1, shape={"host_ports": (port(80),)})
-    w.gang("b", 1, shape={"host_ports": (port(80, "10.0.0.1"), port(82))})
+    w.gang("a", 1, spec={"host_ports": (port(80),)})
+    w.gang("b", 1, spec={"host_ports": (port(80, "10.0.0.1"), port(82))})
     assert len(w.cycle()) == 1
 
 
@@ -239,8 +239,8 @@ def test_terminating_and_pending_pods_on_a_node_hold_its_room():
 def test_finished_pods_hold_no_room(phase):
     w = World()
     w.node("n0", cpu=2)
-    w.pod("done", node="n0", phase=phase, cpu=2, shape={"host_ports": (port(80),)})
-    w.pod("p", cpu=2, shape={"host_ports": (port(80),)})
+    w.pod("done", node="n0", phase=phase, cpu=2, spec={"host_ports": (port(80),)})
+    w.pod("p", cpu=2, spec={"host_ports": (port(80),)})
     assert w.cycle() == {"p": "n0"}
 
 

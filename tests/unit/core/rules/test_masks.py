@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.nodes.codes import CodeColumn
 from quorate.core.cluster.recently_used import Recent
-from quorate.core.model import PodShape, Requirement, SelectorTerm, Toleration, policy
+from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.rules import masks as kept_masks
 from quorate.core.rules.masks import mask_of, mask_on
@@ -40,7 +40,7 @@ def test_of_so_many_labels_the_longest_unused_is_encoded_anew(monkeypatch, keys)
 def test_a_label_that_no_node_bears_takes_no_column():
     w = nodes(2)
     for index in range(1000):
-        w.pod(f"p{index}", shape={"node_selector": ((f"k{index}", "v"),)})
+        w.pod(f"p{index}", spec={"node_selector": ((f"k{index}", "v"),)})
     assert w.cycle() == {}
     assert len(w.cluster.nodes.labels) == 0
     assert w.cluster.nodes.label("k1").codes[:2].tolist() == [-1, -1]
@@ -97,7 +97,7 @@ def test_values_come_and_go_without_end_and_the_reader_keeps_what_it_has(monkeyp
 
 def mask(w: World, **fields) -> np.ndarray:
     """The mask of a class that nobody has."""
-    pod_class = w.cluster.classes.of(PodShape(**fields))
+    pod_class = w.cluster.classes.of(PodSpec(**fields))
     return mask_of(pod_class, w.scheduler.planner.room())
 
 
@@ -116,7 +116,7 @@ def test_profiles_that_differ_in_the_rules_do_not():
     added = replace(KUBE_SCHEDULER, added_required=(SelectorTerm((Requirement("x", "Exists"),)),))
     room = w.scheduler.planner.room()
     shown = [
-        mask_of(w.cluster.classes.of(PodShape(), p), room)[0] for p in (off, KUBE_SCHEDULER, added)
+        mask_of(w.cluster.classes.of(PodSpec(), p), room)[0] for p in (off, KUBE_SCHEDULER, added)
     ]
     assert shown == [True, False, False]
 
@@ -147,7 +147,7 @@ def test_a_node_that_changes_is_looked_at_alone_and_what_was_handed_out_stays(mo
 def test_few_rows_are_asked_alone_and_nothing_is_kept_of_them(rows):
     w = nodes(12)
     w.lose_node("n3")
-    pod_class = w.cluster.classes.of(PodShape(node_selector=(("host", "n2"),)))
+    pod_class = w.cluster.classes.of(PodSpec(node_selector=(("host", "n2"),)))
     room = w.scheduler.planner.room()
     found = mask_on(pod_class, room, list(range(2, 2 + rows)))
     assert found.tolist() == [True, *[False] * (rows - 1)][:rows]

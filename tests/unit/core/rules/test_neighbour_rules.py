@@ -145,13 +145,13 @@ AFFINITY = {
         ["a2", "b1", "bare"],
     ),
     "a running pod keeps others away": (
-        [("a1", {"shape": apart(pods(**WEB), by="zone")})],
+        [("a1", {"spec": apart(pods(**WEB), by="zone")})],
         {},
         WEB,
         ["b1", "bare"],
     ),
     "a running pod keeps nobody of another kind away": (
-        [("a1", {"shape": apart(pods(**WEB), by="zone")})],
+        [("a1", {"spec": apart(pods(**WEB), by="zone")})],
         {},
         DB,
         None,
@@ -166,20 +166,20 @@ AFFINITY = {
 
 
 @pytest.mark.parametrize(
-    ("running", "shape", "said", "left"), AFFINITY.values(), ids=AFFINITY.keys()
+    ("running", "spec", "said", "left"), AFFINITY.values(), ids=AFFINITY.keys()
 )
-def test_inter_pod_affinity(running, shape, said, left):
+def test_inter_pod_affinity(running, spec, said, left):
     w = world(*running, namespaces={"dev": {"env": "dev"}, "x": {}})
-    assert nodes_left(w, inter_pod_affinity, shape=shape, labels=said) == left
+    assert nodes_left(w, inter_pod_affinity, spec=spec, labels=said) == left
 
 
 def test_a_node_that_fails_several_counts_for_the_one_that_kube_scheduler_names():
     both = apart(pods(**WEB), by="zone")
-    w = world(("a1", {"labels": WEB, "shape": both}))
-    found = refused(w, inter_pod_affinity, shape=near(pods(**DB)) | both, labels=WEB)
+    w = world(("a1", {"labels": WEB, "spec": both}))
+    found = refused(w, inter_pod_affinity, spec=near(pods(**DB)) | both, labels=WEB)
     assert set(found.values()) == {"node(s) didn't match pod affinity rules"}
-    w = world(("a1", {"labels": WEB, "shape": both}))
-    found = refused(w, inter_pod_affinity, shape=both, labels=WEB)
+    w = world(("a1", {"labels": WEB, "spec": both}))
+    found = refused(w, inter_pod_affinity, spec=both, labels=WEB)
     assert set(found.values()) == {"node(s) didn't match pod anti-affinity rules"}
 
 
@@ -230,28 +230,28 @@ SPREAD = {
 }
 
 
-@pytest.mark.parametrize(("running", "shape", "left"), SPREAD.values(), ids=SPREAD.keys())
-def test_pod_topology_spread(running, shape, left):
-    assert nodes_left(world(*running), pod_topology_spread, shape=shape, labels=WEB) == left
+@pytest.mark.parametrize(("running", "spec", "left"), SPREAD.values(), ids=SPREAD.keys())
+def test_pod_topology_spread(running, spec, left):
+    assert nodes_left(world(*running), pod_topology_spread, spec=spec, labels=WEB) == left
 
 
 def test_a_tainted_node_counts_unless_taints_are_honoured():
     for honor, left in ((False, ["b1"]), (True, ["a1", "a2", "b1"])):
         w = world(*webs("a1", "a2"))
         w.node("b1", labels={"zone": "b", "host": "b1"}, taints=["gpu:NoSchedule"])
-        shape = spread(pods(**WEB), honor_taints=honor)
-        assert nodes_left(w, pod_topology_spread, shape=shape, labels=WEB) == left
+        spec = spread(pods(**WEB), honor_taints=honor)
+        assert nodes_left(w, pod_topology_spread, spec=spec, labels=WEB) == left
 
 
 def test_a_node_counts_only_if_it_has_the_keys_of_all_constraints():
     both = spread(pods(**WEB))["spread"] + spread(pods(**WEB), by="rack", skew=5)["spread"]
     w = world(*webs("a1"))
     w.node("a1", labels={"zone": "a", "host": "a1", "rack": "r1"})
-    found = refused(w, pod_topology_spread, shape={"spread": both}, labels=WEB)
+    found = refused(w, pod_topology_spread, spec={"spread": both}, labels=WEB)
     assert found == dict.fromkeys(["a2", "b1", "bare"], SKEWED + " (missing required label)")
 
 
 def test_a_term_without_a_domain_is_no_reason_to_stay_away():
     w = world()
-    shape = {"anti_affinity": (PodTerm(pods(**WEB), "nowhere"),)}
-    assert nodes_left(w, inter_pod_affinity, shape=shape, labels=WEB) == ALL
+    spec = {"anti_affinity": (PodTerm(pods(**WEB), "nowhere"),)}
+    assert nodes_left(w, inter_pod_affinity, spec=spec, labels=WEB) == ALL

@@ -62,8 +62,8 @@ def test_untolerated_soft_taints_are_avoided_while_there_is_other_room(packing):
 
 def test_tolerated_soft_taints_are_not_avoided():
     nodes = [{"cpu": 4, "taints": ["slow:PreferNoSchedule"]}, {"cpu": 8}]
-    shape = {"tolerations": (Toleration(key="slow", operator="Exists"),)}
-    assert spread("most-allocated", nodes, 3, shape=shape) == [3, 0]
+    spec = {"tolerations": (Toleration(key="slow", operator="Exists"),)}
+    assert spread("most-allocated", nodes, 3, spec=spec) == [3, 0]
 
 
 def prefers(*weighted):
@@ -77,7 +77,7 @@ def prefers(*weighted):
 
 @pytest.mark.parametrize("packing", ["most-allocated", "least-allocated"])
 @pytest.mark.parametrize(
-    ("shape", "wanted"),
+    ("spec", "wanted"),
     [
         (prefers((10, "b")), [0, 2, 0]),
         (prefers((10, "a"), (20, "b")), [0, 2, 0]),
@@ -86,13 +86,13 @@ def prefers(*weighted):
         ({"preferred_terms": (PreferredTerm(5, SelectorTerm()),)}, None),
     ],
 )
-def test_preferred_affinity_adds_up_weights(packing, shape, wanted):
+def test_preferred_affinity_adds_up_weights(packing, spec, wanted):
     nodes = [
         {"labels": {"a": ""}},
         {"labels": {"b": ""}},
         {"labels": {"a": "", "c": ""}},
     ]
-    found = spread(packing, nodes, 2, shape=shape)
+    found = spread(packing, nodes, 2, spec=spec)
     if wanted is None:
         wanted = spread(packing, nodes, 2)
     assert found == wanted
@@ -100,7 +100,7 @@ def test_preferred_affinity_adds_up_weights(packing, shape, wanted):
 
 def test_a_preference_never_costs_a_place():
     nodes = [{"cpu": 2, "labels": {"a": ""}}, {"cpu": 8}]
-    assert spread("most-allocated", nodes, 5, shape=prefers((100, "a"))) == [2, 3]
+    assert spread("most-allocated", nodes, 5, spec=prefers((100, "a"))) == [2, 3]
 
 
 @pytest.mark.parametrize("packing", ["most-allocated", "least-allocated"])

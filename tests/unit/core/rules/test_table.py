@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from quorate.core import rules
-from quorate.core.model import PodShape, Requirement, SelectorTerm, Toleration
+from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration
 from quorate.core.model.profile import WEIGHTS
 from quorate.core.rules import table
 from quorate.core.rules.filtering import fits_alone, fits_on, open_to, pod_slots
@@ -71,7 +71,7 @@ def test_each_filter_is_asked_by_one_group():
     assert {"PodTopologySpread", "InterPodAffinity"} == table.ON_PODS
 
 
-SHAPES = [
+SPECS = [
     {},
     {"node_features": ("F",)},
     {"node_selector": (("disk", "ssd"),)},
@@ -91,10 +91,10 @@ def nodes() -> World:
     return w
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_a_rule_about_attributes_says_of_one_node_what_it_says_of_all(shape):
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_a_rule_about_attributes_says_of_one_node_what_it_says_of_all(spec):
     w = nodes()
-    pod_class, room = w.cluster.classes.of(PodShape(**shape)), w.scheduler.planner.room()
+    pod_class, room = w.cluster.classes.of(PodSpec(**spec)), w.scheduler.planner.room()
     for name, judge, admits in table.ON_ATTRIBUTES:
         verdict = judge(pod_class, room)
         passes = np.ones(len(room.free), bool) if verdict is None else verdict.codes == 0
@@ -102,11 +102,11 @@ def test_a_rule_about_attributes_says_of_one_node_what_it_says_of_all(shape):
         assert passes.tolist() == alone, name
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_slots_are_where_the_rules_about_one_node_and_the_others_pass(shape):
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_slots_are_where_the_rules_about_one_node_and_the_others_pass(spec):
     w = nodes()
     requests = (("cpu", 2000),)
-    pod_class = w.cluster.classes.of(PodShape(requests=requests, **shape))
+    pod_class = w.cluster.classes.of(PodSpec(requests=requests, **spec))
     room = w.scheduler.planner.room()
     fits = fits_alone(pod_class, room) & open_to(pod_class, room)
     assert (pod_slots(pod_class, room) > 0).tolist() == fits.tolist()

@@ -159,7 +159,7 @@ def test_a_copy_keeps_its_taking_to_itself():
 
 def test_disks_that_exclude_one_another_do_so_in_one_cycle():
     w = world("n0", "n1")
-    disk = {"shape": {"disks": (Disk("kubernetes.io/gce-pd", "d"),)}}
+    disk = {"spec": {"disks": (Disk("kubernetes.io/gce-pd", "d"),)}}
     first, second = gang(w, "a", 1, **disk), gang(w, "b", 1, **disk)
     room, later = room_of(w), class_of(w, second)
     room.take(class_of(w, first), on_rows(w, room, n0=1))
@@ -314,8 +314,8 @@ def test_what_was_placed_in_this_cycle_stays_when_others_are_thought_away():
     w.limit("n0", 2)
     bound(w, "data")
     disk = Disk("kubernetes.io/gce-pd", "d")
-    w.running("old", "n0", claims=(ClaimUse("data"),), shape={"disks": (disk,)})
-    more = {"shape": {"disks": (disk,)}}
+    w.running("old", "n0", claims=(ClaimUse("data"),), spec={"disks": (disk,)})
+    more = {"spec": {"disks": (disk,)}}
     which, asks = gang(w, "a", 1, "data", **more), gang(w, "b", 1, "data", **more)
     room = room_of(w)
     room.take(class_of(w, which), on_rows(w, room, n0=1))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.model import GangSpec, Membership, Node, Pod, PodShape
+from quorate.core.model import GangSpec, Membership, Node, Pod, PodSpec
 from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.turn.forking import fork
@@ -27,7 +27,7 @@ def hypothetical(pods, cpu=1000):
                     "team",
                     f"dream-{index}",
                     "quorate",
-                    PodShape(requests=(("cpu", cpu),)),
+                    PodSpec(requests=(("cpu", cpu),)),
                     membership=Membership(which),
                 )
             )

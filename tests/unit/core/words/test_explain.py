@@ -166,7 +166,7 @@ OBJECTS = {
         "grant it",
     ),
     "invalid": Case(
-        lambda w: w.gang("job", 2, spec={"defect": "spec.minMember: 'two' is no number"}),
+        lambda w: w.gang("job", 2, gang_spec={"defect": "spec.minMember: 'two' is no number"}),
         Reason.GANG_OBJECT_INVALID,
         "PodGroup job cannot be used: spec.minMember: 'two' is no number",
         "fix that field",
@@ -207,7 +207,7 @@ def held_room(w):
     w.gang("job", 1, cpu=4)
 
 
-NOWHERE = {"shape": {"node_selector": pairs({"zone": "nowhere"})}}
+NOWHERE = {"spec": {"node_selector": pairs({"zone": "nowhere"})}}
 ROOM = {
     "a claim that does not exist": Case(
         lambda w: w.gang("job", 2, claims=(ClaimUse("data"),)),
@@ -225,7 +225,7 @@ ROOM = {
         "fix the selector or the tolerations, or the nodes' labels",
     ),
     "affinity to pods that are not there": Case(
-        lambda w: w.gang("job", 2, shape=near(pods(app="hub"))),
+        lambda w: w.gang("job", 2, spec=near(pods(app="hub"))),
         Reason.AWAITS_PODS,
         "0/1 nodes are available: 1 node(s) didn't match pod affinity rules. "
         "2 members must start together and 0 fit: no node takes pod job-0",
@@ -292,7 +292,7 @@ ROOM = {
         "create or fix that object, or wait for it to be made",
     ),
     "minResources": Case(
-        lambda w: w.gang("job", 1, spec={"min_resources": (("cpu", 12000), (GPU, 2))}),
+        lambda w: w.gang("job", 1, gang_spec={"min_resources": (("cpu", 12000), (GPU, 2))}),
         Reason.MIN_RESOURCES_SHORT,
         f"minResources ask for 12 cpu (8 free) and 2 {GPU} (0 free)",
         "free or add that room, or lower spec.minResources",
@@ -372,9 +372,9 @@ def test_of_pods_to_be_near_those_of_its_own_gang_and_those_that_are_there_count
     w.node("n0", cpu=1, labels={"zone": "a"})
     w.node("n1", cpu=9)
     w.running("hub", "n0", labels={"app": "hub"})
-    w.gang("job", 2, shape=near(pods(app="hub")))
+    w.gang("job", 2, spec=near(pods(app="hub")))
     w.cycle()
     assert w.why(key("job")).reason is Reason.NOT_ENOUGH_ROOM, "a node in zone a would help"
-    w.gang("own", 2, cpu=9, shape=near(pods(app="own")), labels={"app": "own"})
+    w.gang("own", 2, cpu=9, spec=near(pods(app="own")), labels={"app": "own"})
     w.cycle()
     assert w.why(key("own")).reason is not Reason.AWAITS_PODS

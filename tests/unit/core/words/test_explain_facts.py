@@ -13,7 +13,7 @@ def test_a_node_counts_for_the_first_rule_that_it_fails_and_the_counts_add_up():
     w.node("elsewhere", labels={"zone": "b"})
     w.node("small", cpu=1, memory=1, labels={"zone": "a"})
     w.node("smaller", cpu=1, labels={"zone": "a"})
-    w.gang("job", 1, cpu=2, memory=2, shape={"node_selector": pairs({"zone": "a"})})
+    w.gang("job", 1, cpu=2, memory=2, spec={"node_selector": pairs({"zone": "a"})})
     w.decide()
     assert w.why(key("job")).message == (
         "0/5 nodes are available: 1 Insufficient memory, "
@@ -61,7 +61,7 @@ def test_members_are_counted_by_place_and_phase():
     w.pod("gated", gang, gates=("g",))
     w.pod("going", gang, terminating=True)
     w.pod("odd", gang, defect="odd")
-    w.pod("wait", gang, shape={"node_selector": pairs({"zone": "x"})})
+    w.pod("wait", gang, spec={"node_selector": pairs({"zone": "x"})})
     w.decide()
     said = w.why(gang).members
     assert (said.needed, said.exist, said.bound, said.waiting) == (4, 4, 3, 1)

@@ -55,7 +55,7 @@ def world(zones):
 def test_the_sentence_names_the_rule_and_the_counts(case):
     zones, members, rule, words = SAID[case]
     w = world(zones)
-    gang = w.gang("job", members, labels=WEB, shape=rule, cpu=1)
+    gang = w.gang("job", members, labels=WEB, spec=rule, cpu=1)
     assert w.cycle() == {}
     said = w.why(gang)
     assert said.reason is Reason.NOT_ENOUGH_ROOM
@@ -65,14 +65,14 @@ def test_the_sentence_names_the_rule_and_the_counts(case):
 
 def test_where_nodes_lack_room_anyway_no_rule_is_blamed():
     w = world("aab")
-    gang = w.gang("job", 8, labels=WEB, shape=apart(ME), cpu=1)
+    gang = w.gang("job", 8, labels=WEB, spec=apart(ME), cpu=1)
     assert "Anti-affinity among" not in w.why(gang).message
 
 
 def test_affinity_to_pods_that_run_counts_the_room_beside_them():
     w = world("aabb")
     w.running("first", "n0", labels=WEB, cpu=1)
-    gang = w.gang("job", 4, labels=WEB, shape=near(ME), cpu=1)
+    gang = w.gang("job", 4, labels=WEB, spec=near(ME), cpu=1)
     assert w.cycle() == {}
     assert w.why(gang).message.endswith(
         "by zone: the domains where such pods run have room for 3 of 4"
@@ -84,7 +84,7 @@ def test_a_gang_too_large_to_be_searched_for_is_told_so_beside_what_is_in_the_wa
     size = policy.SEARCHED_PODS_MAX + 10
     gang = w.object("job", size + 1)
     for number in range(size):
-        w.pod(f"web-{number}", gang, labels=WEB, shape=apart(ME), cpu=0)
+        w.pod(f"web-{number}", gang, labels=WEB, spec=apart(ME), cpu=0)
     w.pod("db", gang, cpu=1)
     assert w.cycle() == {}
     message = w.why(gang).message

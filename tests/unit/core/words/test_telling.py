@@ -246,7 +246,7 @@ def test_a_namespace_with_much_to_say_holds_up_no_other():
     (pod,) = [entry.pod for entry in w.cluster.pods.values()]
     loud, quiet = key("loud"), type(key("x"))("other", "x-k8s", "quiet")
     for number in range(50_000):
-        one = type(pod)(f"u{number}", "team", f"p{number}", "quorate", pod.shape)
+        one = type(pod)(f"u{number}", "team", f"p{number}", "quorate", pod.spec)
         outbox.put(SayCondition(loud, one, Reason.POD_INVALID, ""), again=False)
     outbox.put(SayCondition(quiet, pod, Reason.POD_INVALID, ""), again=False)
     first = [one.key for one in outbox.take(0.0)]
@@ -258,7 +258,7 @@ def test_what_is_new_goes_before_what_is_said_again():
     outbox, told = Outbox(), Told()
     told.world.pod("one", cpu=1)
     (pod,) = [entry.pod for entry in told.world.cluster.pods.values()]
-    pods = [type(pod)(f"u{n}", "team", f"p{n}", "quorate", pod.shape) for n in range(3)]
+    pods = [type(pod)(f"u{n}", "team", f"p{n}", "quorate", pod.spec) for n in range(3)]
     said = [SayCondition(key("g"), one, Reason.POD_INVALID, "a") for one in pods]
     outbox.put(said[0], again=True)
     outbox.put(said[1], again=False)

@@ -11,7 +11,7 @@ import pytest
 
 from quorate.core.check import guard as core_guard
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import Node, Pod, PodShape
+from quorate.core.model import Node, Pod, PodSpec
 from quorate.core.model.changes import BindingAdmitted, NodeChanged, PodChanged
 from quorate.shell.configuration.config import GuardConfig
 from quorate.shell.process.clock import SystemClock
@@ -44,8 +44,8 @@ class Served:
             self.cluster.apply(change)
 
     def pod(self, name, cpu, **fields):
-        shape = PodShape(requests=(("cpu", 1000 * cpu),))
-        made = Pod(uid=f"u-{name}", namespace="t", name=name, scheduler="x", shape=shape, **fields)
+        spec = PodSpec(requests=(("cpu", 1000 * cpu),))
+        made = Pod(uid=f"u-{name}", namespace="t", name=name, scheduler="x", spec=spec, **fields)
         self.tell(PodChanged(made))
 
     def tls(self):

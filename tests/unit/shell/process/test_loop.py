@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from quorate.core.model import Node, Pod, PodShape
+from quorate.core.model import Node, Pod, PodSpec
 from quorate.core.model.changes import BindFailed, BindFailure, NodeChanged, PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
@@ -62,7 +62,7 @@ async def running():
 
 def pods(count):
     return [
-        PodChanged(Pod(f"u{n}", "team", f"p{n}", scheduler="quorate", shape=PodShape()))
+        PodChanged(Pod(f"u{n}", "team", f"p{n}", scheduler="quorate", spec=PodSpec()))
         for n in range(count)
     ]
 

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from quorate.core.model import Pod, PodShape
+from quorate.core.model import Pod, PodSpec
 from quorate.core.model.changes import PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
@@ -50,7 +50,7 @@ def test_what_was_listed_is_not_looked_through_again(searches):
 def test_a_list_of_pods_that_are_all_known_is_looked_through_in_parts(searches):
     def pod(number):
         labels = tuple((f"key-{n}", f"value-{number}") for n in range(5))
-        return Pod(f"u{number}", "team", f"p{number}", "other", PodShape(), labels=labels)
+        return Pod(f"u{number}", "team", f"p{number}", "other", PodSpec(), labels=labels)
 
     prepare_memory()
     scheduler, young = Scheduler(Policy()), YoungCollector()

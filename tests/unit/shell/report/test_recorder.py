@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from quorate.cli.commands.replay import Replay
-from quorate.core.model import Node, Pod, PodShape
+from quorate.core.model import Node, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, NodeGone, PodChanged, PodGone
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
@@ -79,8 +79,8 @@ def node(name="n0", cpu=8000):
 
 
 def pod(name, **more):
-    shape = PodShape(requests=(("cpu", 1000),))
-    return PodChanged(Pod(f"uid-{name}", "team", name, "quorate", shape, **more))
+    spec = PodSpec(requests=(("cpu", 1000),))
+    return PodChanged(Pod(f"uid-{name}", "team", name, "quorate", spec, **more))
 
 
 # What is recorded

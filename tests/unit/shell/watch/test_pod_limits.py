@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from quorate.core.model import PodShape, policy
+from quorate.core.model import PodSpec, policy
 from quorate.core.model.reasons import Reason
 from quorate.shell.watch.pod.decoding import PodDecoder
 
@@ -189,7 +189,7 @@ def test_a_pod_of_ours_above_it_is_held_and_the_reason_names_the_field(case):
     assert pod.defect.startswith(f"{field}: {MOST + 1} ")
     assert pod.defect.endswith(f" are too many, {MOST} are the most")
     assert pod.defect_reason == Reason.POD_INVALID
-    assert pod.shape == PodShape()
+    assert pod.spec == PodSpec()
 
 
 @pytest.mark.parametrize("whose", ["quorate", "another"])
@@ -200,26 +200,26 @@ def test_a_pod_that_has_a_node_counts_within_the_bound_and_takes_what_it_takes(c
     more["overhead"] = requests
     pod = decode(more, scheduler=whose, node="n0")
     assert pod.defect == ""
-    assert {"cpu": 2000, "memory": 2**30}.items() <= dict(pod.shape.requests).items()
-    sizes = (pod.shape.host_ports, pod.shape.tolerations, pod.claims, pod.device_claims)
-    terms = (*pod.shape.anti_affinity, *pod.shape.affinity, *pod.shape.preferred_affinity)
-    assert max(map(len, (*sizes, terms, pod.shape.disks, pod.shape.spread))) <= MOST
+    assert {"cpu": 2000, "memory": 2**30}.items() <= dict(pod.spec.requests).items()
+    sizes = (pod.spec.host_ports, pod.spec.tolerations, pod.claims, pod.device_claims)
+    terms = (*pod.spec.anti_affinity, *pod.spec.affinity, *pod.spec.preferred_affinity)
+    assert max(map(len, (*sizes, terms, pod.spec.disks, pod.spec.spread))) <= MOST
 
 
 def test_resources_of_a_pod_that_has_a_node_are_all_counted(monkeypatch):
     monkeypatch.setattr(policy, "RESOURCES_PER_POD_MAX", MOST)
-    assert len(decode(resources(9), scheduler="another", node="n0").shape.requests) == 9
+    assert len(decode(resources(9), scheduler="another", node="n0").spec.requests) == 9
 
 
 def test_terms_up_to_the_one_that_is_above_are_kept(monkeypatch):
     monkeypatch.setattr(policy, "EXPRESSIONS_PER_POD_MAX", MOST)
     terms = [pod_term(labels=2), pod_term(labels=1), pod_term(labels=1), pod_term()]
     pod = decode(near(*terms), scheduler="another", node="n0")
-    assert len(pod.shape.anti_affinity) == 2
+    assert len(pod.spec.anti_affinity) == 2
     assert "expressions are too many" in pod.warning
 
 
-def test_the_second_pod_of_a_shape_above_a_bound_is_held_like_the_first(monkeypatch):
+def test_the_second_pod_of_a_spec_above_a_bound_is_held_like_the_first(monkeypatch):
     monkeypatch.setattr(policy, "TOLERATIONS_PER_POD_MAX", MOST)
     decoder = PodDecoder(frozenset({"quorate"}))
     texts = []

@@ -50,18 +50,16 @@ def affinity(term, kind="podAffinity"):
     ],
 )
 def test_a_term_says_which_pods_of_which_namespaces(term, selector):
-    assert pod(affinity(term)).shape.affinity == (PodTerm(selector, "zone"),)
-    assert pod(affinity(term, "podAntiAffinity")).shape.anti_affinity == (
-        PodTerm(selector, "zone"),
-    )
+    assert pod(affinity(term)).spec.affinity == (PodTerm(selector, "zone"),)
+    assert pod(affinity(term, "podAntiAffinity")).spec.anti_affinity == (PodTerm(selector, "zone"),)
 
 
 def test_preferred_terms_carry_their_weight_and_repelling_ones_are_negative():
     term = {"topologyKey": "zone", "labelSelector": APP}
     preferred = {PREFERRED: [{"weight": 7, "podAffinityTerm": term}]}
-    shape = pod({"affinity": {"podAffinity": preferred, "podAntiAffinity": preferred}}).shape
+    spec = pod({"affinity": {"podAffinity": preferred, "podAntiAffinity": preferred}}).spec
     wanted = PodTerm(MINE, "zone")
-    assert shape.preferred_affinity == (WeightedPodTerm(7, wanted), WeightedPodTerm(-7, wanted))
+    assert spec.preferred_affinity == (WeightedPodTerm(7, wanted), WeightedPodTerm(-7, wanted))
 
 
 @pytest.mark.parametrize(
@@ -87,8 +85,8 @@ def test_a_spread_constraint_has_the_defaults_of_the_api(constraint, fields):
     written = {"maxSkew": 2, "topologyKey": "zone", "labelSelector": APP} | constraint
     spec = {"topologySpreadConstraints": [written]}
     expected = {"max_skew": 2, "topology_key": "zone", "hard": True, "selector": MINE} | fields
-    shape = decode(manifest(spec, labels={"hash": "h1"})).shape
-    assert shape.spread == (SpreadConstraint(**expected),)
+    spec = decode(manifest(spec, labels={"hash": "h1"})).spec
+    assert spec.spread == (SpreadConstraint(**expected),)
 
 
 def test_keys_that_the_api_server_has_merged_already_are_not_merged_again():
@@ -101,7 +99,7 @@ def test_keys_that_the_api_server_has_merged_already_are_not_merged_again():
             labels={"hash": "h1"},
         )
     )
-    assert merged.shape == again.shape
+    assert merged.spec == again.spec
 
 
 @pytest.mark.parametrize(

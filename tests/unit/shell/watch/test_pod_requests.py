@@ -1,9 +1,9 @@
-"""How much of a node a pod takes, by kube-scheduler's rules, and how pods come to share a shape."""
+"""How much of a node a pod takes, by kube-scheduler's rules, and how pods come to share a spec."""
 
 import copy
 import json
 
-from quorate.core.model import HostPort, PodShape
+from quorate.core.model import HostPort, PodSpec
 from quorate.shell.watch.pod import decoding as pods
 from quorate.shell.watch.pod.decoding import PodDecoder
 
@@ -43,7 +43,7 @@ def container(**requests):
 def requests(*containers, init=(), **spec):
     made = [{"name": f"c{i}", "resources": {"requests": one}} for i, one in enumerate(containers)]
     decoded = pod({"containers": made, "initContainers": list(init)} | spec)
-    return dict(decoded.shape.requests)
+    return dict(decoded.spec.requests)
 
 
 def init(always=False, **amounts):
@@ -107,7 +107,7 @@ def running(spec_cpu, *, allocated=None, actual=None, conditions=(), level=None,
         spec["resources"] = {"requests": {"cpu": level}}
     status = {"phase": "Running", "containerStatuses": [one], "conditions": list(conditions)}
     decoded = pod(spec, status | (level_status or {}))
-    return dict(decoded.shape.requests)["cpu"]
+    return dict(decoded.spec.requests)["cpu"]
 
 
 def test_a_pod_on_a_node_counts_what_it_asks_for_or_still_has():
@@ -128,7 +128,7 @@ def test_the_status_of_a_pod_without_a_node_is_not_looked_at():
         "phase": "Pending",
         "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}],
     }
-    assert dict(pod(None, status).shape.requests) == {}
+    assert dict(pod(None, status).spec.requests) == {}
 
 
 def test_host_ports_of_containers_and_sidecars():
@@ -150,16 +150,16 @@ def test_host_ports_of_containers_and_sidecars():
             ],
         }
     )
-    assert decoded.shape.host_ports == (
+    assert decoded.spec.host_ports == (
         HostPort("TCP", "0.0.0.0", 80),
         HostPort("TCP", "0.0.0.0", 81),
         HostPort("UDP", "10.0.0.1", 53),
     )
 
 
-def test_pods_of_one_job_share_one_shape():
+def test_pods_of_one_job_share_one_spec():
     decoder = PodDecoder(OWNED)
-    shapes = set()
+    specs = set()
     for index in range(3):
         obj = manifest(
             container(cpu="1")
@@ -167,14 +167,14 @@ def test_pods_of_one_job_share_one_shape():
             uid=f"u{index}",
         )
         obj["spec"]["containers"][0]["env"] = [{"name": "RANK", "value": str(index)}]
-        shapes.add(id(decoder.decode(json.dumps(obj).encode()).pod.shape))
-    assert len(shapes) == 1
+        specs.add(id(decoder.decode(json.dumps(obj).encode()).pod.spec))
+    assert len(specs) == 1
 
 
-def test_differently_written_pods_that_are_alike_share_one_shape():
+def test_differently_written_pods_that_are_alike_share_one_spec():
     decoder = PodDecoder(OWNED)
     written = [container(cpu="1"), container(cpu="1000m"), container(cpu=1)]
-    found = [decoder.decode(json.dumps(manifest(one)).encode()).pod.shape for one in written]
+    found = [decoder.decode(json.dumps(manifest(one)).encode()).pod.spec for one in written]
     assert found[0] is found[1] is found[2]
 
 
@@ -183,16 +183,16 @@ def test_placed_foreign_pods_are_reduced_to_what_they_take():
     terms = {"nodeSelectorTerms": [{"matchFields": [pinned]}]}
     spec = container(cpu="1") | node_affinity(**{REQUIRED: terms})
     foreign = pod(spec | {"nodeName": "n1", "schedulerName": "default-scheduler"})
-    assert foreign.shape == PodShape(requests=(("cpu", 1000),), scored=(1000, 200 << 20))
-    assert pod(spec | {"nodeName": "n1"}).shape.required_terms is not None
+    assert foreign.spec == PodSpec(requests=(("cpu", 1000),), scored=(1000, 200 << 20))
+    assert pod(spec | {"nodeName": "n1"}).spec.required_terms is not None
 
 
 def test_the_caches_are_bounded_and_forgetting_changes_nothing(monkeypatch):
-    monkeypatch.setattr(pods, "SHAPES_MAX", 2)
+    monkeypatch.setattr(pods, "SPECS_MAX", 2)
     decoder = PodDecoder(OWNED)
     for amount in [*range(1, 8), *range(1, 8)]:
         raw = json.dumps(manifest(container(cpu=str(amount)))).encode()
-        assert decoder.decode(raw).pod.shape.requests == (("cpu", amount * 1000),)
+        assert decoder.decode(raw).pod.spec.requests == (("cpu", amount * 1000),)
 
 
 def test_a_defect_is_not_remembered_for_the_next_pod():

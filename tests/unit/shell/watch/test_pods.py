@@ -10,7 +10,7 @@ from quorate.core.model import (
     GangKey,
     Owner,
     PodClaim,
-    PodShape,
+    PodSpec,
     PreferredTerm,
     Requirement,
     SelectorTerm,
@@ -85,7 +85,7 @@ def test_a_worker_of_a_pytorch_job():
     )
     assert decoded.labels == (("a", "b"), ("scheduling.x-k8s.io/pod-group", "job1"))
     assert (decoded.attempt, decoded.attempt_size) == ("a7", 4)
-    assert decoded.shape == PodShape(
+    assert decoded.spec == PodSpec(
         requests=(("cpu", 1500), ("memory", 2 * GI), ("nvidia.com/gpu", 8)),
         node_selector=(("gpu", "h100"),),
         tolerations=(
@@ -124,12 +124,12 @@ def test_node_affinity():
     term = SelectorTerm(
         (Requirement("zone", "In", ("a", "b")),), (Requirement("metadata.name", "In", ("n1",)),)
     )
-    assert decoded.shape.required_terms == (term, SelectorTerm())
+    assert decoded.spec.required_terms == (term, SelectorTerm())
     gt_term = SelectorTerm((Requirement("cores", "Gt", ("4",)),))
-    assert decoded.shape.preferred_terms == (PreferredTerm(7, gt_term),)
-    assert pod().shape.required_terms is None
+    assert decoded.spec.preferred_terms == (PreferredTerm(7, gt_term),)
+    assert pod().spec.required_terms is None
     none = node_affinity(requiredDuringSchedulingIgnoredDuringExecution={"nodeSelectorTerms": []})
-    assert pod(none).shape.required_terms == ()
+    assert pod(none).spec.required_terms == ()
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -149,7 +149,7 @@ RESTARTS = {"restartPolicyRules": [{"action": "RestartAllContainers"}]}
     ],
 )
 def test_features_that_the_node_must_declare(spec, features):
-    assert pod(spec).shape.node_features == features
+    assert pod(spec).spec.node_features == features
 
 
 def test_claims_by_name_and_from_templates_as_far_as_they_are_made():
@@ -167,7 +167,7 @@ def test_claims_by_name_and_from_templates_as_far_as_they_are_made():
         PodClaim("later", None, own=True),
         PodClaim("shared", "c", own=False),
     )
-    assert pod({"resourceClaims": written}).shape == pod({}).shape
+    assert pod({"resourceClaims": written}).spec == pod({}).spec
 
 
 def test_an_entry_that_names_no_claim_is_a_defect():
@@ -314,7 +314,7 @@ def test_a_pod_that_cannot_be_read_is_known_with_a_defect_that_names_the_field(s
     assert broken.defect_reason == "PodInvalid"
     assert (broken.uid, broken.node, broken.phase) == ("u1", "n1", "Running")
     assert broken.membership.key.name == "job1"
-    assert broken.shape == PodShape()
+    assert broken.spec == PodSpec()
 
 
 def test_a_broken_time_is_a_defect_and_a_broken_spec_leaves_the_pod_known():

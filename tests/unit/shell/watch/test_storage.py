@@ -177,7 +177,7 @@ def test_claims_are_in_the_pods_own_order_and_ephemeral_ones_have_its_name():
         {"name": "a", "ephemeral": {"volumeClaimTemplate": {}}},
     )
     assert found.claims == (ClaimUse("z"), ClaimUse("p-a", ephemeral=True))
-    assert found.shape.disks == ()
+    assert found.spec.disks == ()
 
 
 @pytest.mark.parametrize("node", ["", "n1"])
@@ -188,18 +188,18 @@ def test_disks_are_known_of_waiting_pods_and_of_those_on_nodes(node):
         {"name": "i", "iscsi": {"iqn": "x"}},
         **({"nodeName": node} if node else {}),
     )
-    assert found.shape.disks == (
+    assert found.spec.disks == (
         Disk("kubernetes.io/iscsi", "x"),
         Disk("kubernetes.io/rbd", "q/i", True, ("a", "b")),
     )
 
 
-def test_pods_with_claims_of_their_own_share_a_shape():
+def test_pods_with_claims_of_their_own_share_a_spec():
     one, other = (
         pod({"name": "d", "persistentVolumeClaim": {"claimName": name}}) for name in ("x", "y")
     )
     assert one.claims != other.claims
-    assert one.shape == other.shape
+    assert one.spec == other.spec
 
 
 def test_a_claim_without_a_name_is_a_defect_of_the_pod():

@@ -216,7 +216,7 @@ class DeviceNeedsTable:
             else:
                 number = self._devices.spec_number(name)
                 key.append(_Open(len(key), number, None if entry.own else name))
-        backed = self._backed(pod) if pod.shape.extended else ()
+        backed = self._backed(pod) if pod.spec.extended else ()
         if backed:
             found = self._of_claims(tuple(key))
             return found if found.problem else self._with_extended(found, pod, backed)
@@ -225,20 +225,20 @@ class DeviceNeedsTable:
     def _backed(self, pod: Pod) -> tuple[str, ...]:
         """Return the pod's extended resources that device classes back."""
         backing = self._devices.backed
-        asked = (name for name, amount in pod.shape.requests if amount)
+        asked = (name for name, amount in pod.spec.requests if amount)
         return tuple(name for name in asked if name in backing and may_be_devices(name))
 
     def _with_extended(self, found: DeviceNeeds, pod: Pod, backed: tuple[str, ...]) -> DeviceNeeds:
         devices = self._devices
         is_left_over = pod.uid in devices.special
-        asked = tuple(name for name, amount in pod.shape.requests if amount)
-        key = devices.classes_version, found.id, pod.shape.extended, asked, is_left_over
+        asked = tuple(name for name, amount in pod.spec.requests if amount)
+        key = devices.classes_version, found.id, pod.spec.extended, asked, is_left_over
         known = self._lookup(key)
         if known is not None:
             return known
         containers = tuple(
             one._replace(requests=tuple(r for r in one.requests if r[0] in backed))
-            for one in pod.shape.extended
+            for one in pod.spec.extended
         )
         if problem := _too_much_extended(backed, containers):
             return self._named("too much extended", problem)

@@ -56,7 +56,7 @@ def _stays(entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
         return False
     if before.finished or pod.finished or before.terminating or pod.terminating:
         return False
-    if before.claims or before.device_claims or before.shape.disks or before.shape.extended:
+    if before.claims or before.device_claims or before.spec.disks or before.spec.extended:
         return False
     return pod is before or _what_counts(pod) == _what_counts(before)
 
@@ -64,7 +64,7 @@ def _stays(entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
 def _what_counts(pod: Pod) -> tuple[object, ...]:
     """Return all that decides how a bound pod is counted on its node and in its gang."""
     return (
-        pod.shape,
+        pod.spec,
         pod.labels,
         pod.membership,
         pod.scheduler,

@@ -121,7 +121,7 @@ class Reservations:
         self._classes = classes
         for reservation in (*self, *self._lent.values()):
             reservation.pod_class = classes.of(
-                reservation.pod_class.shape, reservation.pod_class.profile
+                reservation.pod_class.spec, reservation.pod_class.profile
             )
             classes.acquire(reservation.pod_class)
 

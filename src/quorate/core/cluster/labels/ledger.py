@@ -89,8 +89,8 @@ class Ledger:
         """A cache by name of nodes and their labels."""
 
     def count_alike(self, label_set: LabelSet, entries: Sequence[PodEntry]) -> None:
-        """Count pods with one label set and one shape on their nodes; none is terminating."""
-        if entries[0].pod.shape.anti_affinity:
+        """Count pods with one label set and one spec on their nodes; none is terminating."""
+        if entries[0].pod.spec.anti_affinity:
             for entry in entries:
                 self.count(entry, 1)
             return
@@ -107,9 +107,9 @@ class Ledger:
         label_set = entry.label_set
         if self._count(self._group(label_set), entry, sign):
             del self._alike[label_set]
-        if not entry.pod.shape.anti_affinity:
+        if not entry.pod.spec.anti_affinity:
             return
-        for term in dict.fromkeys(entry.pod.shape.anti_affinity):
+        for term in dict.fromkeys(entry.pod.spec.anti_affinity):
             carriers = self._carriers.get(term)
             if carriers is None:
                 carriers = self._carriers[term] = _Carriers(term)

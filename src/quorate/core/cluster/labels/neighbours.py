@@ -1,6 +1,6 @@
 """Counts of pods by selector and node, updated by each change of a pod, node or namespace.
 
-In: pods that appear, move and go, with their label sets and shapes. Out: for each selector or term
+In: pods that appear, move and go, with their label sets and specs. Out: for each selector or term
 in use an int64[rows] column. Owned by ``cluster.cluster``; read through ``room.room``. A column
 exists for each selector that a pod's affinity, anti-affinity or spread uses, and for each term that
 pods on nodes carry. A cycle reads these arrays and never iterates over pods. A column is dropped
@@ -23,7 +23,7 @@ from quorate.core.cluster.labels.matching import Matching
 from quorate.core.cluster.labels.row_counts import Columns, Views
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.recently_used import Recent
-from quorate.core.model import PodSelector, PodShape, all_of
+from quorate.core.model import PodSelector, PodSpec, all_of
 
 
 class Column(IntEnum):
@@ -53,7 +53,7 @@ class Key(NamedTuple):
 
 
 class _User:
-    """A shape that uses selectors: its number of living pods, its selectors and its terms."""
+    """A spec that uses selectors: its number of living pods, its selectors and its terms."""
 
     __slots__ = ("pods", "selectors", "terms")
 
@@ -70,10 +70,10 @@ class Neighbours:
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self._matching = Matching()
-        self._shapes: dict[PodShape, _User] = {}
-        """Shapes of living pods that use selectors."""
+        self._specs: dict[PodSpec, _User] = {}
+        """Specs of living pods that use selectors."""
         self.repelling_by_namespace_labels: Counter[PodSelector] = Counter()
-        """Selectors of living shapes' required anti-affinity that select namespaces by label."""
+        """Selectors of living specs' required anti-affinity that select namespaces by label."""
         self._views: Views = Recent()
         self._pods: Columns[int] = Columns(rows, self._views)
         """Pods that a selector matches, by the selector's number."""
@@ -107,30 +107,30 @@ class Neighbours:
     # Pods that exist
 
     def acquire(
-        self, namespace: str, labels: tuple[tuple[str, str], ...], shape: PodShape
+        self, namespace: str, labels: tuple[tuple[str, str], ...], spec: PodSpec
     ) -> LabelSet:
         """Add a pod, with or without a node; return its label set. Its selectors get columns."""
         found = self._matching.acquire(namespace, labels)
-        if uses_selectors(shape):
-            user = self._shapes.get(shape)
+        if uses_selectors(spec):
+            user = self._specs.get(spec)
             if user is None:
-                user = self._shapes[shape] = _User(_selectors_of(shape))
+                user = self._specs[spec] = _User(_selectors_of(spec))
                 for selector in user.selectors:
                     self.use(selector)
-                user.terms = self._make_terms(shape)
-                self.repelling_by_namespace_labels.update(_repelling(shape))
+                user.terms = self._make_terms(spec)
+                self.repelling_by_namespace_labels.update(_repelling(spec))
             user.pods += 1
         return found
 
-    def drop(self, label_set: LabelSet, shape: PodShape) -> None:
+    def drop(self, label_set: LabelSet, spec: PodSpec) -> None:
         """Remove a pod that has already left its node."""
         self.label_sets.drop(label_set)
-        if uses_selectors(shape):
-            user = self._shapes[shape]
+        if uses_selectors(spec):
+            user = self._specs[spec]
             user.pods -= 1
             if not user.pods:
-                del self._shapes[shape]
-                for selector in _repelling(shape):
+                del self._specs[spec]
+                for selector in _repelling(spec):
                     self.repelling_by_namespace_labels[selector] -= 1
                     if not self.repelling_by_namespace_labels[selector]:
                         del self.repelling_by_namespace_labels[selector]
@@ -146,7 +146,7 @@ class Neighbours:
         return label_set.matched
 
     def use(self, selector: PodSelector) -> None:
-        """Keep columns for a selector, of a shape or of default spreading, until ``disuse``."""
+        """Keep columns for a selector, of a spec or of default spreading, until ``disuse``."""
         is_new = selector not in self._matching.in_use
         number, matched = self._matching.use(selector)
         if is_new:
@@ -168,27 +168,25 @@ class Neighbours:
 
     # Pods on nodes
 
-    def take(self, row: int, label_set: LabelSet, shape: PodShape, *, terminating: bool) -> None:
+    def take(self, row: int, label_set: LabelSet, spec: PodSpec, *, terminating: bool) -> None:
         """Count one pod on the row."""
-        self._count(row, label_set, shape, 1, terminating=terminating)
+        self._count(row, label_set, spec, 1, terminating=terminating)
 
-    def release(self, row: int, label_set: LabelSet, shape: PodShape, *, terminating: bool) -> None:
+    def release(self, row: int, label_set: LabelSet, spec: PodSpec, *, terminating: bool) -> None:
         """Stop counting one pod on the row."""
-        self._count(row, label_set, shape, -1, terminating=terminating)
+        self._count(row, label_set, spec, -1, terminating=terminating)
 
-    def take_many(
-        self, rows: Sequence[int], label_sets: Sequence[LabelSet], shape: PodShape
-    ) -> None:
-        """Count pods of one shape that are not terminating, one for each row; rows may repeat."""
+    def take_many(self, rows: Sequence[int], label_sets: Sequence[LabelSet], spec: PodSpec) -> None:
+        """Count pods of one spec that are not terminating, one for each row; rows may repeat."""
         if len(rows) == 1:
-            self.take(rows[0], label_sets[0], shape, terminating=False)
+            self.take(rows[0], label_sets[0], spec, terminating=False)
             return
         together: dict[frozenset[int], list[int]] = {}
         for (label_set, row), pods in Counter(zip(label_sets, rows, strict=True)).items():
             label_set.count(row, pods, terminating=False)
             if self._matching.in_use:
                 together.setdefault(label_set.matched, []).extend([row] * pods)
-        terms = self._terms_of(shape)
+        terms = self._terms_of(spec)
         for matched, some in together.items():
             places, times = np.unique(np.array(some, np.int64), return_counts=True)
             self._note_changed({*matched, *(key.selector for key in terms)})
@@ -198,11 +196,11 @@ class Neighbours:
                 self._weights.add_at(key, places, amount * times)
                 self._note_carriers(key, len(some))
 
-    def effects(self, shape: PodShape, matched: frozenset[int]) -> dict[Key, int]:
+    def effects(self, spec: PodSpec, matched: frozenset[int]) -> dict[Key, int]:
         """Return the amount that one pod adds to each column; ``matched`` as in ``LabelSet``."""
         effects = {Key(Column.PODS, number): 1 for number in matched}
         effects |= {Key(Column.STAYING, number): 1 for number in matched}
-        effects |= self._terms_of(shape)
+        effects |= self._terms_of(spec)
         return effects
 
     def terms(self, matched: Iterable[int], column: Column) -> list[Key]:
@@ -230,7 +228,7 @@ class Neighbours:
 
     def deciding_selectors(self, pod_class: PodClass) -> frozenset[int]:
         """Return the selectors whose counts decide where pods of the class may go."""
-        used = {*_selectors_of(pod_class.shape), *(one.selector for one in pod_class.spread)}
+        used = {*_selectors_of(pod_class.spec), *(one.selector for one in pod_class.spread)}
         in_use = self._matching.in_use
         return pod_class.matched.union(in_use[one].id for one in used & in_use.keys())
 
@@ -274,7 +272,7 @@ class Neighbours:
             self._leaving.add(number, row, sign * count)
 
     def _count(
-        self, row: int, label_set: LabelSet, shape: PodShape, sign: int, *, terminating: bool
+        self, row: int, label_set: LabelSet, spec: PodSpec, sign: int, *, terminating: bool
     ) -> None:
         matched = label_set.matched
         label_set.count(row, sign, terminating=terminating)
@@ -283,7 +281,7 @@ class Neighbours:
             self._pods.add(number, row, sign)
             if terminating:
                 self._leaving.add(number, row, sign)
-        for key, amount in self._terms_of(shape).items():
+        for key, amount in self._terms_of(spec).items():
             self._weights.add(key, row, sign * amount)
             self._note_carriers(key, sign)
             changed.add(key.selector)
@@ -304,24 +302,24 @@ class Neighbours:
         if not self._terms[key.selector]:
             del self._terms[key.selector]
 
-    def _terms_of(self, shape: PodShape) -> Mapping[Key, int]:
+    def _terms_of(self, spec: PodSpec) -> Mapping[Key, int]:
         """Return the amounts that the terms of one pod add, by column."""
-        if not uses_selectors(shape):
+        if not uses_selectors(spec):
             return {}
-        user = self._shapes.get(shape)
-        return self._make_terms(shape) if user is None else user.terms
+        user = self._specs.get(spec)
+        return self._make_terms(spec) if user is None else user.terms
 
-    def _make_terms(self, shape: PodShape) -> Mapping[Key, int]:
+    def _make_terms(self, spec: PodSpec) -> Mapping[Key, int]:
         effects: dict[Key, int] = {}
         in_use = self._matching.in_use
         for column, terms in (
-            (Column.REPELLING, shape.anti_affinity),
-            (Column.ATTRACTED, shape.affinity),
+            (Column.REPELLING, spec.anti_affinity),
+            (Column.ATTRACTED, spec.affinity),
         ):
             for term in terms:
                 key = Key(column, in_use[term.selector].id, term.topology_key)
                 effects[key] = effects.get(key, 0) + 1
-        for one in shape.preferred_affinity:
+        for one in spec.preferred_affinity:
             key = Key(Column.PULL, in_use[one.term.selector].id, one.term.topology_key)
             effects[key] = effects.get(key, 0) + one.weight
         return effects
@@ -335,22 +333,22 @@ def _sum(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
     return found
 
 
-def uses_selectors(shape: PodShape) -> bool:
-    """Whether pods of this shape look at other pods' labels."""
-    return bool(shape.affinity or shape.anti_affinity or shape.preferred_affinity or shape.spread)
+def uses_selectors(spec: PodSpec) -> bool:
+    """Whether pods of this spec look at other pods' labels."""
+    return bool(spec.affinity or spec.anti_affinity or spec.preferred_affinity or spec.spread)
 
 
-def _repelling(shape: PodShape) -> list[PodSelector]:
+def _repelling(spec: PodSpec) -> list[PodSelector]:
     """Return the selectors of required anti-affinity that select namespaces by label."""
-    terms = shape.anti_affinity
+    terms = spec.anti_affinity
     return [term.selector for term in terms if term.selector.by_namespace_labels]
 
 
-def _selectors_of(shape: PodShape) -> list[PodSelector]:
-    terms = [*shape.affinity, *shape.anti_affinity, *(o.term for o in shape.preferred_affinity)]
-    together = [all_of(shape.affinity)] if len(shape.affinity) > 1 else []
+def _selectors_of(spec: PodSpec) -> list[PodSelector]:
+    terms = [*spec.affinity, *spec.anti_affinity, *(o.term for o in spec.preferred_affinity)]
+    together = [all_of(spec.affinity)] if len(spec.affinity) > 1 else []
     return [
         *(term.selector for term in terms),
-        *(constraint.selector for constraint in shape.spread),
+        *(constraint.selector for constraint in spec.spread),
         *together,
     ]

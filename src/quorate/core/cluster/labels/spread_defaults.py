@@ -118,7 +118,7 @@ class SpreadDefaults:
     def waits(self, entry: PodEntry) -> None:
         """Note that a pod waits for a node."""
         pod, profile = entry.pod, entry.pod_class.profile
-        if profile.packs_gangs or profile.default_spread == () or pod.shape.spread:
+        if profile.packs_gangs or profile.default_spread == () or pod.spec.spread:
             return
         key = pod.namespace, pod.labels, pod.owner, pod.scheduler
         kind = self._kinds.get(key)

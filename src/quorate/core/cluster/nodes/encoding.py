@@ -1,6 +1,6 @@
-"""Encodes names as integers: resources as columns, pod shapes as classes.
+"""Encodes names as integers: resources as columns, pod specs as classes.
 
-In: the resources that nodes list, the shapes and profiles of pods. Out: columns, and pod classes
+In: the resources that nodes list, the specs and profiles of pods. Out: columns, and pod classes
 with their requests by column, so that planning works on integer arrays. Called by ``cluster``.
 Numbers follow the order of arrival: the same changes give the same numbers. Only resources that a
 node lists have a column, so no pod's request can make an array larger.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from quorate.core.cluster.devices.requests import DeviceNeeds
-from quorate.core.model import PodShape, SpreadConstraint, policy
+from quorate.core.model import PodSpec, SpreadConstraint, policy
 from quorate.core.model.profile import GANGS, Profile
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ class Resources:
 class PodClass:
     """Pods that the scheduler treats alike.
 
-    ``base`` is the number of the shape and profile. ``matched`` are the numbers of the selectors
-    that match the pods; classes of one shape may differ in them. ``spread`` are the pods' own
+    ``base`` is the number of the spec and profile. ``matched`` are the numbers of the selectors
+    that match the pods; classes of one spec may differ in them. ``spread`` are the pods' own
     constraints, or else the defaults; ``spread_needs_labels`` says whether a node that lacks one of
     their labels scores 0. ``attributes`` is all that rules of kind NODE read: classes with equal
     attributes pass them on the same nodes. ``volume_needs`` and ``device_needs`` are what the pods'
@@ -129,7 +129,7 @@ class PodClass:
         "id",
         "matched",
         "profile",
-        "shape",
+        "spec",
         "spread",
         "spread_needs_labels",
         "task",
@@ -137,16 +137,16 @@ class PodClass:
     )
 
     def __init__(
-        self, class_id: int, shape: PodShape, profile: Profile, resources: Resources
+        self, class_id: int, spec: PodSpec, profile: Profile, resources: Resources
     ) -> None:
         self.volume_needs: VolumeNeeds | None = None
         self.id = class_id
         self.base = class_id
-        self.shape = shape
+        self.spec = spec
         self.profile = profile
-        self.attributes = _attributes(shape, profile)
+        self.attributes = _attributes(spec, profile)
         self.matched: frozenset[int] = frozenset()
-        self.spread = shape.spread
+        self.spread = spec.spread
         self.spread_needs_labels = True
         self.device_needs: DeviceNeeds | None = None
         self.task = 0
@@ -187,7 +187,7 @@ class PodClass:
     @property
     def asked(self) -> tuple[tuple[str, int], ...]:
         """Name and amount of all that one pod requests, with or without a column; amounts > 0."""
-        return (*(one for one in self.shape.requests if one[1] > 0), ("pods", 1))
+        return (*(one for one in self.spec.requests if one[1] > 0), ("pods", 1))
 
     def _encode(self) -> None:
         columns, asked = self._resources.columns, self.asked
@@ -208,11 +208,11 @@ class PodClass:
         matched: frozenset[int],
         defaults: tuple[SpreadConstraint, ...],
     ) -> PodClass:
-        """Return a class with this shape for pods that the selectors ``matched`` match.
+        """Return a class with this spec for pods that the selectors ``matched`` match.
 
         ``defaults`` are the spread constraints of pods without their own.
         """
-        found = PodClass(class_id, self.shape, self.profile, self._resources)
+        found = PodClass(class_id, self.spec, self.profile, self._resources)
         found.base, found.matched, found.attributes = self.base, matched, self.attributes
         if defaults:
             found.spread = defaults
@@ -221,11 +221,11 @@ class PodClass:
 
 
 class PodClasses:
-    """The classes of pod shapes in use, and their variants by selectors, needs and task."""
+    """The classes of pod specs in use, and their variants by selectors, needs and task."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._by_shape: dict[tuple[PodShape, Profile], PodClass] = {}
+        self._by_spec: dict[tuple[PodSpec, Profile], PodClass] = {}
         self._matching: dict[_Variant, PodClass] = {}
         """Once it is half full: in the order of last use, the oldest first."""
         self._variants_of: dict[int, dict[_Variant, None]] = {}
@@ -238,25 +238,25 @@ class PodClasses:
         """How many times the last class with some attributes was forgotten."""
         self._made = 0
         self.by_id: dict[int, PodClass] = {}
-        """The classes of shapes and profiles, without variants."""
+        """The classes of specs and profiles, without variants."""
 
-    def of(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
-        """Return the class of ``shape`` under a profile; a new shape gets a new class.
+    def of(self, spec: PodSpec, profile: Profile = GANGS) -> PodClass:
+        """Return the class of ``spec`` under a profile; a new spec gets a new class.
 
         The class is forgotten when each ``take`` and ``acquire`` of it was released.
         """
-        found = self._by_shape.get((shape, profile))
+        found = self._by_spec.get((spec, profile))
         if found is None:
-            found = PodClass(self._made, shape, profile, self._resources)
+            found = PodClass(self._made, spec, profile, self._resources)
             self._made += 1  # a number is never reused
-            self._by_shape[shape, profile] = self.by_id[found.id] = found
+            self._by_spec[spec, profile] = self.by_id[found.id] = found
             self._asking.update(_extended(found))
             self._having[found.attributes] += 1
         return found
 
-    def take(self, shape: PodShape, profile: Profile = GANGS) -> PodClass:
+    def take(self, spec: PodSpec, profile: Profile = GANGS) -> PodClass:
         """Return the class of one more pod, and count one use of it until ``release``."""
-        found = self.of(shape, profile)
+        found = self.of(spec, profile)
         self._held[found.base] += 1
         return found
 
@@ -274,7 +274,7 @@ class PodClasses:
         for variant in self._variants_of.pop(base, ()):
             del self._matching[variant]
         found = self.by_id.pop(base)
-        del self._by_shape[found.shape, found.profile]
+        del self._by_spec[found.spec, found.profile]
         self._having[found.attributes] -= 1
         if not self._having[found.attributes]:
             del self._having[found.attributes]
@@ -338,12 +338,12 @@ def _extended(pod_class: PodClass) -> list[str]:
     return [name for name, _ in pod_class.asked if name not in FIRST_RESOURCES]
 
 
-def _attributes(shape: PodShape, profile: Profile) -> tuple[object, ...]:
+def _attributes(spec: PodSpec, profile: Profile) -> tuple[object, ...]:
     return (
-        shape.node_selector,
-        shape.required_terms,
-        shape.tolerations,
-        shape.node_features,
+        spec.node_selector,
+        spec.required_terms,
+        spec.tolerations,
+        spec.node_features,
         profile.added_required,
         profile.disabled,
     )

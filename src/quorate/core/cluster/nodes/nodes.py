@@ -253,7 +253,7 @@ class NodeTable:
         self.log.note(row)
         for column, amount in pod_class.demands:
             self.free[row, column] -= amount
-        cpu, memory = pod_class.shape.scored
+        cpu, memory = pod_class.spec.scored
         self.scored[row, 0] += cpu
         self.scored[row, 1] += memory
         self._hold_ports(row, pod_class)
@@ -267,13 +267,13 @@ class NodeTable:
         unique, pods = np.unique(np.asarray(rows, np.int64), return_counts=True)
         for column, amount in pod_class.demands:
             self.free[unique, column] -= amount * pods
-        self.scored[unique] += np.outer(pods, pod_class.shape.scored)
-        if pod_class.shape.host_ports:
+        self.scored[unique] += np.outer(pods, pod_class.spec.scored)
+        if pod_class.spec.host_ports:
             for row in rows:
                 self._hold_ports(row, pod_class)
 
     def _hold_ports(self, row: int, pod_class: PodClass) -> None:
-        for port in pod_class.shape.host_ports:
+        for port in pod_class.spec.host_ports:
             holders = self.ports.setdefault((port.protocol, port.port), {})
             holders.setdefault(row, Counter())[port.ip] += 1
 
@@ -282,10 +282,10 @@ class NodeTable:
         self.log.note(row)
         for column, amount in pod_class.demands:
             self.free[row, column] += amount
-        cpu, memory = pod_class.shape.scored
+        cpu, memory = pod_class.spec.scored
         self.scored[row, 0] -= cpu
         self.scored[row, 1] -= memory
-        for port in pod_class.shape.host_ports:
+        for port in pod_class.spec.host_ports:
             there = self.ports[port.protocol, port.port][row]
             there[port.ip] -= 1
             if not there[port.ip]:

@@ -104,7 +104,7 @@ class Storage:
     def replace(self, pod: Pod) -> None:
         """Take the newest version of a pod that has already left its node."""
         user = self.users.get(pod.uid)
-        if user is None or (user.pod.claims, user.pod.shape.disks) != (pod.claims, pod.shape.disks):
+        if user is None or (user.pod.claims, user.pod.spec.disks) != (pod.claims, pod.spec.disks):
             self.drop(pod.uid)
             self.add_pod(pod)
         else:

@@ -20,12 +20,12 @@ Matter = tuple[str, str]
 
 def uses_volumes(pod: Pod) -> bool:
     """Whether volume rules apply to the pod."""
-    return bool(pod.claims or pod.shape.disks)
+    return bool(pod.claims or pod.spec.disks)
 
 
 def volumes_of(pod: Pod) -> int:
     """Return the number of the pod's claims and disks."""
-    return len(pod.claims) + len(pod.shape.disks)
+    return len(pod.claims) + len(pod.spec.disks)
 
 
 class Uses:
@@ -49,7 +49,7 @@ class Uses:
         most = policy.VOLUMES_PER_POD_MAX
         self.claims: tuple[ClaimUse, ...] = pod.claims[:most]
         self.keys = tuple(ClaimKey(pod.namespace, use.name) for use in self.claims)
-        self.disks: tuple[Disk, ...] = pod.shape.disks[: most - len(self.claims)]
+        self.disks: tuple[Disk, ...] = pod.spec.disks[: most - len(self.claims)]
         self.counted = tuple(
             key for use, key in zip(self.claims, self.keys, strict=True) if not use.ephemeral
         )
@@ -131,4 +131,4 @@ class Users:
 def _key_of(pod: Pod) -> object:
     """Return the key by which pods share ``Uses``; a pod with ephemeral claims has its own."""
     own = pod.uid if any(use.ephemeral for use in pod.claims) else ""
-    return pod.namespace, pod.claims, pod.shape.disks, own
+    return pod.namespace, pod.claims, pod.spec.disks, own

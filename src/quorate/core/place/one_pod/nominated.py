@@ -36,7 +36,7 @@ def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster:
         return room
     left = room.copy()
     attracted = any(
-        pod_class.shape.affinity or any(one.hard for one in pod_class.spread)
+        pod_class.spec.affinity or any(one.hard for one in pod_class.spread)
         for pod_class in pod_classes
     )
     taken = _by_class(promised, cluster)

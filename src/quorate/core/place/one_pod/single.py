@@ -122,7 +122,7 @@ class Singles:
             self._remember(pod_class, kept)
             return kept
         changed_selectors = neighbours.log.since(kept.selectors_seen)
-        has_other_images = kept.images_seen != table.images_version and pod_class.shape.images
+        has_other_images = kept.images_seen != table.images_version and pod_class.spec.images
         kept.images_seen = table.images_version
         kept.rows_seen, kept.selectors_seen = table.log.position, neighbours.log.position
         is_stale = changed_selectors is None or bool(has_other_images)

@@ -86,11 +86,11 @@ class Trial:
         """Change the counts of label rules by ``pods``, if any of them matches this pod."""
         neighbours = self._cluster.neighbours
         matched = neighbours.matched(entry.label_set)
-        if not uses_selectors(entry.pod.shape) and matched.isdisjoint(self._concerns):
+        if not uses_selectors(entry.pod.spec) and matched.isdisjoint(self._concerns):
             return
         pod_class = self._cluster.classes.matching(entry.pod_class, matched)
         self._uncounted[pod_class] += pods
-        looks_back = bool(entry.pod.shape.anti_affinity)
+        looks_back = bool(entry.pod.spec.anti_affinity)
         self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)
 
     def refused(self) -> Refused | None:

@@ -169,7 +169,7 @@ def fixed_slots(pod_class: PodClass, room: Room, movers: Sequence[PodClass]) -> 
     if inter_pod_affinity.is_disabled(pod_class):
         return slots
     slots[inter_pod_affinity.repelled(pod_class, room) > 0] = 0
-    terms = pod_class.shape.affinity
+    terms = pod_class.spec.affinity
     for term in terms:
         slots[~room.has_label(term.topology_key)] = 0
     if terms and not any(inter_pod_affinity.attracts(pod_class, mover, room) for mover in movers):

@@ -65,13 +65,13 @@ def constrain_one_another(pod_class: PodClass, room: Room) -> bool:
 
 def _is_in_its_own_way(pod_class: PodClass, room: Room) -> bool:
     """Whether the class's rules about other pods match pods of the class itself."""
-    shape = pod_class.shape
+    spec = pod_class.spec
     if not pod_class.matched:
         return False
     used = [one.selector for one in pod_topology_spread.hard_ones(pod_class)]
     if not inter_pod_affinity.is_disabled(pod_class):
-        used += [term.selector for term in shape.anti_affinity]
-        used += [all_of(shape.affinity)] if shape.affinity else []
+        used += [term.selector for term in spec.anti_affinity]
+        used += [all_of(spec.affinity)] if spec.affinity else []
     number = room.snapshot.neighbours.selector_id
     return any(number(selector) in pod_class.matched for selector in used)
 
@@ -147,7 +147,7 @@ def _apart_by(pod_class: PodClass, room: Room) -> set[str]:
         return set()
     return {
         term.topology_key
-        for term in pod_class.shape.anti_affinity
+        for term in pod_class.spec.anti_affinity
         if number(term.selector) in pod_class.matched
     }
 
@@ -168,7 +168,7 @@ def _is_per_node(topology: str, room: Room) -> bool:
 
 def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
     slots = fixed_slots(pod_class, room, [pod_class])
-    if not pod_class.shape.affinity or inter_pod_affinity.is_disabled(pod_class):
+    if not pod_class.spec.affinity or inter_pod_affinity.is_disabled(pod_class):
         return _spread_out(pod_class, count, slots, room, packing)
     near = inter_pod_affinity.attracted(pod_class, room)
     if inter_pod_affinity.is_first(pod_class, room):
@@ -184,7 +184,7 @@ def _together(pod_class: PodClass, count: int, slots: Ints, room: Room, packing:
     then the one with the most slots. Cells are tried in order of an upper bound by single rules;
     mostly the bound is reached, and one try is enough.
     """
-    cells = Cells.of([term.topology_key for term in pod_class.shape.affinity], room)
+    cells = Cells.of([term.topology_key for term in pod_class.spec.affinity], room)
     has = cells.sums(slots)
     sign = np.where((has >= count) & (packing == "most-allocated"), 1, -1)
     rank = np.empty(cells.number, np.int64)

@@ -97,7 +97,7 @@ class Constraints:
         return sum(1 << i for i, one in enumerate(self.classes) if selector in one.matched)
 
     def _apart_by_ports(self) -> list[int]:
-        found = node_ports.apart([one.shape.host_ports for one in self.classes])
+        found = node_ports.apart([one.spec.host_ports for one in self.classes])
         return [
             0 if "NodePorts" in one.profile.disabled else mask
             for one, mask in zip(self.classes, found, strict=True)
@@ -106,7 +106,7 @@ class Constraints:
     def _note_anti_affinity(self) -> None:
         number = self._room.snapshot.neighbours.selector_id
         for i, pod_class in enumerate(self.classes):
-            for term in pod_class.shape.anti_affinity:
+            for term in pod_class.spec.anti_affinity:
                 against = self._mask(number(term.selector))
                 if not against:
                     continue
@@ -119,7 +119,7 @@ class Constraints:
 
     def _terms_among_members(self, pod_class: PodClass) -> tuple[tuple[PodTerm, ...], int]:
         """Return the affinity terms that members may satisfy, and the mask of those who do."""
-        terms = pod_class.shape.affinity
+        terms = pod_class.spec.affinity
         if not terms or inter_pod_affinity.is_disabled(pod_class):
             return (), 0
         classes = self._mask(self._room.snapshot.neighbours.selector_id(all_of(terms)))
@@ -187,11 +187,11 @@ class Constraints:
         mine = self.affinities[index]
         if mine is None:
             return 0
-        keys = [term.topology_key for term in self.classes[index].shape.affinity]
+        keys = [term.topology_key for term in self.classes[index].spec.affinity]
         lies_within = self._topologies.lies_within
         found = 0
         for j, (other, pod_class) in enumerate(zip(self.affinities, self.classes, strict=True)):
-            theirs = [term.topology_key for term in pod_class.shape.affinity]
+            theirs = [term.topology_key for term in pod_class.spec.affinity]
             is_narrower = (
                 other is not None
                 and other.selector == mine.selector
@@ -246,7 +246,7 @@ class Constraints:
         if not terms:
             return None
         room, topologies = self._room, self._topologies
-        selector = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
+        selector = room.snapshot.neighbours.selector_id(all_of(pod_class.spec.affinity))
         counts = room.counts(Key(Column.PODS, selector))
         numbered = []
         for term in terms:
@@ -300,6 +300,6 @@ class Constraints:
 
     def _has_domain_for(self, pod_class: PodClass) -> Mask:
         found = np.zeros(len(self._rows), np.bool_)
-        for term in pod_class.shape.affinity:
+        for term in pod_class.spec.affinity:
             found |= self._topologies.codes(term.topology_key)[self._rows] >= 0
         return found

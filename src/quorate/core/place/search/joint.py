@@ -109,7 +109,7 @@ class JointSearch:
         self._fresh: State | None = None
         """The state before the first pod, for orders to be tried on."""
         self._work = Work()
-        ports = sum(len(one.shape.host_ports) for one in self._classes)
+        ports = sum(len(one.spec.host_ports) for one in self._classes)
         kinds = len(self._constraints.rows_of)
         self._work.done_us = _us_to_begin(len(counts), len(room.free)) + ports + 5 * kinds
         resource_slots = ResourceSlots(self._demand)

@@ -1,7 +1,7 @@
 """Blocked gangs by demand: buckets of equal demand, and within each bucket the likes.
 
 Used by ``blocked`` and ``line``. The gangs of a bucket need the same numbers of pods of the same
-shapes, so one check of slots (``short_of``) serves all of them. Likes are gangs that no rule
+specs, so one check of slots (``short_of``) serves all of them. Likes are gangs that no rule
 distinguishes: if one of them fails, all do, so each result holds for all of them.
 """
 
@@ -121,9 +121,9 @@ class Likes:
 
 
 class Bucket:
-    """Gangs that need the same numbers of pods of the same shapes, at one priority.
+    """Gangs that need the same numbers of pods of the same specs, at one priority.
 
-    ``classes`` has one class for each shape, ``tallies`` their tallies (None: not made yet).
+    ``classes`` has one class for each spec, ``tallies`` their tallies (None: not made yet).
     ``watches`` are watches on the slots that the bucket is short of. ``number`` is unique.
     """
 

@@ -138,7 +138,7 @@ def cap(pod_class: PodClass, room: Room, count: Ints, together: bool) -> None:
 
 def interests(pod_class: PodClass, _room: Room) -> set[Interest]:
     """Name the news of devices, if the class asks for some."""
-    return {DEVICES} if pod_class.device_needs is not None or pod_class.shape.extended else set()
+    return {DEVICES} if pod_class.device_needs is not None or pod_class.spec.extended else set()
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:

@@ -11,7 +11,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.terms import matches_any_term, matches_label, matches_term
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import PodShape, PreferredTerm, Requirement, SelectorTerm
+from quorate.core.model import PodSpec, PreferredTerm, Requirement, SelectorTerm
 from quorate.core.room.room import Room
 from quorate.core.rules.faults import impossible_terms
 from quorate.core.rules.rule import Kind, Rule
@@ -30,14 +30,14 @@ _TERMS = (
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return which nodes fail the pod's own selectors, or those that its profile adds."""
-    shape, added = pod_class.shape, pod_class.profile.added_required
-    if not shape.node_selector and shape.required_terms is None and added is None:
+    spec, added = pod_class.spec, pod_class.profile.added_required
+    if not spec.node_selector and spec.required_terms is None and added is None:
         return None
     codes = np.zeros(len(room.free), np.int8)
-    codes[~passes(shape, room.snapshot)] = _OWN
+    codes[~passes(spec, room.snapshot)] = _OWN
     if added is not None:
         codes[~matches_any_term(added, room.snapshot)] = _ADDED
-    names = _named_nodes(shape.required_terms or ())
+    names = _named_nodes(spec.required_terms or ())
     if names is None:
         return Verdict(codes, REFUSALS)
     if not names:
@@ -50,13 +50,13 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 
 def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
     """Whether the node at ``row`` matches the pod's own selectors, and those of its profile."""
-    shape, labels = pod_class.shape, snapshot.labels_at(row)
-    if any(labels.get(key) != value for key, value in shape.node_selector):
+    spec, labels = pod_class.spec, snapshot.labels_at(row)
+    if any(labels.get(key) != value for key, value in spec.node_selector):
         return False
     name = snapshot.node(row).name
     return all(
         terms is None or any(term.matches(name, labels) for term in terms)
-        for terms in (shape.required_terms, pod_class.profile.added_required)
+        for terms in (spec.required_terms, pod_class.profile.added_required)
     )
 
 
@@ -75,19 +75,19 @@ def _names(field: Requirement) -> bool:
     return field.key == "metadata.name" and field.operator == "In"
 
 
-def passes(shape: PodShape, snapshot: Snapshot) -> Mask:
+def passes(spec: PodSpec, snapshot: Snapshot) -> Mask:
     """Return bool[n]: nodes with all labels of the selector that match one of the terms."""
     mask = np.ones(len(snapshot), np.bool_)
-    for key, value in shape.node_selector:
+    for key, value in spec.node_selector:
         mask &= matches_label(Requirement(key, "In", (value,)), snapshot)
-    if shape.required_terms is not None:
-        mask &= matches_any_term(shape.required_terms, snapshot)
+    if spec.required_terms is not None:
+        mask &= matches_any_term(spec.required_terms, snapshot)
     return mask
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 * weight / max`` over the feasible nodes."""
-    preferred = (*pod_class.shape.preferred_terms, *pod_class.profile.added_preferred)
+    preferred = (*pod_class.spec.preferred_terms, *pod_class.profile.added_preferred)
     if not preferred:
         return None
     raw = room.kept(("preferred", preferred), lambda: _raw(preferred, room.snapshot))
@@ -104,12 +104,12 @@ def _raw(preferred: tuple[PreferredTerm, ...], snapshot: Snapshot) -> Ints:
     return raw
 
 
-def fault(shape: PodShape) -> str:
+def fault(spec: PodSpec) -> str:
     """Return why no node can match required node affinity; "" if one could."""
-    if shape.required_terms is None:
+    if spec.required_terms is None:
         return ""
-    selector = tuple(Requirement(key, "In", (value,)) for key, value in shape.node_selector)
-    return impossible_terms(shape.required_terms, selector, _TERMS)
+    selector = tuple(Requirement(key, "In", (value,)) for key, value in spec.node_selector)
+    return impossible_terms(spec.required_terms, selector, _TERMS)
 
 
 RULE = Rule(

@@ -1,6 +1,6 @@
 """NodeDeclaredFeatures: the node must declare every feature that the pod needs.
 
-Source: kube-scheduler 1.36's plugin of that name; which features a pod needs is in its shape.
+Source: kube-scheduler 1.36's plugin of that name; which features a pod needs is in its spec.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REFUSALS = (Refusal("node(s) didn't match Pod's required features", resolvable=F
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node; None: nothing, as the pod needs no feature."""
-    needed = set(pod_class.shape.node_features)
+    needed = set(pod_class.spec.node_features)
     if not needed:
         return None
     column = room.snapshot.feature_sets()
@@ -32,7 +32,7 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 
 def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
     """Whether the node at ``row`` declares all of them."""
-    needed = pod_class.shape.node_features
+    needed = pod_class.spec.node_features
     return not needed or set(needed).issubset(snapshot.node(row).declared_features)
 
 

@@ -16,14 +16,14 @@ _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return which nodes are cordoned; None: the pod tolerates that."""
-    if tolerates(pod_class.shape.tolerations, _CORDON):
+    if tolerates(pod_class.spec.tolerations, _CORDON):
         return None
     return verdict_of(~room.snapshot.unschedulable, REFUSAL)
 
 
 def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
     """Whether the node at ``row`` passes."""
-    return not snapshot.unschedulable[row] or tolerates(pod_class.shape.tolerations, _CORDON)
+    return not snapshot.unschedulable[row] or tolerates(pod_class.spec.tolerations, _CORDON)
 
 
 RULE = Rule(name="NodeUnschedulable", kind=Kind.NODE, judge=judge, admits=admits)

@@ -15,7 +15,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.labels.neighbours import Column, Key
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import LabelSelector, Pod, PodShape, PodTerm, all_of
+from quorate.core.model import LabelSelector, Pod, PodSpec, PodTerm, all_of
 from quorate.core.room.room import Room
 from quorate.core.rules.faults import contradicted, shown
 from quorate.core.rules.interests import Interest, label, pods_of, selector
@@ -36,14 +36,14 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 
     Pods that repel it by a label that their nodes do not bear are no reason to apply the rule.
     """
-    shape = pod_class.shape
-    has_terms = bool(shape.affinity or shape.anti_affinity)
+    spec = pod_class.spec
+    has_terms = bool(spec.affinity or spec.anti_affinity)
     if not (has_terms or room.terms(pod_class, Column.REPELLING)):
         return None
     codes = repelled(pod_class, room)
     if not (has_terms or codes.any()):
         return None
-    if shape.affinity:
+    if spec.affinity:
         codes[~attracted(pod_class, room)] = _AFFINITY
     return Verdict(codes, REFUSALS)
 
@@ -53,7 +53,7 @@ def repelled(pod_class: PodClass, room: Room) -> Refusals:
     codes = np.zeros(len(room.free), np.int8)
     for key in room.terms(pod_class, Column.REPELLING):
         codes[room.sums(key) > 0] = _EXISTING
-    for term in pod_class.shape.anti_affinity:
+    for term in pod_class.spec.anti_affinity:
         codes[_together(term, room) > 0] = _ANTI_AFFINITY
     return codes
 
@@ -69,7 +69,7 @@ def attracted(pod_class: PodClass, room: Room) -> Mask:
 
     The first pod of a group that is attracted to itself may go wherever all the keys are.
     """
-    terms = pod_class.shape.affinity
+    terms = pod_class.spec.affinity
     number = room.snapshot.neighbours.selector_id(all_of(terms))
     has_keys = np.ones(len(room.free), np.bool_)
     near = np.ones(len(room.free), np.bool_)
@@ -84,7 +84,7 @@ def is_alone(pod_class: PodClass, room: Room) -> bool:
 
     More nodes would not help it, only other pods.
     """
-    if not pod_class.shape.affinity or is_disabled(pod_class) or is_first(pod_class, room):
+    if not pod_class.spec.affinity or is_disabled(pod_class) or is_first(pod_class, room):
         return False
     return not (attracted(pod_class, room) & room.snapshot.alive).any()
 
@@ -96,7 +96,7 @@ def is_disabled(pod_class: PodClass) -> bool:
 
 def attracts(pod_class: PodClass, other: PodClass, room: Room) -> bool:
     """Whether the other's pods match all the affinity terms of a class that has some."""
-    number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
+    number = room.snapshot.neighbours.selector_id(all_of(pod_class.spec.affinity))
     return number in other.matched
 
 
@@ -104,21 +104,21 @@ def is_first(pod_class: PodClass, room: Room) -> bool:
     """Whether it attracts itself, and no such pod is in a domain of one of its terms."""
     if not attracts(pod_class, pod_class, room):
         return False
-    number = room.snapshot.neighbours.selector_id(all_of(pod_class.shape.affinity))
+    number = room.snapshot.neighbours.selector_id(all_of(pod_class.spec.affinity))
     counts = room.counts(Key(Column.PODS, number))
     return not any(
-        counts[room.has_label(term.topology_key)].any() for term in pod_class.shape.affinity
+        counts[room.has_label(term.topology_key)].any() for term in pod_class.spec.affinity
     )
 
 
 def interests(pod_class: PodClass, room: Room) -> set[Interest]:
     """Name what it looks at: labels of topologies, and pods that its terms, or others', mean."""
     found: set[Interest] = set()
-    shape = pod_class.shape
-    for term in (*shape.affinity, *shape.anti_affinity):
+    spec = pod_class.spec
+    for term in (*spec.affinity, *spec.anti_affinity):
         found |= {label(term.topology_key), *pods_of(term.selector, room)}
-    if shape.affinity:
-        found |= pods_of(all_of(shape.affinity), room)
+    if spec.affinity:
+        found |= pods_of(all_of(spec.affinity), room)
     for key in room.terms(pod_class, Column.REPELLING):
         found |= {label(key.topology), selector(key.selector)}
     return found
@@ -129,10 +129,10 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
 
     None: no pod on a node has a say.
     """
-    shape, profile = pod_class.shape, pod_class.profile
-    if profile.ignore_preferred_terms_of_existing_pods and not shape.preferred_affinity:
+    spec, profile = pod_class.spec, pod_class.profile
+    if profile.ignore_preferred_terms_of_existing_pods and not spec.preferred_affinity:
         return None
-    parts = [(one.weight, _pods(one.term, room)) for one in shape.preferred_affinity]
+    parts = [(one.weight, _pods(one.term, room)) for one in spec.preferred_affinity]
     if hard := profile.hard_pod_affinity_weight:
         parts += [(hard, key) for key in room.terms(pod_class, Column.ATTRACTED)]
     parts += [(1, key) for key in room.terms(pod_class, Column.PULL)]
@@ -154,9 +154,9 @@ def _pods(term: PodTerm, room: Room) -> Key:
     return Key(Column.PODS, number, term.topology_key)
 
 
-def fault(shape: PodShape) -> str:
+def fault(spec: PodSpec) -> str:
     """Return a required term that can match no pod, so that the pod waits for ever; or ""."""
-    for index, term in enumerate(shape.affinity):
+    for index, term in enumerate(spec.affinity):
         path = f"{_TERMS}[{index}]"
         if not term.topology_key:
             return f"{path}.topologyKey is empty"
@@ -177,7 +177,7 @@ def _contradiction(selector: LabelSelector | None) -> str:
 def doubt(pod: Pod, cluster: Cluster, _messages: Collection[str]) -> str:
     """Return required affinity to pods of namespaces of which none exists; or ""."""
     known = cluster.neighbours.namespaces
-    for index, term in enumerate(pod.shape.affinity):
+    for index, term in enumerate(pod.spec.affinity):
         selector, path = term.selector, f"{_TERMS}[{index}]"
         if any(name in known or name == pod.namespace for name in selector.namespaces):
             continue

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.labels.neighbours import Column, Key
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import PodShape, SpreadConstraint
+from quorate.core.model import PodSpec, SpreadConstraint
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import TAINTS, Interest, label, pods_of
 from quorate.core.rules.nodes import node_affinity, taint_toleration
@@ -66,9 +66,9 @@ def included(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> M
     """Return bool[n]: nodes that its inclusion policies count."""
     mask = room.snapshot.alive.copy()
     if constraint.honor_affinity:
-        mask &= node_affinity.passes(pod_class.shape, room.snapshot)
+        mask &= node_affinity.passes(pod_class.spec, room.snapshot)
     if constraint.honor_taints:
-        mask &= taint_toleration.passes(pod_class.shape, room.snapshot)
+        mask &= taint_toleration.passes(pod_class.spec, room.snapshot)
     return mask
 
 
@@ -171,9 +171,9 @@ def interests(pod_class: PodClass, room: Room) -> set[Interest]:
         if one.honor_taints:
             found.add(TAINTS)
         if one.honor_affinity:
-            shape = pod_class.shape
-            found |= {label(key) for key, _ in shape.node_selector}
-            for term in shape.required_terms or ():
+            spec = pod_class.spec
+            found |= {label(key) for key, _ in spec.node_selector}
+            for term in spec.required_terms or ():
                 found |= {label(requirement.key) for requirement in term.expressions}
     return found
 
@@ -226,9 +226,9 @@ def _one(
     return weighted
 
 
-def fault(shape: PodShape) -> str:
+def fault(spec: PodSpec) -> str:
     """Return a hard constraint without a topology key, which no node can bear; or ""."""
-    for index, one in enumerate(shape.spread):
+    for index, one in enumerate(spec.spread):
         if one.hard and not one.topology_key:
             return f"{_CONSTRAINTS}[{index}].topologyKey is empty"
     return ""

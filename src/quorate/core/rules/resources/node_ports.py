@@ -21,7 +21,7 @@ _LOOKS_PER_STEP = 200
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return on which nodes a port that the pod wants is taken; None: it wants none."""
-    if not pod_class.shape.host_ports:
+    if not pod_class.spec.host_ports:
         return None
     return verdict_of(~taken(pod_class, room), REFUSAL)
 
@@ -32,14 +32,14 @@ def taken(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mask:
     Those placed now are included.
     """
     mask, looks = np.zeros(len(room.free), np.bool_), 0
-    for port in pod_class.shape.host_ports:
+    for port in pod_class.spec.host_ports:
         if rows is None:
             there = room.snapshot.rows_with_port(port)
             mask[there] = True
             looks += len(there)
         else:
             mask[[row for row in rows.tolist() if room.snapshot.has_port(row, port)]] = True
-    for where in room.ports.holding(pod_class.shape.host_ports):
+    for where in room.ports.holding(pod_class.spec.host_ports):
         mask[where] = True
     room.ports.count(looks // _LOOKS_PER_STEP)
     return mask if rows is None else mask[rows]
@@ -97,45 +97,45 @@ class PortsOn:
 
     def shift(self, entry: PodEntry, pods: int) -> None:
         """Take the ports of a pod (``pods`` is 1), or give them back (-1)."""
-        (self.take if pods > 0 else self.give_back)(entry.pod.shape.host_ports)
+        (self.take if pods > 0 else self.give_back)(entry.pod.spec.host_ports)
 
     def refused(self, pod_class: PodClass) -> Refused | None:
         """Return that a port which the class wants is taken; None: none is."""
-        if self.conflicts(pod_class.shape.host_ports):
+        if self.conflicts(pod_class.spec.host_ports):
             return Refused((REFUSAL.message,), resolvable=True)
         return None
 
 
 def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
     """Lower ``count`` (int64[n]): a node takes one pod with host ports, if they are free there."""
-    if pod_class.shape.host_ports:
+    if pod_class.spec.host_ports:
         count[taken(pod_class, room)] = 0
         count.clip(max=1, out=count)
 
 
 def fits(pod_class: PodClass, room: Room, rows: Ints | None, mask: Mask) -> None:
     """Clear ``mask`` (bool[m]) on those of the rows (None: of all) where a port is taken."""
-    if pod_class.shape.host_ports:
+    if pod_class.spec.host_ports:
         mask &= ~taken(pod_class, room, rows)
 
 
 def fits_on(pod_class: PodClass, room: Room, row: int, _free: list[int]) -> bool:
     """Whether the node at ``row`` has the ports free that the class wants."""
-    return not (pod_class.shape.host_ports and taken(pod_class, room, np.array([row])).any())
+    return not (pod_class.spec.host_ports and taken(pod_class, room, np.array([row])).any())
 
 
 def on_node(room: Room, row: int, cluster: Cluster) -> PortsOn:
     """Return the ports that are taken on the node at ``row``."""
     ports = PortsOn()
     for entry in cluster.pods_on(room.snapshot.node(row).name):
-        ports.take(entry.pod.shape.host_ports)
+        ports.take(entry.pod.spec.host_ports)
     ports.take(room.ports.on(row))
     return ports
 
 
 def concerns(pod_class: PodClass) -> bool:
     """Whether the class wants host ports."""
-    return bool(pod_class.shape.host_ports)
+    return bool(pod_class.spec.host_ports)
 
 
 RULE = Rule(

@@ -150,8 +150,8 @@ The last one is the column of what scores count as in use (cpu, memory); None: w
 
 def _weighed(pod_class: PodClass, resources: Resources) -> list[_Weighed]:
     """Return the resources that are scored; extended ones only if the pod asks for them."""
-    shape, asked = pod_class.shape, dict(pod_class.demands)
-    pending = shape.scored_pending or shape.scored
+    spec, asked = pod_class.spec, dict(pod_class.demands)
+    pending = spec.scored_pending or spec.scored
     found: list[_Weighed] = []
     for name, weight in pod_class.profile.fit.resources:
         column = resources.columns.get(name)

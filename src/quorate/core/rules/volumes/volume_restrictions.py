@@ -27,7 +27,7 @@ _DISK, _IN_USE = 1, 2
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     """Return what the rule says of each node for one more pod of the class; None: nothing."""
-    volume_needs, disks = pod_class.volume_needs, pod_class.shape.disks
+    volume_needs, disks = pod_class.volume_needs, pod_class.spec.disks
     if volume_needs is None:
         return None
     refused = rejected_for(volume_needs.problems, RESTRICTIONS, len(room.free))
@@ -44,7 +44,7 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
     """Lower ``count`` (int64[n]): a disk that conflicts with itself is on a node once."""
     if pod_class.volume_needs is not None:
-        room.volumes.cap_by_disks(pod_class.shape.disks, count)
+        room.volumes.cap_by_disks(pod_class.spec.disks, count)
 
 
 def concerns(pod_class: PodClass) -> bool:

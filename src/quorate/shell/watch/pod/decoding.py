@@ -1,4 +1,4 @@
-"""Decode a pod's JSON into ``PodChanged``, in about 10 microseconds if its shape is cached.
+"""Decode a pod's JSON into ``PodChanged``, in about 10 microseconds if its spec is cached.
 
 In: the bytes of one pod, from a list or a watch. Out: a change for the core. Called by ``objects``
 for each version of each pod of the cluster, ours or not: foreign pods take room on their nodes too.
@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
-from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodShape, policy
+from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodSpec, policy
 from quorate.core.model.changes import PodChanged, PodGone
 from quorate.core.model.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, resolve
@@ -23,15 +23,15 @@ from quorate.dialects.common.fields import UNREADABLE, parse_time
 from quorate.dialects.common.hold_time import FOR_NOBODY
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
 from quorate.shell.kube.objects import OwnerRef
-from quorate.shell.watch.pod import shape as pod_shape
+from quorate.shell.watch.pod import spec as pod_spec
 from quorate.shell.watch.pod import volumes as pod_volumes
 from quorate.shell.watch.pod.device_claims import pod_claims
 from quorate.shell.watch.pod.limits import bounded, bounded_uses
 from quorate.shell.watch.pod.wire import (
     Condition,
     PodMetadata,
-    ShapeError,
     Spec,
+    SpecError,
     Status,
     WirePod,
     decode_part,
@@ -39,7 +39,7 @@ from quorate.shell.watch.pod.wire import (
     is_set,
 )
 
-SHAPES_MAX = 16384
+SPECS_MAX = 16384
 """Entries of each cache. A full cache is cleared, which is cheap and equal in every run."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -67,16 +67,16 @@ _REFUSALS = frozenset(
 
 
 class PodDecoder:
-    """Decodes pods, and caches their shapes.
+    """Decodes pods, and caches their specs.
 
     ``owned`` are the scheduler names whose pods are ours.
     """
 
     def __init__(self, owned: frozenset[str]) -> None:
         self._owned = owned
-        self._shapes: dict[tuple[object, ...], tuple[PodShape, str]] = {}
-        """By the bytes of the parts: a shape within all bounds, and the first field above one."""
-        self._canonical: dict[PodShape, PodShape] = {}
+        self._specs: dict[tuple[object, ...], tuple[PodSpec, str]] = {}
+        """By the bytes of the parts: a spec within all bounds, and the first field above one."""
+        self._canonical: dict[PodSpec, PodSpec] = {}
 
     def decode(self, raw: bytes) -> PodChanged:
         """Return the pod; a pod that cannot be used is returned with ``defect`` set.
@@ -85,7 +85,7 @@ class PodDecoder:
         """
         try:
             return PodChanged(self._pod(_DECODER.decode(raw)))
-        except ShapeError as error:
+        except SpecError as error:
             defect = str(error)
         except UNREADABLE as error:
             defect = defect_text(error)
@@ -112,7 +112,7 @@ class PodDecoder:
     def _pod(self, wire: WirePod) -> Pod:
         meta, spec, status = wire.metadata, wire.spec, wire.status
         if not (meta.uid and meta.name and meta.namespace):
-            raise ShapeError("metadata: uid, name and namespace must not be empty")
+            raise SpecError("metadata: uid, name and namespace must not be empty")
         labels = meta.labels or _NOTHING
         annotations = meta.annotations or _NOTHING
         scheduler = spec.scheduler_name or "default-scheduler"
@@ -127,7 +127,7 @@ class PodDecoder:
             (group.pod_group_name or "") if group else "",
         )
         said = self._resolve(facts, owned)
-        shape, above = self._shape(meta, spec, status, rules=owned or not node)
+        own, above = self._spec(meta, spec, status, rules=owned or not node)
         claims, device_claims, more = _claims(meta, spec, status)
         excess = above or more
         is_held = bool(excess) and owned and not node
@@ -137,7 +137,7 @@ class PodDecoder:
             namespace=meta.namespace,
             name=meta.name,
             scheduler=scheduler,
-            shape=PodShape() if is_held else shape,
+            spec=PodSpec() if is_held else own,
             created_s=_created_s(meta),
             node=node,
             phase=(status and status.phase) or "Pending",
@@ -173,33 +173,33 @@ class PodDecoder:
         said = resolve(facts)
         return said if owned else Resolution(said.membership)
 
-    def _shape(
+    def _spec(
         self, meta: PodMetadata, spec: Spec, status: Status | None, *, rules: bool
-    ) -> tuple[PodShape, str]:
-        """Return the shape, and the first field that was cut because it is above a bound.
+    ) -> tuple[PodSpec, str]:
+        """Return the spec, and the first field that was cut because it is above a bound.
 
         The ``rules`` of a foreign pod on a node are left out.
-        So the pods of a DaemonSet, each of which names its node in an affinity, share one shape.
+        So the pods of a DaemonSet, each of which names its node in an affinity, share one spec.
         """
         disks = pod_volumes.disks(spec.volumes) if spec.volumes else ()
         resized = status if spec.node_name else None
         key = (
-            rules and (*_rules_key(spec), pod_shape.images(spec)),
+            rules and (*_rules_key(spec), pod_spec.images(spec)),
             disks,
             *_neighbours_key(meta, spec, rules=rules),
             *_room_key(spec, resized),
         )
-        found = self._shapes.get(key)
+        found = self._specs.get(key)
         if found is None:
             whole = (
-                pod_shape.pod_shape(spec, resized, disks, meta.namespace, meta.labels or _NOTHING)
+                pod_spec.pod_spec(spec, resized, disks, meta.namespace, meta.labels or _NOTHING)
                 if rules
-                else pod_shape.taken(spec, resized, disks, meta.namespace)
+                else pod_spec.taken(spec, resized, disks, meta.namespace)
             )
-            _make_room(self._shapes)
+            _make_room(self._specs)
             _make_room(self._canonical)
             made, above = bounded(whole)
-            found = self._shapes[key] = self._canonical.setdefault(made, made), above
+            found = self._specs[key] = self._canonical.setdefault(made, made), above
         return found
 
     def _defective(self, raw: bytes, defect: str) -> Pod:
@@ -220,7 +220,7 @@ class PodDecoder:
             namespace=known["namespace"],
             name=known["name"],
             scheduler=scheduler or "default-scheduler",
-            shape=PodShape(),
+            spec=PodSpec(),
             created_s=parse_time(_text(meta.get("creationTimestamp"))) or 0.0,
             node=_text(spec.get("nodeName")),
             phase=_text(status.get("phase")) or "Pending",
@@ -306,7 +306,7 @@ def _room_key(spec: Spec, status: Status | None) -> list[object]:
 
 
 def _make_room(cache: dict[K, V]) -> None:
-    if len(cache) >= SHAPES_MAX:
+    if len(cache) >= SPECS_MAX:
         cache.clear()
 
 
@@ -316,7 +316,7 @@ def _created_s(meta: PodMetadata) -> float:
     created_s = parse_time(meta.creation_timestamp)
     if created_s is None:
         written = meta.creation_timestamp[:60]
-        raise ShapeError(f"metadata.creationTimestamp: {written!r} is not an RFC3339 time")
+        raise SpecError(f"metadata.creationTimestamp: {written!r} is not an RFC3339 time")
     return created_s
 
 

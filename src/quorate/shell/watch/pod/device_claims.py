@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from quorate.core.model import PodClaim
-from quorate.shell.watch.pod.wire import ShapeError, Spec, Status, decode_part, is_set
+from quorate.shell.watch.pod.wire import Spec, SpecError, Status, decode_part, is_set
 
 
 class _PodClaim(Struct, gc=False, rename="camel"):
@@ -28,7 +28,7 @@ _STATUSES = msgspec.json.Decoder(list[_ClaimStatus] | None)
 
 
 def pod_claims(spec: Spec, status: Status | None) -> tuple[PodClaim, ...]:
-    """Return the pod's claims, in the order of its spec. Raises ``ShapeError``."""
+    """Return the pod's claims, in the order of its spec. Raises ``SpecError``."""
     made: dict[str, str] = {}
     if status is not None and is_set(status.resource_claim_statuses):
         path = "status.resourceClaimStatuses"
@@ -41,5 +41,5 @@ def pod_claims(spec: Spec, status: Status | None) -> tuple[PodClaim, ...]:
         elif entry.resource_claim_template_name is not None:
             found.append(PodClaim(entry.name, made.get(entry.name), own=True))
         else:
-            raise ShapeError(f"spec.resourceClaims: {entry.name[:60]!r} names no claim")
+            raise SpecError(f"spec.resourceClaims: {entry.name[:60]!r} names no claim")
     return tuple(found)

@@ -16,7 +16,7 @@ import msgspec
 from quorate.core.model import (
     Disk,
     PodSelector,
-    PodShape,
+    PodSpec,
     PodTerm,
     PreferredTerm,
     SelectorTerm,
@@ -33,10 +33,10 @@ _PODS = "spec.affinity.podAffinity and podAntiAffinity"
 _SPREAD = "spec.topologySpreadConstraints"
 
 
-def bounded(shape: PodShape) -> tuple[PodShape, str]:
-    """Return the shape within all bounds, and the first field above one; "" where none is."""
-    said = next(_above(shape), "")
-    return (_cut(shape), said) if said else (shape, "")
+def bounded(spec: PodSpec) -> tuple[PodSpec, str]:
+    """Return the spec within all bounds, and the first field above one; "" where none is."""
+    said = next(_above(spec), "")
+    return (_cut(spec), said) if said else (spec, "")
 
 
 def bounded_uses(uses: tuple[T, ...], field: str, most: int) -> tuple[tuple[T, ...], str]:
@@ -48,27 +48,27 @@ def _too_many(field: str, count: int, what: str, most: int) -> str:
     return f"{field}: {count} {what} are too many, {most} are the most" if count > most else ""
 
 
-def _above(shape: PodShape) -> Iterator[str]:
+def _above(spec: PodSpec) -> Iterator[str]:
     """Yield each field that is above its bound."""
-    on_nodes: tuple[_Part, ...] = (*(shape.required_terms or ()), *shape.preferred_terms)
-    near: tuple[_Part, ...] = (*shape.anti_affinity, *shape.affinity, *shape.preferred_affinity)
+    on_nodes: tuple[_Part, ...] = (*(spec.required_terms or ()), *spec.preferred_terms)
+    near: tuple[_Part, ...] = (*spec.anti_affinity, *spec.affinity, *spec.preferred_affinity)
     resources, most = "spec.containers.resources", policy.EXPRESSIONS_PER_POD_MAX
-    named = len(shape.node_selector)
+    named = len(spec.node_selector)
     counts = [
-        ("spec.containers", shape.containers, "containers", policy.CONTAINERS_PER_POD_MAX),
-        (resources, len(shape.requests), "resources", policy.RESOURCES_PER_POD_MAX),
-        ("spec.containers.ports", len(shape.host_ports), "host ports", policy.PORTS_PER_POD_MAX),
-        ("spec.tolerations", len(shape.tolerations), "tolerations", policy.TOLERATIONS_PER_POD_MAX),
-        ("spec.volumes", len(shape.disks), "disks", policy.VOLUMES_PER_POD_MAX),
+        ("spec.containers", spec.containers, "containers", policy.CONTAINERS_PER_POD_MAX),
+        (resources, len(spec.requests), "resources", policy.RESOURCES_PER_POD_MAX),
+        ("spec.containers.ports", len(spec.host_ports), "host ports", policy.PORTS_PER_POD_MAX),
+        ("spec.tolerations", len(spec.tolerations), "tolerations", policy.TOLERATIONS_PER_POD_MAX),
+        ("spec.volumes", len(spec.disks), "disks", policy.VOLUMES_PER_POD_MAX),
         (_NODES, len(on_nodes), "terms", most),
         (_PODS, len(near), "terms", policy.POD_TERMS_PER_POD_MAX),
-        (_SPREAD, len(shape.spread), "constraints", policy.SPREADS_PER_POD_MAX),
+        (_SPREAD, len(spec.spread), "constraints", policy.SPREADS_PER_POD_MAX),
     ]
     parts: tuple[tuple[str, tuple[_Part, ...]], ...] = (
         (_NODES, on_nodes),
         (_PODS, near),
-        (_SPREAD, shape.spread),
-        ("spec.volumes", shape.disks),
+        (_SPREAD, spec.spread),
+        ("spec.volumes", spec.disks),
     )
     for field, written in parts:
         sizes = [_size(one) for one in written]
@@ -80,27 +80,27 @@ def _above(shape: PodShape) -> Iterator[str]:
             yield said
 
 
-def _cut(shape: PodShape) -> PodShape:
-    """Return the shape without what is above a bound; requests are never cut."""
+def _cut(spec: PodSpec) -> PodSpec:
+    """Return the spec without what is above a bound; requests are never cut."""
     parts = policy.CONTAINERS_PER_POD_MAX
-    selector = shape.node_selector[: policy.EXPRESSIONS_PER_POD_MAX]
+    selector = spec.node_selector[: policy.EXPRESSIONS_PER_POD_MAX]
     on_nodes = _Left(policy.EXPRESSIONS_PER_POD_MAX, len(selector))
     near = _Left(policy.POD_TERMS_PER_POD_MAX)
-    required = shape.required_terms
+    required = spec.required_terms
     return msgspec.structs.replace(
-        shape,
+        spec,
         node_selector=selector,
         required_terms=on_nodes.take(required) if required is not None else None,
-        preferred_terms=on_nodes.take(shape.preferred_terms),
-        tolerations=shape.tolerations[: policy.TOLERATIONS_PER_POD_MAX],
-        host_ports=shape.host_ports[: policy.PORTS_PER_POD_MAX],
-        anti_affinity=near.take(shape.anti_affinity),
-        affinity=near.take(shape.affinity),
-        preferred_affinity=near.take(shape.preferred_affinity),
-        spread=_Left(policy.SPREADS_PER_POD_MAX).take(shape.spread),
-        disks=_Left(policy.VOLUMES_PER_POD_MAX).take(shape.disks),
-        images=shape.images[:parts],
-        extended=shape.extended if len(shape.extended) <= parts else (),
+        preferred_terms=on_nodes.take(spec.preferred_terms),
+        tolerations=spec.tolerations[: policy.TOLERATIONS_PER_POD_MAX],
+        host_ports=spec.host_ports[: policy.PORTS_PER_POD_MAX],
+        anti_affinity=near.take(spec.anti_affinity),
+        affinity=near.take(spec.affinity),
+        preferred_affinity=near.take(spec.preferred_affinity),
+        spread=_Left(policy.SPREADS_PER_POD_MAX).take(spec.spread),
+        disks=_Left(policy.VOLUMES_PER_POD_MAX).take(spec.disks),
+        images=spec.images[:parts],
+        extended=spec.extended if len(spec.extended) <= parts else (),
     )
 
 

@@ -1,7 +1,7 @@
 """A pod's rules about other pods: affinity, anti-affinity and spread, as values of the core.
 
 In: parts that ``wire`` decoded. Out: terms and constraints whose selectors name their namespaces.
-Called by ``shape``.
+Called by ``spec``.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def requirements(written: list[wire.Expression] | None) -> tuple[Requirement, ..
 
 
 def label_selector(written: wire.PodSelector, path: str) -> LabelSelector:
-    """Return a label selector in a normal form: equal ones compare equal. Raises ``ShapeError``."""
+    """Return a label selector in a normal form: equal ones compare equal. Raises ``SpecError``."""
     found = [Requirement(key, "In", (v,)) for key, v in (written.match_labels or {}).items()]
     for index, one in enumerate(requirements(written.match_expressions)):
         where = f"{path}.matchExpressions[{index}]"
         if one.operator not in _OPERATORS:
             raise _unknown(f"{where}.operator", one.operator, _OPERATORS)
         if (one.operator in ("In", "NotIn")) != bool(one.values):
-            raise wire.ShapeError(f"{where}.values: {one.operator} with {len(one.values)} values")
+            raise wire.SpecError(f"{where}.values: {one.operator} with {len(one.values)} values")
         found.append(one)
     found.sort(key=lambda one: (one.key, one.operator, one.values))
     return LabelSelector(tuple(found))
 
 
-def _unknown(path: str, written: str, known: tuple[str, ...]) -> wire.ShapeError:
-    return wire.ShapeError(f"{path}: {written[:50]!r} is none of {', '.join(known)}")
+def _unknown(path: str, written: str, known: tuple[str, ...]) -> wire.SpecError:
+    return wire.SpecError(f"{path}: {written[:50]!r} is none of {', '.join(known)}")
 
 
 def required_terms(
@@ -57,7 +57,7 @@ def required_terms(
 ) -> tuple[PodTerm, ...]:
     """Return the required terms of ``podAffinity`` or ``podAntiAffinity``, as ``kind`` says.
 
-    Raises ``ShapeError``.
+    Raises ``SpecError``.
     """
     return tuple(
         _term(one, namespace, f"spec.affinity.{kind}.{_REQUIRED}[{index}]")
@@ -84,7 +84,7 @@ def preferred_terms(written: wire.Affinity, namespace: str) -> tuple[WeightedPod
 def spread_constraints(
     raw: Raw, namespace: str, labels: Mapping[str, str]
 ) -> tuple[SpreadConstraint, ...]:
-    """Return the constraints; ``labels`` are the pod's own. Raises ``ShapeError``."""
+    """Return the constraints; ``labels`` are the pod's own. Raises ``SpecError``."""
     path = "spec.topologySpreadConstraints"
     if not wire.is_set(raw):
         return ()

@@ -1,6 +1,6 @@
 """How much of a node a pod takes: kube-scheduler's NodeResourcesFit of Kubernetes 1.36.
 
-In: the containers of a pod. Out: amounts in base units, sorted by name. Called by ``shape``.
+In: the containers of a pod. Out: amounts in base units, sorted by name. Called by ``spec``.
 Fractions are rounded up for each container, while kube-scheduler rounds the sum. Both are equal for
 all amounts that the API server stores (it rounds cpu to milli), and ours is never lower.
 """
@@ -23,8 +23,8 @@ from quorate.shell.watch.pod.wire import (
     Container,
     ContainerStatus,
     Requests,
-    ShapeError,
     Spec,
+    SpecError,
     Status,
     decode_part,
     is_set,
@@ -41,7 +41,7 @@ _CONDITIONS = msgspec.json.Decoder(list[Condition] | None)
 def pod_requests(spec: Spec, status: Status | None) -> tuple[tuple[str, int], ...]:
     """Return what a pod takes of a node; ``status`` is for placed pods, which may be resizing.
 
-    Raises ``ShapeError``.
+    Raises ``SpecError``.
     """
     return _checked(_requests(spec, status, {}, pod_level=True))
 
@@ -183,7 +183,7 @@ def _parsed(written: dict[str, str | int | float], path: str) -> Amounts:
         try:
             amount = parse_amount(name, str(quantity))
         except QuantityError as error:
-            raise ShapeError(f"{path}.{name[:100]}: {error}") from None
+            raise SpecError(f"{path}.{name[:100]}: {error}") from None
         if is_node_resource(name):
             amounts[name] = amount
     return amounts
@@ -203,5 +203,5 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
 def _checked(total: Amounts) -> tuple[tuple[str, int], ...]:
     for name, amount in total.items():
         if amount > QUANTITY_MAX:
-            raise ShapeError(f"spec: its requests of {name} add up to more than any machine has")
+            raise SpecError(f"spec: its requests of {name} add up to more than any machine has")
     return tuple(sorted((name, amount) for name, amount in total.items() if amount))

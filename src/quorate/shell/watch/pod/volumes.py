@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from quorate.core.model import ClaimUse, Disk
 from quorate.core.model.storage import ISCSI, RBD
-from quorate.shell.watch.pod.wire import ShapeError, Volume, decode_part, is_set
+from quorate.shell.watch.pod.wire import SpecError, Volume, decode_part, is_set
 from quorate.shell.watch.storage import gce_handle, in_tree_handle
 
 
@@ -31,14 +31,14 @@ _SOURCE = msgspec.json.Decoder(_Source)
 
 
 def claims(pod: str, volumes: list[Volume]) -> tuple[ClaimUse, ...]:
-    """Return the claims that a pod uses, in the order of its volumes. Raises ``ShapeError``."""
+    """Return the claims that a pod uses, in the order of its volumes. Raises ``SpecError``."""
     found = []
     for index, volume in enumerate(volumes):
         if volume.persistent_volume_claim is not None:
             name = volume.persistent_volume_claim.claim_name
             if not name:
                 path = f"spec.volumes[{index}].persistentVolumeClaim.claimName"
-                raise ShapeError(f"{path}: must not be empty")
+                raise SpecError(f"{path}: must not be empty")
             found.append(ClaimUse(name))
         elif is_set(volume.ephemeral):
             found.append(ClaimUse(f"{pod}-{volume.name}", ephemeral=True))
@@ -46,7 +46,7 @@ def claims(pod: str, volumes: list[Volume]) -> tuple[ClaimUse, ...]:
 
 
 def disks(volumes: list[Volume]) -> tuple[Disk, ...]:
-    """Return the disks that a pod names without a claim, sorted. Raises ``ShapeError``."""
+    """Return the disks that a pod names without a claim, sorted. Raises ``SpecError``."""
     found: set[Disk] = set()
     for volume in volumes:
         sources = (

@@ -1,7 +1,7 @@
 """The fields of a pod's JSON that quorate reads, as the API server writes them.
 
 Parts that are equal in all pods of a job stay ``Raw``: their bytes are the key under which
-``decoding`` caches what ``shape`` and ``requests`` made of them. Fields without meaning here (env,
+``decoding`` caches what ``spec`` and ``requests`` made of them. Fields without meaning here (env,
 mounts, managedFields) are skipped without being decoded. Nulls are read as absent where
 Kubernetes' own decoder does so.
 """
@@ -23,7 +23,7 @@ Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 _MESSAGE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 
 
-class ShapeError(ValueError):
+class SpecError(ValueError):
     """A field of a pod that cannot be used; the text names it."""
 
 
@@ -273,11 +273,11 @@ def is_set(raw: Raw) -> bool:
 
 
 def decode_part(decoder: msgspec.json.Decoder[T], raw: Raw | bytes, path: str) -> T:
-    """Decode one part of a pod; errors name the whole path. Raises ``ShapeError``."""
+    """Decode one part of a pod; errors name the whole path. Raises ``SpecError``."""
     try:
         return decoder.decode(raw)
     except UNREADABLE as error:
-        raise ShapeError(defect_text(error, path)) from None
+        raise SpecError(defect_text(error, path)) from None
 
 
 def defect_text(error: Exception, path: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What filters and scores read of a pod, as a ``PodShape``.
+"""What filters and scores read of a pod, as a ``PodSpec``.
 
 In: the parts of a pod that ``wire`` left raw. Out: values of the core. Called by ``decoding`` once
 for each new combination of bytes, so clarity comes before speed here.
@@ -14,7 +14,7 @@ from msgspec import Raw
 from quorate.core.model import (
     Disk,
     HostPort,
-    PodShape,
+    PodSpec,
     PreferredTerm,
     SelectorTerm,
     Toleration,
@@ -44,14 +44,14 @@ _TOLERATIONS = msgspec.json.Decoder(list[WireToleration] | None)
 _PORTS = msgspec.json.Decoder(list[Port] | None)
 
 
-def pod_shape(
+def pod_spec(
     spec: Spec,
     status: Status | None,
     disks: tuple[Disk, ...],
     namespace: str,
     labels: Mapping[str, str],
-) -> PodShape:
-    """Return the shape; ``disks`` are those of ``pod_volumes``. Raises ``ShapeError``.
+) -> PodSpec:
+    """Return the spec; ``disks`` are those of ``pod_volumes``. Raises ``SpecError``.
 
     ``namespace`` and ``labels`` are the pod's own: terms default to its namespace, and
     matchLabelKeys use its values.
@@ -70,7 +70,7 @@ def pod_shape(
         if is_set(spec.node_selector)
         else None
     )
-    return PodShape(
+    return PodSpec(
         requests=pod_requests(spec, status),
         node_selector=tuple(sorted((selector or {}).items())),
         required_terms=required,
@@ -93,13 +93,13 @@ def pod_shape(
     )
 
 
-def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace: str) -> PodShape:
-    """Return the shape of a placed pod: what it takes, and which pods its anti-affinity refuses.
+def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace: str) -> PodSpec:
+    """Return the spec of a placed pod: what it takes, and which pods its anti-affinity refuses.
 
-    Raises ``ShapeError``.
+    Raises ``SpecError``.
     """
     affinity = _affinity(spec.affinity)
-    return PodShape(
+    return PodSpec(
         requests=pod_requests(spec, status),
         host_ports=_host_ports(spec),
         affinity=required_terms(affinity.pod_affinity, "podAffinity", namespace),
@@ -128,7 +128,7 @@ def restarts_all_containers(container: Container) -> bool:
 
 
 def tolerations(raw: Raw) -> tuple[Toleration, ...]:
-    """Return tolerations of a pod, or of a request for devices. Raises ``ShapeError``."""
+    """Return tolerations of a pod, or of a request for devices. Raises ``SpecError``."""
     if not is_set(raw):
         return ()
     written = decode_part(_TOLERATIONS, raw, "spec.tolerations") or ()
