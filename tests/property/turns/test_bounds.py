@@ -32,6 +32,7 @@ WORDS = WOKEN + "test_when_nodes_come_the_words_of_the_blocked_are_given_out_few
 DEVICES, SIZES = CORE + "devices/test_device_limits.py::", CORE + "devices/test_device_sizes.py::"
 CEL, COUNTS = CORE + "devices/test_cel.py::", CORE + "cluster/test_neighbour_counts.py::"
 LEDGER = CORE + "cluster/test_ledger_bounds.py::"
+TELLING = CORE + "words/test_telling.py::"
 IN_WORLDS = HERE + "test_worlds_with_a_small_bound_break_no_promise"
 
 TESTED = {
@@ -174,6 +175,55 @@ TESTED = {
     "SEARCH_KINDS_AT_ONCE_MAX": IN_WORLDS,
     "SEARCH_US_PER_STEP": IN_WORLDS,
     "RESERVED_NODES_NAMED_MAX": HELD + "test_so_many_nodes_are_named",
+    "ADMITTED_S": CORE + "check/test_guard.py::"
+    "test_an_admitted_binding_that_never_came_true_stops_to_count",
+    "ADMITTED_MAX": CORE + "check/test_guard.py::"
+    "test_what_is_remembered_is_bounded_and_the_oldest_goes_first",
+    "GANGS_NAMED_MAX": IN_WORLDS,
+    "OVERCOMMIT_TOLERATED_S": CORE + "check/test_invariants.py::"
+    "test_our_binds_over_a_nodes_allocatable_are_told_apart_from_those_of_others",
+    "UNDONE_TOLERATED_S": CORE + "check/test_invariants.py::"
+    "test_a_gang_that_is_being_undone_has_time_for_it",
+    "LATE_TOLERATED_S": CORE + "check/test_invariants.py::"
+    "test_a_gang_is_in_part_only_after_its_attempts_time",
+    "OPEN_BYTES_MAX": CORE + "gangs/test_journal.py::"
+    "test_a_journal_that_would_not_fit_into_an_annotation_says_so",
+    "SINCE_MAX": CORE + "gangs/test_journal.py::"
+    "test_after_very_many_leaders_without_a_journal_nothing_is_known",
+    "LATE_S": CORE + "gangs/test_journal_late.py::"
+    "test_a_gang_that_waits_is_open_no_more_when_no_bind_can_arrive",
+    "REBUILDING_PASSES_MAX": IN_WORLDS,
+    "SAYINGS_PER_S": TELLING + "test_all_gangs_together_say_so_much_a_second",
+    "SAYINGS_AT_ONCE_MAX": TELLING + "test_all_gangs_together_say_so_much_a_second",
+    "QUIET_S": TELLING + "test_requests_depend_on_time_and_not_on_pods_times_nodes",
+    "PATIENCE_S": TELLING + "test_requests_depend_on_time_and_not_on_pods_times_nodes",
+    "PODS_PER_S": TELLING + "test_requests_depend_on_time_and_not_on_pods_times_nodes",
+    "AGAIN_S": TELLING + "test_counts_that_change_are_said_again_after_30_s_and_the_last_is_said",
+    "AFTER_LOSS_S": TELLING + "test_what_was_lost_is_said_again_later_and_not_at_once",
+    "CHANGES_AT_ONCE_MAX": TELLING + "test_a_reason_that_flaps_is_said_a_few_times_only",
+    "SERIES_S_MAX": TELLING + "test_an_event_that_the_server_has_dropped_is_made_anew",
+    "GATES_NAMED_MAX": IN_WORLDS,
+    "TASKS_NAMED_MAX": IN_WORLDS,
+    "NAME_CHARS_MAX": IN_WORLDS,
+    "TERM_CHARS_MAX": IN_WORLDS,
+    "QUEUE_LOOKS_PER_STEP": IN_WORLDS,
+    "SLOT_CELLS_PER_STEP": IN_WORLDS,
+    "MASK_ROWS_PER_STEP": IN_WORLDS,
+    "WOKEN_ROWS_PER_STEP": IN_WORLDS,
+    "WOKEN_PODS_PER_STEP": IN_WORLDS,
+    "PORT_LOOKS_PER_STEP": IN_WORLDS,
+    "VICTIM_NODES_PER_STEP": IN_WORLDS,
+    "KNOWN_NODES_PER_STEP": IN_WORLDS,
+    "VICTIM_PODS_PER_STEP": IN_WORLDS,
+    "EXPLAINED_NODES_PER_STEP": IN_WORLDS,
+    "WOKEN_FEW": IN_WORLDS,
+    "SLOT_CELLS_AT_ONCE": IN_WORLDS,
+    "SLOT_ROWS_AT_ONCE_MIN": IN_WORLDS,
+    "MASKS_UNUSED_FEW": IN_WORLDS,
+    "MASK_ROWS_AS_WHOLE": IN_WORLDS,
+    "MASK_ROWS_PER_ROW": IN_WORLDS,
+    "STALE_FEW": IN_WORLDS,
+    "PREEMPTABLE_ALIKE_FEW": IN_WORLDS,
     "attempt_timeout_s_max": HERE + "test_nobody_gets_more_time_for_an_attempt",
     "hold_s_max": HELD + "test_nobody_gets_more_time_than_the_operator_allows",
     "held_slots_per_gang_max": HELD + "test_a_gang_has_no_more_slots_than_the_operator_allows",
@@ -195,10 +245,11 @@ GIVE_UP = frozenset(
 
 
 def bounds_of_the_core():
-    """Return the names of all bounds, of the module and of what an operator may configure."""
+    """Return the names of all bounds, of the modules and of what an operator may configure."""
     module = [
         name
-        for name, value in vars(policy).items()
+        for one in bounds.MODULES
+        for name, value in vars(one).items()
         if name.isupper() and type(value) in (int, float)
     ]
     return [*module, *(name for name in Policy.__struct_fields__ if name.endswith("_max"))]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from quorate.core.model import policy
+from quorate.core.model import limits, policy
+
+MODULES = policy, limits
 
 KEPT = frozenset({"INCIDENTS_KEPT_MAX"})
 """Left as they are: the tests read what they keep."""
@@ -18,6 +20,9 @@ AT_LEAST = {
     "EXPLAINED_PER_TURN_MAX": 1,
     "RESTART_FAILURES_MAX": 1,
     "LONG_TURN_STEPS_MAX": 6_000,
+    "PODS_PER_S": 1,
+    "REBUILDING_PASSES_MAX": 1,
+    "SLOT_ROWS_AT_ONCE_MIN": 1,
 }
 """Below these is nothing: no step in a turn is no turn, twice none is none, nothing is divided
 by none. A search goes on as long as its classes are the same: they have to outlive a turn. A gang
@@ -25,17 +30,18 @@ that needs more than the longest turn is not placed, and none of these worlds ne
 
 
 def constants():
-    """Return the names of all bounds of ``quorate.core.model.policy`` that are whole numbers."""
+    """Return the names of all bounds of the core that are whole numbers."""
     return sorted(
         name
-        for name, value in vars(policy).items()
+        for module in MODULES
+        for name, value in vars(module).items()
         if name.isupper() and type(value) is int and name not in KEPT
     )
 
 
 def value(name, drawn):
     """Return what a bound is set to."""
-    is_divisor = name.endswith(("_PER_STEP", "_PER_GROUP", "_PER_WORK"))
+    is_divisor = name.endswith(("_PER_STEP", "_PER_GROUP", "_PER_WORK", "_PER_ROW"))
     return max(drawn, AT_LEAST.get(name, int(is_divisor)))
 
 
@@ -49,11 +55,12 @@ def small(chance):
 @contextlib.contextmanager
 def set_to(values):
     """Let bounds have these values for a while."""
-    before = {name: getattr(policy, name) for name in values if hasattr(policy, name)}
-    for name in before:
-        setattr(policy, name, values[name])
+    homes = {name: one for one in MODULES for name in values if hasattr(one, name)}
+    before = {name: getattr(home, name) for name, home in homes.items()}
+    for name, home in homes.items():
+        setattr(home, name, values[name])
     try:
         yield
     finally:
         for name, value in before.items():
-            setattr(policy, name, value)
+            setattr(homes[name], name, value)

@@ -59,7 +59,7 @@ class Setting(msgspec.Struct):
     expects_defects: bool = False
     """Whether defects are planted, so that the core may set gangs and objects aside."""
     bounds: dict[str, int] = {}
-    """Bounds of ``quorate.core.model.policy`` that are set small in this world."""
+    """Bounds of the core that are set small in this world."""
 
 
 def draw(seed: int, theme: str = "") -> tuple[Setting, list[tuple[str, int]]]:

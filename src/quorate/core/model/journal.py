@@ -11,13 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quorate.core.model import GangKey
-
-OPEN_BYTES_MAX = 100_000
-"""Annotations of one object may take 256 KiB together."""
-_SINCE_MAX = 32
-LATE_S = 60.0
-"""So long after a leader's end its binds may still arrive: no request lasts longer."""
+from quorate.core.model import GangKey, limits
 
 
 class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,7 +31,7 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return it as the next leader keeps it until it has one of its own."""
         if to in (self.by, *self.since):
             return self
-        if len(self.since) >= _SINCE_MAX:
+        if len(self.since) >= limits.SINCE_MAX:
             return msgspec.structs.replace(self, open=None)
         return msgspec.structs.replace(self, since=(*self.since, to))
 
@@ -67,7 +61,7 @@ def journal_of(
     """
     entries = set(map(entry_of, gangs))
     for some in (entries | set(map(entry_of, waiting)), entries):
-        if sum(map(len, some)) <= OPEN_BYTES_MAX:
+        if sum(map(len, some)) <= limits.OPEN_BYTES_MAX:
             return Journal(by, made, tuple(sorted(some)))
     return Journal(by, made, None)
 

@@ -1,4 +1,4 @@
-"""The choices of an operator and every bound of the core, in one place."""
+"""The choices of an operator, and the bounds of placing; ``limits`` has all other bounds."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.devices.requests import Extended
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import policy
+from quorate.core.model import limits, policy
 from quorate.core.model.reasons import RuledOut, available
 from quorate.core.model.steps import GoesOnError, Steps
 from quorate.core.place.one_pod.nominated import Look, look
@@ -41,9 +41,7 @@ _STILL = "still not schedulable"
 _DELETED = "deletion of ResourceClaim completed"
 _TAKEN_BACK = "deallocation of ResourceClaim completed"
 _DEVICES = dynamic_resources.RULE.name
-_NODES_KNOWN_IN_A_STEP = 100
-_PODS_OF_A_STEP = 3
-_PRIORITY_MIN = -(2**31)
+_LOWEST_PRIORITY = -(2**31)
 _LAST = "~"
 """Sorts after every timestamp: a pod without a start time counts as the youngest."""
 
@@ -265,7 +263,7 @@ def _candidates(search: _Search) -> list[Candidate]:
         found.append(candidate)
         if len(found) >= wanted and any(not one.violations for one in found):
             break
-    search.steps.take((len(found) + refused.total()) // _NODES_KNOWN_IN_A_STEP)
+    search.steps.take((len(found) + refused.total()) // limits.KNOWN_NODES_PER_STEP)
     for texts, nodes in refused.items():
         search.reasons.update(dict.fromkeys(texts, nodes))
     return sorted(found, key=lambda one: one.violations > 0)
@@ -309,7 +307,7 @@ def _on_node(row: int, search: _Search) -> Answer:
     cluster = promises.cluster
     name = search.room.snapshot.node(row).name
     there = cluster.pods_on(name)
-    search.steps.take(1 + len(there) // _PODS_OF_A_STEP)
+    search.steps.take(1 + len(there) // limits.VICTIM_PODS_PER_STEP)
     possible = [one for one in there if one.pod.priority < priority and promises.may_go(one)]
     if not possible:
         return (_NO_VICTIMS,)
@@ -365,7 +363,7 @@ def _best(candidates: list[Candidate]) -> Candidate | None:
 def _cost(victims: list[PodEntry], violations: int) -> tuple[int, int, int, int]:
     """Return violated budgets, the highest priority, the sum of (positive) priorities, pods."""
     priorities = [victim.pod.priority for victim in victims]
-    total = sum(priority - _PRIORITY_MIN for priority in priorities)
+    total = sum(priority - _LOWEST_PRIORITY for priority in priorities)
     return violations, max(priorities), total, len(priorities)
 
 

@@ -22,6 +22,7 @@ from quorate.core.lifecycle.device_claim_writes import hand_out, take_backs
 from quorate.core.lifecycle.effects import Next, Tried
 from quorate.core.lifecycle.stale_claims import stale
 from quorate.core.lifecycle.volume_claim_writes import prepares
+from quorate.core.model import limits
 from quorate.core.model.plan import Bind, Prepare
 from quorate.core.model.policy import Policy
 from quorate.core.model.steps import OutOfStepsError, Steps
@@ -43,9 +44,6 @@ from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import end_taken, pods_of, withheld_from, without
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
-
-_NODES_OF_A_STEP = 500
-"""How many nodes are searched for victims in one step."""
 
 
 @dataclass(slots=True)
@@ -150,7 +148,7 @@ class Cycle:
             rows = self.cluster.nodes.rows
             avoided = [rows[node] for node in one.avoid if node in rows]
             room = without(self.room, held)
-            self.steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
+            self.steps.take(1 + len(room.free) // limits.VICTIM_NODES_PER_STEP)
             found = self.clearings.clear_for(gang, pod_class, room, avoided)
             if found.begins_anew:
                 tried.next = Next.SEARCHED

@@ -14,13 +14,10 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.cluster.objects import Objects
-from quorate.core.model import changes
+from quorate.core.model import changes, limits
 from quorate.core.model.plan import GangBinds
 from quorate.core.model.policy import Policy
 from quorate.core.turn.defects import Defects
-
-_PASSES_MAX = 3
-"""How often to start again. An object that meets a defect may damage the state: it is set aside."""
 
 
 def rebuilt(
@@ -34,7 +31,7 @@ def rebuilt(
 
     ``preparing`` are the plans whose claims are being bound.
     """
-    for _ in range(_PASSES_MAX):
+    for _ in range(limits.REBUILDING_PASSES_MAX):
         new, is_sound = _told_anew(old, objects, defects, policy)
         if _are_carried(old, new, defects) and is_sound:
             break

@@ -16,7 +16,7 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.effects import Tried
-from quorate.core.model import GangKey, policy
+from quorate.core.model import GangKey, limits, policy
 from quorate.core.model.steps import Steps
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
@@ -35,10 +35,6 @@ from quorate.core.room.room import Room
 from quorate.core.rules.interests import RESOURCES, TAINTS, Interest
 from quorate.core.rules.masks import mask_of
 from quorate.core.turn.woken_by import interests_of, looks_further, may_fit, news_of
-
-_ROWS_PER_STEP = 1_000
-"""How many rows the rules check for one class in one step."""
-_PODS_PER_STEP = 8
 
 
 class Waking:
@@ -255,13 +251,13 @@ class Waking:
     def _is_checked(self, likes: Likes, gang: GangEntry, steps: Steps) -> bool:
         """Ask the rules about one of these gangs. Return False if its likeness changed instead."""
         queue, room = self._queue, self._room
-        steps.take(1 + gang.waits // _PODS_PER_STEP)
+        steps.take(1 + gang.waits // limits.WOKEN_PODS_PER_STEP)
         waiting = self._waiting(gang)
         likeness = self._likeness(gang, waiting, gang.need)
         if likeness != likes.likeness:
             queue.block(gang, likeness)
             return False
-        steps.take(len(waiting) * (1 + len(room.free) // _ROWS_PER_STEP))
+        steps.take(len(waiting) * (1 + len(room.free) // limits.WOKEN_ROWS_PER_STEP))
         if may_fit(likeness.classes, likeness.need, room, self._packing):
             queue.blocked.rouse(likes)
         else:

@@ -17,7 +17,7 @@ from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import Pod
+from quorate.core.model import Pod, limits
 from quorate.core.model import policy as bounds
 from quorate.core.model.policy import Policy
 from quorate.core.model.quantity import format_amount
@@ -39,9 +39,6 @@ from quorate.core.rules.pods import inter_pod_affinity
 from quorate.core.rules.resources.node_resources_fit import free_of
 from quorate.core.words.fixes import doubtful, hint, impossible_field
 from quorate.core.words.member_rules import own_rule
-
-_NODES_OF_A_STEP = 1_500
-"""The number of nodes whose slots are computed in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +188,7 @@ def _to_look_at(demand: Demand, room: Room) -> tuple[tuple[PodClass, int], ...]:
     for pod_class, count in ordered:
         if steps.are_over:
             break
-        steps.take(1 + len(room.free) // _NODES_OF_A_STEP)
+        steps.take(1 + len(room.free) // limits.EXPLAINED_NODES_PER_STEP)
         is_first[pod_class.id] = int(pod_slots(pod_class, room).sum()) < count
     ordered = tuple(sorted(ordered, key=lambda one: not is_first.get(one[0].id)))
     return ordered[: bounds.EXPLAINED_CLASSES_MAX]

@@ -6,12 +6,7 @@ from collections.abc import Callable
 
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.tasks import lacking
-from quorate.core.model import Pod
-
-_GATES_MAX = 5
-"""How many gates a message names; the API does not bound the gates of a pod."""
-_TASKS_MAX = 5
-_NAME_CHARS_MAX = 60
+from quorate.core.model import Pod, limits
 
 
 def single_words(entry: PodEntry) -> str:
@@ -21,8 +16,9 @@ def single_words(entry: PodEntry) -> str:
     if entry.where is Where.ENDED:
         return "the pod has ended without a node"
     gates = entry.pod.gates
-    more = f" and {len(gates) - _GATES_MAX} more" if len(gates) > _GATES_MAX else ""
-    return f"the pod waits for its scheduling gates: {', '.join(gates[:_GATES_MAX])}{more}"
+    named = gates[: limits.GATES_NAMED_MAX]
+    more = f" and {len(gates) - len(named)} more" if len(gates) > len(named) else ""
+    return f"the pod waits for its scheduling gates: {', '.join(named)}{more}"
 
 
 def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
@@ -52,9 +48,11 @@ def task_words(gang: GangEntry) -> tuple[list[str], str]:
     missing = lacking(gang.spec, gang.members.values(), EXISTING)
     least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
     parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
-    more = len(parts) - _TASKS_MAX
-    wanted = " and ".join(f"{n} of task {_shown(t)}" for t, n in list(missing.items())[:_TASKS_MAX])
-    words = parts[:_TASKS_MAX] + ([f"so have {more} more tasks"] if more > 0 else [])
+    more = len(parts) - limits.TASKS_NAMED_MAX
+    wanted = " and ".join(
+        f"{n} of task {_shown(t)}" for t, n in list(missing.items())[: limits.TASKS_NAMED_MAX]
+    )
+    words = parts[: limits.TASKS_NAMED_MAX] + ([f"so have {more} more tasks"] if more > 0 else [])
     return words, f"create {wanted}, or lower spec.minTaskMember" if missing else ""
 
 
@@ -74,4 +72,4 @@ def priority_words(gang: GangEntry) -> str:
 
 
 def _shown(name: str) -> str:
-    return name if len(name) <= _NAME_CHARS_MAX else f"{name[:_NAME_CHARS_MAX]}..."
+    return name if len(name) <= limits.NAME_CHARS_MAX else f"{name[: limits.NAME_CHARS_MAX]}..."

@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
+from quorate.core.model import limits
 from quorate.core.model.changes import BindFailed, BindFailure, JournalFound
-from quorate.core.model.journal import OPEN_BYTES_MAX, Journal, journal_of
+from quorate.core.model.journal import Journal, journal_of
 from tests.unit.core.gangs.test_recovery import GRACE_S, left_behind, world
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, key, names
 
@@ -85,7 +86,10 @@ def test_after_very_many_leaders_without_a_journal_nothing_is_known():
 
 
 def test_a_journal_that_would_not_fit_into_an_annotation_says_so():
-    few, many = (key("g" * 60),), [key(f"{n}-{'g' * 60}") for n in range(OPEN_BYTES_MAX // 60)]
+    few, many = (
+        (key("g" * 60),),
+        [key(f"{n}-{'g' * 60}") for n in range(limits.OPEN_BYTES_MAX // 60)],
+    )
     assert journal_of("a", 1, few).open == ("x-k8s/team/" + "g" * 60,)
     assert journal_of("a", 1, many).open is None
 

@@ -17,7 +17,7 @@ from quorate.core.model.devices import ContainerDevices, RequestMapping
 
 DELEGATED = 2**40
 """The free amount of a backed resource on nodes that do not list it: more than any pod requests."""
-_NAME_MAX = 253
+_NAME_LENGTH = 253
 _SUFFIX = "-extended-resources-"
 
 
@@ -35,7 +35,7 @@ def claim_name(pod: Pod) -> str:
     kube-scheduler instead has the API server generate the last five characters.
     """
     tail = hashlib.sha256(pod.uid.encode()).hexdigest()[:5]
-    return pod.name[: _NAME_MAX - len(_SUFFIX) - len(tail)].rstrip("-.") + _SUFFIX + tail
+    return pod.name[: _NAME_LENGTH - len(_SUFFIX) - len(tail)].rstrip("-.") + _SUFFIX + tail
 
 
 def requests_of(

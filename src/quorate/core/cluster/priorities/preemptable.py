@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.nodes.encoding import FIRST_RESOURCES, PODS, PodClass
-from quorate.core.model import policy
+from quorate.core.model import limits, policy
 
 Demands = tuple[tuple[int, int], ...]
 """Column and amount, amounts other than 0."""
-_ALIKE_FEW = 8
-_WIDTH_MIN = len(FIRST_RESOURCES)
+_FIRST_WIDTH = len(FIRST_RESOURCES)
 
 
 class _Sum:
@@ -103,7 +102,7 @@ class Preemptable:
 
     def has_below(self, priority: int, rows: npt.ArrayLike) -> Mask:
         """Return bool[len(rows)]: whether a pod of lower priority is bound there."""
-        found: Mask = self.below(priority, rows, _WIDTH_MIN)[:, PODS] > 0
+        found: Mask = self.below(priority, rows, _FIRST_WIDTH)[:, PODS] > 0
         return found
 
     def _added_up(self, priority: int, rows: Collection[int], width: int) -> Ints:
@@ -127,7 +126,7 @@ class Preemptable:
         amounts: list[int] = []
         for demands, rows in alike.values():
             within = [(column, amount) for column, amount in demands if column < width]
-            if len(rows) > _ALIKE_FEW:
+            if len(rows) > limits.PREEMPTABLE_ALIKE_FEW:
                 for column, amount in within:
                     np.add.at(found[:, column], rows, amount)
             else:

@@ -17,19 +17,10 @@ from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import checked_of, slots_of
-from quorate.core.model import policy
+from quorate.core.model import limits, policy
 from quorate.core.model.steps import Steps
 from quorate.core.queue.totals.tallies import Demands, Tally
 
-_CELLS_PER_STEP = 1_500
-"""How many comparisons of a demand with a row make one step."""
-_MASK_ROWS_PER_STEP = 4
-"""How many rows of masks are updated in one step. To make a whole mask costs as much as updating
-``_ROWS_AS_WHOLE`` rows, plus one row for each ``_ROWS_PER_ROW`` rows of the mask."""
-_ROWS_AS_WHOLE, _ROWS_PER_ROW = 8, 700
-_CELLS_AT_ONCE = 2**20
-_ROWS_AT_ONCE_MIN = 64
-_UNUSED_FEW = 64
 ALL_BELOW = 2**31
 """The level for priorities without a level of their own: room of all bound pods counts as free."""
 
@@ -144,7 +135,9 @@ class SlotTotals:
         owed = 0
         if ground.attributes.position != self._attributes:
             owed = self._mask_anew(ground)
-        at_once = max(_ROWS_AT_ONCE_MIN, _CELLS_AT_ONCE // max(1, self._demands.size))
+        at_once = max(
+            limits.SLOT_ROWS_AT_ONCE_MIN, limits.SLOT_CELLS_AT_ONCE // max(1, self._demands.size)
+        )
         while self._pending and not steps.are_over:
             rows = list(islice(self._pending, at_once))
             self._count_anew(np.array(rows, np.int64), ground, reached, steps)
@@ -200,8 +193,8 @@ class SlotTotals:
         changed = range(len(ground.free)) if rows is None else dict.fromkeys(rows)
         self._pending.update(dict.fromkeys(changed))
         self._relabelled.update(changed)
-        whole = _ROWS_AS_WHOLE + len(ground.free) // _ROWS_PER_ROW
-        return len(self._now) * (1 + min(len(changed), whole)) // _MASK_ROWS_PER_STEP
+        whole = limits.MASK_ROWS_AS_WHOLE + len(ground.free) // limits.MASK_ROWS_PER_ROW
+        return len(self._now) * (1 + min(len(changed), whole)) // limits.MASK_ROWS_PER_STEP
 
     def _fit(self, ground: Ground) -> None:
         """Widen the arrays for new rows; count again from zero if the columns changed."""
@@ -260,14 +253,17 @@ class SlotTotals:
         """
         levels, rows, _ = room.shape
         counts = masks.astype(np.int64)
-        if rows >= _ROWS_AT_ONCE_MIN and rows * self._demands.size > _CELLS_AT_ONCE // 8:
+        if (
+            rows >= limits.SLOT_ROWS_AT_ONCE_MIN
+            and rows * self._demands.size > limits.SLOT_CELLS_AT_ONCE // 8
+        ):
             columns = [c for c in self._demands.columns if c < room.shape[2]]
             rooms = room[:, :, columns].transpose(1, 0, 2).reshape(rows, levels * len(columns))
             _, first, kind = np.unique(rooms, axis=0, return_index=True, return_inverse=True)
             kind = kind.reshape(-1)
             room = room[:, first]
             counts = np.array([np.bincount(kind[mask], minlength=len(first)) for mask in masks])
-        steps.take(1 + room.shape[1] * self._demands.size // _CELLS_PER_STEP)
+        steps.take(1 + room.shape[1] * self._demands.size // limits.SLOT_CELLS_PER_STEP)
         return self._demands.slots(room), counts
 
     # Classes
@@ -296,7 +292,7 @@ class SlotTotals:
     def count(self, pod_class: PodClass, level: int | None, steps: Steps) -> int:
         """Return the slots of a class over all nodes, counted now and without a tally."""
         ground = self._ground
-        steps.take(1 + len(ground.free) * len(checked_of(pod_class)) // _CELLS_PER_STEP)
+        steps.take(1 + len(ground.free) * len(checked_of(pod_class)) // limits.SLOT_CELLS_PER_STEP)
         free = ground.free
         if level is not None:
             free = free + ground.below(level, np.arange(len(free)))
@@ -317,7 +313,9 @@ class SlotTotals:
         if not self._seen:
             self._seen = [ground.free.copy(order="F")]
             self._attributes, self._columns = ground.attributes.position, ground.columns
-        steps.take(1 + len(self._seen[0]) * len(tally.pod_class.checked) // _CELLS_PER_STEP)
+        steps.take(
+            1 + len(self._seen[0]) * len(tally.pod_class.checked) // limits.SLOT_CELLS_PER_STEP
+        )
         if tally.level is not None and tally.level not in self._levels:
             rows = np.arange(len(ground.free))
             seen = self._seen[0].copy(order="F")
@@ -358,7 +356,7 @@ class SlotTotals:
     def _sweep(self) -> None:
         """Forget the tallies without users if they are many, or if no tally has a user."""
         live = len(self.tallies) - self._unused
-        if self._unused <= (max(_UNUSED_FEW, live) if live else 0):
+        if self._unused <= (max(limits.MASKS_UNUSED_FEW, live) if live else 0):
             return
         kept = [(tally, self._totals[tally.index]) for tally in self.tallies if tally.users]
         used = sorted({tally.group for tally, _ in kept})

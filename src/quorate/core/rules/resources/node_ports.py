@@ -10,13 +10,12 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken
+from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken, limits
 from quorate.core.room.room import Room
 from quorate.core.rules.rule import Kind, Rule
 from quorate.core.rules.verdict import Refusal, Refused, Verdict, verdict_of
 
 REFUSAL = Refusal("node(s) didn't have free ports for the requested pod ports", resolvable=True)
-_LOOKS_PER_STEP = 200
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
@@ -41,7 +40,7 @@ def taken(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mask:
             mask[[row for row in rows.tolist() if room.snapshot.has_port(row, port)]] = True
     for where in room.ports.holding(pod_class.spec.host_ports):
         mask[where] = True
-    room.ports.count(looks // _LOOKS_PER_STEP)
+    room.ports.count(looks // limits.PORT_LOOKS_PER_STEP)
     return mask if rows is None else mask[rows]
 
 
