@@ -86,10 +86,8 @@ def test_after_very_many_leaders_without_a_journal_nothing_is_known():
 
 
 def test_a_journal_that_would_not_fit_into_an_annotation_says_so():
-    few, many = (
-        (key("g" * 60),),
-        [key(f"{n}-{'g' * 60}") for n in range(limits.OPEN_BYTES_MAX // 60)],
-    )
+    few = (key("g" * 60),)
+    many = [key(f"{n}-{'g' * 60}") for n in range(limits.OPEN_BYTES_MAX // 60)]
     assert journal_of("a", 1, few).open == ("x-k8s/team/" + "g" * 60,)
     assert journal_of("a", 1, many).open is None
 
