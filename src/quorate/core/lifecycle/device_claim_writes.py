@@ -44,6 +44,8 @@ def hand_out(
                 allocation = given.get(place) or room.taking.allocation(key)
                 assert allocation is not None, "a claim of a placed pod has devices"
                 mine.append(Give(*of, allocation))
+            elif key in devices.taken_back:
+                mine.append(Give(*of, claim.allocation))  # it may hold nothing by now
             elif pod.uid not in claim.reserved_for or claim.binding_pending:
                 awaited = claim.allocation.devices if claim.binding_pending else ()
                 mine.append(Give(*of, awaited=awaited))

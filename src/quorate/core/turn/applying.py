@@ -35,6 +35,8 @@ class Applier:
             self._attempts.begin(gang, tried.binds, now_s)
             if tried.prepares:
                 self._preparations.begin(gang, tried.binds)
+        for back in tried.take_backs:
+            self._cluster.devices.taken_back.add((back.namespace, back.claim))
         if tried.undo is not None:
             gang.lifecycle.is_undoing = True
         if tried.preemption is not None:

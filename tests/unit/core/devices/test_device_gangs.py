@@ -174,6 +174,24 @@ def test_a_gang_that_waits_gives_back_what_a_plan_of_it_has_written():
     assert w.why(key).members.bound == 0
 
 
+def test_a_claim_that_is_being_taken_back_is_written_again_before_its_pod_is_bound():
+    """The watch may be behind: the claim may hold nothing any more."""
+    w = gpu_world(2)
+    key = gang(w, "g", 2)
+    plan = w.decide()
+    written(w, plan)
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    pod = w.pods["g-1"]
+    w.delete("g-1")
+    assert [one.claim for one in w.decide(after_s=5.0).take_backs] == ["g-0-gpu"]
+    w.tell(pod)
+    again = w.decide(after_s=100.0)
+    allocation = w.cluster.devices.claims["team", "g-0-gpu"].allocation
+    gives = {bind.name: bind.gives for bind in binds_of(again)}
+    assert [(one.claim, one.allocation) for one in gives["g-0"]] == [("g-0-gpu", allocation)]
+    assert w.why(key).members.assumed == 2
+
+
 def test_a_claim_that_others_use_is_never_taken_back():
     w = gpu_world(1)
     key = gang(w, "g", 2)

@@ -62,6 +62,8 @@ class Devices:
         self._changed_owners: set[str] = set()
         self._written: dict[ClaimKey, ResourceClaim] = {}
         """Claims as we wrote them, until the watch shows that version or a later one."""
+        self.taken_back: set[ClaimKey] = set()
+        """Claims whose devices we are taking back, until the watch shows a newer version."""
         self._due: Alarms[ClaimKey] = Alarms()
         """When the devices of a claim have to be ready (epoch seconds)."""
         self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
@@ -204,6 +206,7 @@ class Devices:
         self._written.pop(key, None)
         if before == claim:
             return
+        self.taken_back.discard(key)
         allocated = self.allocation(key)
         if claim.allocation is not None or (before is not None and before.uid != claim.uid):
             self._forget_assumed(key)
@@ -225,6 +228,7 @@ class Devices:
         self._written.pop(key, None)
         allocated = self.allocation(key)
         claim = self.claims.pop(key, None)
+        self.taken_back.discard(key)
         self._specs.remove(key)
         self._changed_claims.add(key)
         self._due.discard(key)
