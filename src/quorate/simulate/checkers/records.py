@@ -196,7 +196,7 @@ class GangTruth:
         bound = [pod.bound for pod in self.pods.values() if pod.bound <= self.quorate_since]
         edited, _ = self.minima[-1] if self.minima else (0, None)
         path = POD_GROUP_PATHS.get(self.dialect, PODS_PATH)
-        return told.get(PODS_PATH, 0) >= max(bound) and told.get(path, 0) >= edited
+        return told.get(PODS_PATH, 0) >= max(bound, default=0) and told.get(path, 0) >= edited
 
     def can_be_known_by(self, replica: str, told: int) -> bool:
         """Whether a replica can know that the gang had started.
