@@ -1,4 +1,4 @@
-"""The choices of an operator, and the bounds of placing; ``limits`` has all other bounds."""
+"""The choices of an operator; budgets of turns, placing, checks and messages (see ``limits``)."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ are different since the nodes are."""
 EXPLAINED_AGAIN_S = 0.1
 """So long after it the next of them follow."""
 
-# Devices (``plan.devices``). What is above the limits per pod is not looked at: the pod waits, with
+# Devices (``room.devices``). What is above the limits per pod is not looked at: the pod waits, with
 # a reason that names the field.
 
 DEVICE_CLAIMS_PER_POD_MAX = 32

@@ -1,4 +1,4 @@
-"""The one way to write to the API server. In: a request and its rule. Out: an ``Outcome``.
+"""The way to write, but for binds and the Lease. In: a request and its rule. Out: an ``Outcome``.
 
 Used by ``shell.commit`` and ``shell.report``, which say what to write and what its outcome means.
 Here is all that writes have in common: only the holder of the lease sends, which is asked before

@@ -1,7 +1,7 @@
 """Two parts of a ``GangEntry``: the life-cycle of a gang, and the queue's memory of it.
 
-``state`` and ``core.lifecycle`` write the life-cycle; these two, ``core.turn`` and ``core.queue``
-write the memory. Placing reads both and writes neither.
+``cluster.state`` and ``core.lifecycle`` write both parts as news and time pass. ``turn.applying``
+writes both for a plan, and ``turn.rebuilding`` after a defect. Placing reads both.
 """
 
 from __future__ import annotations

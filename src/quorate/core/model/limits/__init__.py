@@ -1,5 +1,6 @@
-"""The bounds of the queue, preemption, checks and what is told; those of placing are in ``policy``.
+"""Bounds of the guard, the journal, the queue, wake-ups, preemption and reports.
 
+Every other bound of the core is in ``policy``.
 Nobody configures them. Read them as ``limits.NAME``, so that a test may set them.
 """
 

@@ -110,7 +110,7 @@ class SlotTotals:
         self._ask_ground = ask_ground
 
     def leave(self) -> None:
-        """Forget that function at the end of a turn, and tallies without users if they are many."""
+        """Forget the function of ``stand_on`` at the end of a turn, and unused tallies."""
         self._ask_ground = None
         self._sweep()
 

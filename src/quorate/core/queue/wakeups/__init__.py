@@ -1,1 +1,1 @@
-"""Gangs that did not fit, by what they need."""
+"""Gangs that did not fit, by the news that wakes them: free capacity, labels, claims."""

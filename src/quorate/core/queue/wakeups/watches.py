@@ -1,7 +1,7 @@
-"""Owners that wait until a number reaches a threshold; one array comparison checks all of them.
+"""Watchers, each of one number and one threshold; one array comparison checks all of them.
 
-In: owners with a place in an array of numbers (slots by tally, or free room by resource), and a
-threshold. Out: the owners whose threshold is reached now. Called by ``blocked`` and ``waking``.
+In: watchers with a place in an array of numbers (slots by tally, or free room by resource), and a
+threshold. Out: the watchers whose threshold is reached now. Called by ``blocked`` and ``waking``.
 """
 
 from __future__ import annotations
