@@ -114,7 +114,7 @@ async def test_300_pods_that_wait_while_nodes_join_cost_requests_by_time(running
 async def test_an_event_of_a_gang_regards_its_object_and_goes_on_as_a_series(running):
     w = running.world
     w.node("small", cpu=1)
-    w.gang("g", 3, cpu=9, spec={"uid": "uid-of-g"})
+    w.gang("g", 3, cpu=9, gang_spec={"uid": "uid-of-g"})
     running.touch()
     await running.passes(2)
     regarded = [
