@@ -14,7 +14,7 @@ from quorate.core.cluster.gangs.gangs import GangEntry, Where
 from quorate.core.cluster.priorities.preemptable import Preemptable
 from quorate.core.lifecycle.nominating import Nominating
 from quorate.core.turn import cycle
-from tests.simulation.mutations import a_quorum_never_lapses, label_news_wake_nobody
+from tests.simulation.mutations import a_quorum_never_lapses
 from tests.unit.core.gangs.test_gang_meaning import (
     test_min_resources_hold_a_gang_whatever_nodes_it_avoids as min_resources,
 )
@@ -103,7 +103,10 @@ CORE_BUGS = (
         ("moved",),
     ),
     CoreBug(
-        3, "news of labels and taints wake nobody", label_news_wake_nobody, ("full", "kube nodes")
+        3,
+        "news of labels and taints wake nobody",
+        covered_by="tests/property/placing/test_planted_mistakes.py"
+        "::test_worlds_find_a_mistake_that_is_planted",
     ),
     CoreBug(
         4,

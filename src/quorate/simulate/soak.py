@@ -64,14 +64,23 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 def soak(
-    count: int, first_seed: int, *, processes: int = 0, on_failure: Callable[[Outcome], None]
+    count: int,
+    first_seed: int,
+    *,
+    processes: int = 0,
+    with_themes: bool = True,
+    on_failure: Callable[[Outcome], None],
 ) -> Summary:
-    """Run ``count`` seeds from ``first_seed`` on; ``processes`` 0 is one for each core."""
+    """Run ``count`` seeds from ``first_seed`` on; ``processes`` 0 is one for each core.
+
+    Each seed draws themes, unless ``with_themes`` is false.
+    """
     clock = SystemClock()
     summary, started_s = Summary(), clock.monotonic_s()
     processes = processes or min(os.cpu_count() or 1, _PROCESSES_MAX)
     seeds = range(first_seed, first_seed + count)
-    for outcome in _outcomes(seeds, min(processes, max(1, count // _CHUNK))):
+    play = run if with_themes else _run_without_themes
+    for outcome in _outcomes(play, seeds, min(processes, max(1, count // _CHUNK))):
         summary.add(outcome)
         if outcome.violations:
             on_failure(outcome)
@@ -79,14 +88,18 @@ def soak(
     return summary
 
 
-def _outcomes(seeds: range, processes: int) -> Iterator[Outcome]:
+def _run_without_themes(seed: int) -> Outcome:
+    return run(seed, themes=())
+
+
+def _outcomes(play: Callable[[int], Outcome], seeds: range, processes: int) -> Iterator[Outcome]:
     if processes == 1:
         prepare()
-        yield from map(run, seeds)
+        yield from map(play, seeds)
         return
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, initializer=prepare) as pool:
-        yield from pool.imap(run, seeds, chunksize=_CHUNK)
+        yield from pool.imap(play, seeds, chunksize=_CHUNK)
 
 
 def prepare() -> None:
