@@ -17,7 +17,7 @@ from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import verdicts
 from quorate.core.turn.cycle import members_of
-from tests.property.seeds import first, kept
+from tests.property.seeds import kept, number
 from tools.oracle import Oracle, OracleError
 from tools.parity.compare import differences, differences_by_node, ends_in_error
 from tools.parity.devices import draw_device_case
@@ -31,7 +31,7 @@ RULE = "DynamicResources"
 
 def seeds_of(block: int) -> range:
     """Return the seeds of one block of this run's cases."""
-    begin = first("devices") + block
+    begin = number("QUORATE_PARITY_DEVICES_FIRST_SEED", 1) + block
     return range(begin, begin + BLOCK)
 
 
