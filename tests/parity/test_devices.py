@@ -108,12 +108,12 @@ def three_alike(case) -> list[dict] | None:
     claims = {o["metadata"]["name"]: o for o in case["objects"] if o["kind"] == "ResourceClaim"}
     namespace = first["metadata"].get("namespace", "default")
     pods = []
-    for number in range(3):
+    for index in range(3):
         pod = copy.deepcopy(first)
-        name = pod["metadata"]["name"] = f"pending{number}"
+        name = pod["metadata"]["name"] = f"pending{index}"
         for status in pod["status"]["resourceClaimStatuses"]:
             claim = copy.deepcopy(claims.get(status["resourceClaimName"]))
-            status["resourceClaimName"] += f"-{number}"
+            status["resourceClaimName"] += f"-{index}"
             if claim is None:
                 continue
             claim.pop("status", None)
