@@ -135,9 +135,7 @@ class VolumeBinding(Controller):
 
     def _bind(self, volume: Object, claim: Object) -> None:
         """Write both sides: the volume first, so that nobody else gets it."""
-        metadata = claim["metadata"]
-        ref = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": metadata["uid"]}
-        ref |= {"namespace": metadata["namespace"], "name": metadata["name"]}
+        ref = _reference_to(claim)
         name = name_of(volume)
 
         def take(found: Object) -> None:
@@ -199,6 +197,17 @@ def _annotate(found: Object, annotations: Mapping[str, str]) -> None:
     found["metadata"]["annotations"] = {**annotations_of(found), **annotations}
 
 
+def _reference_to(claim: Object) -> Object:
+    metadata = claim["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "uid": metadata["uid"],
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+    }
+
+
 def _is_kept_for(volume: Object, claim: Object) -> bool:
     """Tell whether a volume names this claim as its own."""
     ref = volume["spec"].get("claimRef") or {}
@@ -243,7 +252,6 @@ def _bound_status(claim: Object, volume: Object) -> Object:
 def _volume_for(claim: Object, storage_class: Object) -> Object:
     """Return a new volume for the claim; only the selected node can use it, if there is one."""
     metadata, spec = claim["metadata"], claim["spec"]
-    ref = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": metadata["uid"]}
     volume: Object = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -254,7 +262,7 @@ def _volume_for(claim: Object, storage_class: Object) -> Object:
         "spec": {
             "accessModes": spec.get("accessModes") or [],
             "capacity": {"storage": spec["resources"]["requests"]["storage"]},
-            "claimRef": ref | {"namespace": metadata["namespace"], "name": metadata["name"]},
+            "claimRef": _reference_to(claim),
             "hostPath": {"path": f"/var/lib/pocketkube/{metadata['uid']}"},
             "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
             "storageClassName": name_of(storage_class),
