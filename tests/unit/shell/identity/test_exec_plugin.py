@@ -91,9 +91,10 @@ async def test_one_that_gives_no_answer_is_ended_with_all_that_it_started(tmp_pa
     )
     with pytest.raises(KubeConfigError, match="gave no answer within 2 s"):
         await run(code, timeout_s=2.0)
-    for pid in map(int, pids.read_text().split()):
-        while is_alive(pid):
-            await asyncio.sleep(0.01)
+    plugin, child = map(int, pids.read_text().split())
+    assert not os.path.exists(f"/proc/{plugin}")  # ended and buried, no zombie is left
+    while is_alive(child):
+        await asyncio.sleep(0.01)
 
 
 def is_alive(pid):

@@ -28,6 +28,7 @@ _MODES: Final = ("Never", "IfAvailable", "Always")
 _CLUSTER_CONFIG: Final = f"{_GROUP}/exec"
 TIMEOUT_S: Final = 60.0
 _TIMEOUT_OF_PEOPLE_S: Final = 600.0
+_BURIAL_TIMEOUT_S: Final = 5.0
 _OUTPUT_BYTES_MAX: Final = 1 << 20
 _LINE_BYTES_MAX: Final = 2000
 _LINES_MAX: Final = 100
@@ -163,7 +164,7 @@ async def _output(
             f"{where}: {plugin.command} gave no answer within {limit_s:g} s; run it by hand"
         ) from None
     finally:
-        _end(process, whole_group=not is_interactive)
+        await _end(process, whole_group=not is_interactive)
     if code != 0:
         raise KubeConfigError(
             f"{where}: {plugin.command} ended with exit code {code}; run it by hand"
@@ -199,7 +200,7 @@ def _log(command: str, line: bytes) -> None:
         logging.getLogger(__name__).warning("%s: %s", os.path.basename(command), said)
 
 
-def _end(process: asyncio.subprocess.Process, *, whole_group: bool) -> None:
+async def _end(process: asyncio.subprocess.Process, *, whole_group: bool) -> None:
     """Kill the process, or its whole group, if it still runs; after an answer it has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if process.returncode is None:
@@ -208,3 +209,6 @@ def _end(process: asyncio.subprocess.Process, *, whole_group: bool) -> None:
             else:
                 process.kill()
     process._transport.close()  # type: ignore[attr-defined]  # pipes that its children keep open
+    with contextlib.suppress(TimeoutError):  # who was killed is buried too, or stays as a zombie
+        async with asyncio.timeout(_BURIAL_TIMEOUT_S):
+            await process.wait()
