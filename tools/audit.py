@@ -33,7 +33,7 @@ from tools.controlplane.versions import cache_root
 EXTRAS = ("cli", "devices", "embedded")
 """What people install; ``test`` is for those who change quorate."""
 ROOT = Path(__file__).resolve().parent.parent
-OURS = ("quorate", "pocketkube")
+OURS = ("quorate-scheduler", "pocketkube")
 """The distributions of this repository; no lock pins them."""
 SERVICE = os.environ.get("QUORATE_ADVISORIES_URL", "https://api.osv.dev/v1/querybatch")
 TIMEOUT_S = 5.0
@@ -267,7 +267,7 @@ def main() -> int:
         projects = [tomllib.loads(file.read_text()) for file in project_files()]
         for project in projects:
             check_requirements(project, versions)
-        found = licences("quorate", EXTRAS)
+        found = licences(OURS[0], EXTRAS)
         if options.list:
             for name, licence in sorted(found.items()):
                 print(f"{name}=={versions.get(name, '?')}  {licence}")

@@ -53,7 +53,7 @@ def test_our_own_lock_and_licences_pass():
     assert tuple(project["project"]["name"] for project in projects) == audit.OURS
     for project in projects:
         audit.check_requirements(project, versions)
-    found = audit.licences("quorate", audit.EXTRAS)
+    found = audit.licences(audit.OURS[0], audit.EXTRAS)
     audit.check_licences(found)
     assert (
         {"aiohttp", "numpy", "cryptography", "idna", "typer", "common-expression-language"}
@@ -107,13 +107,13 @@ def test_a_lock_that_is_not_whole_is_refused(line, says):
 )
 @pytest.mark.parametrize("extra", ["", "cli"])
 def test_what_people_install_has_a_range_with_the_locked_version_in_it(extra, dependency, says):
-    wanted = ["right>=1.5,<3", "quorate[cli]", "pocket"]
+    wanted = ["right>=1.5,<3", "quorate-scheduler[cli]", "pocket"]
     project = {"project": {"dependencies": [] if extra else wanted}}
     project["project"]["optional-dependencies"] = {extra: wanted} if extra else {}
-    audit.check_requirements(project, LOCKED, ["quorate", "pocket"])
+    audit.check_requirements(project, LOCKED, ["quorate-scheduler", "pocket"])
     wanted.append(dependency)
     with pytest.raises(audit.AuditError, match=says):
-        audit.check_requirements(project, LOCKED, ["quorate", "pocket"])
+        audit.check_requirements(project, LOCKED, ["quorate-scheduler", "pocket"])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_people_install_has_a_range_with_the_locked_version_in_it(extra, de
     ],
 )
 def test_what_tests_need_is_pinned_as_it_is_locked(dependency, says):
-    extras = {"test": ["right==2.0", "quorate[cli]"]}
+    extras = {"test": ["right==2.0", "quorate-scheduler[cli]"]}
     project = {"project": {"dependencies": [], "optional-dependencies": extras}}
     audit.check_requirements(project, LOCKED)
     extras["test"].append(dependency)

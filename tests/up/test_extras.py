@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from quorate import DISTRIBUTION, __version__
 from tests.e2e.harness.scheduler import Quorate
 from tests.e2e.harness.world import gang_pods, wait_for
 from tools.embedded import Embedded
@@ -139,6 +141,31 @@ def gang(name, count):
     return gang_pods(name, count, labels=labels)
 
 
+def test_the_wheel_says_what_it_is(bare):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (wheel,) = (bare.parents[1] / "dist").glob("*.whl")
+    (described,) = metadata.distributions(path=[str(wheel)])
+    said = described.metadata
+    assert wheel.name == f"quorate_scheduler-{__version__}-py3-none-any.whl"
+    assert (said["Name"], said["Version"]) == (DISTRIBUTION, __version__)
+    assert (said["License-Expression"], said["Requires-Python"]) == ("Apache-2.0", ">=3.11")
+    assert sorted(said.get_all("Classifier")) == sorted(project["classifiers"])
+    assert set(said.get_all("Provides-Extra")) == {"cli", "devices", "embedded", "test"}
+    assert {one.split("/")[0] for one in map(str, described.files or ())} == {
+        "quorate",
+        f"quorate_scheduler-{__version__}.dist-info",
+    }
+    assert [(one.group, one.name, one.value) for one in described.entry_points] == [
+        ("console_scripts", "quorate", "quorate.cli.entry:main")
+    ]
+    for written in described.requires or ():
+        one = Requirement(written)
+        if not (one.marker and "test" in str(one.marker)):
+            pinned = {"pocketkube": {"=="}}.get(one.name, {">="})
+            assert pinned <= {limit.operator for limit in one.specifier}, written
+    assert "# quorate" in said.get_payload(), "the README is its page"
+
+
 def test_no_extra_can_be_imported(bare):
     for name in (*EXTRAS, "kubernetes_asyncio", "pytest"):
         said = run(bare / "python", "-c", f"import {name}").stderr
@@ -153,13 +180,13 @@ def test_run_explains_itself_and_the_others_say_what_to_install(bare, command):
     for option in ("--kubeconfig", "--context", "--config"):
         assert option in helped.stdout
     assert re.fullmatch(r"[\w.]+\n", run(*command, "version").stdout)
-    assert "pip install 'quorate[cli]'" in run(*command, "--help").stdout
+    assert "pip install 'quorate-scheduler[cli]'" in run(*command, "--help").stdout
     done = run(*command, "run", "--kubeconfig", "nothing")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: nothing: no such kubeconfig; give its path")
     refused = run(*command, "why", "train")
     assert refused.returncode == 2
-    assert "pip install 'quorate[cli]'" in refused.stderr
+    assert "pip install 'quorate-scheduler[cli]'" in refused.stderr
 
 
 def test_it_binds_a_gang(bare, cluster, tmp_path):
@@ -219,10 +246,12 @@ def test_pods_with_selectors_of_devices_wait_for_the_extra_and_others_go_on(
             status = cluster.api("GET", f"{PODS}/claimant-0")["status"]
             return [one.get("message", "") for one in status.get("conditions", ())]
 
-        wait_for(lambda: "pip install 'quorate[devices]'" in str(said()), "the reason is told")
+        wait_for(
+            lambda: "pip install 'quorate-scheduler[devices]'" in str(said()), "the reason is told"
+        )
         create(cluster, *gang("beside", 3))
         wait_for(lambda: bound(cluster, "beside") == 3, "the gang is bound")
-        assert "pip install 'quorate[devices]'" in str(said())
+        assert "pip install 'quorate-scheduler[devices]'" in str(said())
     finally:
         assert running.stop() == 0, running.log_file.read_text()
 

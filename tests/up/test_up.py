@@ -263,4 +263,4 @@ def test_without_its_extra_it_says_what_to_install():
     )
     assert done.returncode == 2
     assert done.stderr.startswith("Error: cryptography is not installed: ")
-    assert "quorate[embedded]" in done.stderr
+    assert "quorate-scheduler[embedded]" in done.stderr

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from quorate import DISTRIBUTION
 from quorate.cli import plain
 from quorate.cli.commands import manifests as defaults
 from quorate.cli.options import (
@@ -95,7 +96,7 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
     except ModuleNotFoundError as error:
         from quorate.cli.show.output import error as complain
 
-        hint = f"{error.name} is not installed: pip install 'quorate[embedded]'"
+        hint = f"{error.name} is not installed: pip install '{DISTRIBUTION}[embedded]'"
         raise typer.Exit(complain(hint)) from None
 
     wishes = command.Wishes(

@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from quorate import __version__
+from quorate import DISTRIBUTION, __version__
 from quorate.cli.plain_options import COMMANDS, DESCRIPTION, OTHERS, Option
 from quorate.cli.show import output
 
 _EPILOG = f"""\
 {", ".join(OTHERS)} need extras:
-  pip install 'quorate[cli]'             all but up
-  pip install 'quorate[cli,embedded]'    up
+  pip install '{DISTRIBUTION}[cli]'             all but up
+  pip install '{DISTRIBUTION}[cli,embedded]'    up
 Pods with claims of devices need one where the scheduler runs:
-  pip install 'quorate[devices]'"""
+  pip install '{DISTRIBUTION}[devices]'"""
 
 
 class _CallError(Exception):
@@ -73,7 +73,8 @@ def call(args: Sequence[str] | None = None) -> int:
     try:
         if given and given[0] in OTHERS:
             raise _CallError(
-                f"quorate {given[0]} is not installed: pip install 'quorate[{OTHERS[given[0]]}]'"
+                f"quorate {given[0]} is not installed:"
+                f" pip install '{DISTRIBUTION}[{OTHERS[given[0]]}]'"
             )
         asked = parser().parse_args(given)
     except _CallError as error:

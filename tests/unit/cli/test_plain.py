@@ -55,15 +55,15 @@ def test_help_has_every_command_or_option_and_says_what_is_missing(quorate, name
         assert quorate() == (0, out, "")
         for command in COMMANDS:
             assert re.search(rf"^ +{command} +[A-Z]", out, re.MULTILINE)
-        assert "pip install 'quorate[cli]'" in out
+        assert "pip install 'quorate-scheduler[cli]'" in out
         assert all(command in out for command in OTHERS)
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["why", "train"], "quorate why is not installed: pip install 'quorate[cli]'"),
-        (["up"], "quorate up is not installed: pip install 'quorate[cli,embedded]'"),
+        (["why", "train"], "quorate why is not installed: pip install 'quorate-scheduler[cli]'"),
+        (["up"], "quorate up is not installed: pip install 'quorate-scheduler[cli,embedded]'"),
         (["gagns"], "See: quorate --help"),
         (["run", "--contex", "x"], "--contex"),
         (["run", "--config"], "See: quorate run --help"),

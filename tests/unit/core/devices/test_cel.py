@@ -269,7 +269,7 @@ def test_without_the_library_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cel", None)
     said = ask("true")
     assert isinstance(said, Broken)
-    assert "pip install 'quorate[devices]'" in said
+    assert "pip install 'quorate-scheduler[devices]'" in said
 
 
 @pytest.mark.parametrize(("bound", "remembered"), [(0, 0), (2, 2), (3, 3), (4, 3)])

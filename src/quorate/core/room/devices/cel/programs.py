@@ -12,6 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from quorate import DISTRIBUTION
 from quorate.core.model import policy
 from quorate.core.model.devices import Attribute, DeviceTraits
 from quorate.core.model.quantity import QuantityError, exact
@@ -21,7 +22,7 @@ from quorate.core.room.devices.cel.text import rewrite
 
 LIBRARY_MISSING = (
     "CEL selectors of devices need the extra devices, which is not installed where quorate runs:"
-    " pip install 'quorate[devices]'"
+    f" pip install '{DISTRIBUTION}[devices]'"
 )
 _SEMVER = re.compile(
     r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
