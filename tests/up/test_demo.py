@@ -115,7 +115,7 @@ def test_each_step_is_told_and_comes_true_and_keep_leaves_the_cluster_up(demo, t
         check=False,
         timeout=30,
     )
-    assert re.search(r"pg1 .*Started +4/4", gangs.stdout), gangs.stderr
+    assert re.search(r"pg1 .*Started +4/4 +4", gangs.stdout), gangs.stderr
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert process.returncode == 0

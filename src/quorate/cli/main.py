@@ -16,11 +16,11 @@ from typing import Annotated
 import typer
 
 from quorate import DISTRIBUTION
-from quorate.cli import plain
+from quorate.cli import of_clusters, plain
 from quorate.cli.commands import manifests as defaults
+from quorate.cli.help_text import EXIT_CODES, examples
 from quorate.cli.options import (
     SELECTION,
-    AllNamespaces,
     ConfigFile,
     Context,
     ControlPlane,
@@ -28,7 +28,6 @@ from quorate.cli.options import (
     DataOutput,
     GuardCa,
     Kubeconfig,
-    Namespace,
     NetworkPolicy,
     NoAgents,
     NoControllers,
@@ -51,10 +50,6 @@ from quorate.cli.options import (
 )
 from quorate.cli.plain_options import COMMANDS, DESCRIPTION
 
-_EXIT_CODES = """[bold]Exit codes:[/bold] 0 all is well; 1 nothing was found, lint found
-errors, or a replay differs; 2 the call, a file or the cluster is at fault; 130 stopped by
-Ctrl-C."""
-
 app = typer.Typer(
     name="quorate",
     no_args_is_help=True,
@@ -62,18 +57,31 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["--help", "-h"]},
     help=DESCRIPTION,
-    epilog=_EXIT_CODES,
+    epilog=EXIT_CODES,
 )
 
 
-def _examples(*lines: str) -> str:
-    """Return examples as the end of a command's help, one on each line, and the exit codes."""
-    shown = "\n".join(f"  {line}" for line in lines)
-    return f"[bold]Examples:[/bold]\n{shown}\n\n{_EXIT_CODES}"
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        plain.version("table")
+        raise typer.Exit(0)
+
+
+@app.callback()
+def quorate(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+    del version
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "quorate up", "quorate up --shape coreweave-h100 --nodes 64", "quorate up --data ./cluster"
     )
 )
@@ -117,7 +125,7 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
 
 @app.command(
     help=COMMANDS["run"].help,
-    epilog=_examples("quorate run", "quorate run --config scheduler.yaml --context staging"),
+    epilog=examples("quorate run", "quorate run --config scheduler.yaml --context staging"),
 )
 def run(  # noqa: D103 - COMMANDS says what it does
     kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None
@@ -127,57 +135,11 @@ def run(  # noqa: D103 - COMMANDS says what it does
     raise typer.Exit(serve.run(kubeconfig, context, config))
 
 
-@app.command(
-    epilog=_examples("quorate why pg1", "quorate why team/train -o json", "quorate why train -A")
-)
-def why(
-    name: Annotated[
-        str, typer.Argument(metavar="GANG|POD", help="A gang's or a pod's name, or NAMESPACE/NAME.")
-    ],
-    namespace: Namespace = None,
-    all_namespaces: AllNamespaces = False,
-    output: Output = "table",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    config: ConfigFile = None,
-) -> None:
-    """Say why a gang (or a pod's gang) stands where it stands, and what would start it."""
-    from quorate.cli.commands import explain
-
-    where = "" if all_namespaces else namespace
-    access = explain.Access(kubeconfig, context, config, where)
-    raise typer.Exit(explain.why(access, name, output))
+of_clusters.add_to(app)
 
 
 @app.command(
-    epilog=_examples("quorate gangs", "quorate gangs -A -o wide", "quorate gangs -n team -o json")
-)
-def gangs(
-    namespace: Namespace = None,
-    all_namespaces: AllNamespaces = False,
-    pods: Annotated[
-        bool,
-        typer.Option(
-            "--pods",
-            help="Also list pods of ours that belong to no gang.",
-            rich_help_panel=SELECTION,
-        ),
-    ] = False,
-    output: Output = "table",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    config: ConfigFile = None,
-) -> None:
-    """List gangs with their state, members, age and reason."""
-    from quorate.cli.commands import explain
-
-    where = "" if all_namespaces else namespace
-    access = explain.Access(kubeconfig, context, config, where)
-    raise typer.Exit(explain.gangs(access, with_pods=pods, form=output))
-
-
-@app.command(
-    epilog=_examples(
+    epilog=examples(
         "quorate lint job.yaml",
         "quorate lint manifests/ --strict -o json",
         "helm template my-chart | quorate lint - --shape shape.yaml",
@@ -245,7 +207,7 @@ def lint(
 
 @app.command(
     help=COMMANDS["record"].help,
-    epilog=_examples(
+    epilog=examples(
         "quorate record",
         "quorate record 4711 --output trouble.recording",
         "kubectl -n quorate-system exec deploy/quorate -- quorate record --output - > q.recording",
@@ -260,7 +222,7 @@ def record(  # noqa: D103 - as above
 
 
 @app.command(
-    epilog=_examples(
+    epilog=examples(
         "quorate replay q.recording", "quorate replay q.recording --until 120 --why team/train"
     )
 )
@@ -273,7 +235,7 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
 
 @app.command(
     "manifests",
-    epilog=_examples(
+    epilog=examples(
         "quorate manifests | kubectl apply -f -",
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
         "quorate manifests --guard-ca guard.crt | kubectl apply -f -",
@@ -326,7 +288,7 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 @app.command(
-    help=COMMANDS["version"].help, epilog=_examples("quorate version", "quorate version -o json")
+    help=COMMANDS["version"].help, epilog=examples("quorate version", "quorate version -o json")
 )
 def version(output: VersionOutput = "table") -> None:  # noqa: D103 - as above
     plain.version(output)

@@ -14,6 +14,7 @@ SELECTION = "Selection"
 OUTPUT = "Output"
 
 Form = Literal["table", "json", "yaml", "wide"]
+ListForm = Literal["table", "json", "yaml", "wide", "name"]
 DataForm = Literal["yaml", "json"]
 
 Kubeconfig = Annotated[
@@ -70,6 +71,72 @@ VersionOutput = Annotated[
 ]
 DataOutput = Annotated[
     DataForm, typer.Option("--output", "-o", help="Form of the output.", rich_help_panel=OUTPUT)
+]
+
+RequestTimeout = Annotated[
+    str,
+    typer.Option(
+        "--request-timeout",
+        metavar="TIME",
+        help="How long the API server may be silent: 30s, 2m, 1h; 0 is for ever.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+
+# Of ``quorate gangs``
+
+ListOutput = Annotated[
+    ListForm,
+    typer.Option(
+        "--output", "-o", help="Form of the output; wide says more.", rich_help_panel=OUTPUT
+    ),
+]
+Pods = Annotated[
+    bool,
+    typer.Option(
+        "--pods",
+        help="Also list pods of ours that belong to no gang.",
+        rich_help_panel=SELECTION,
+    ),
+]
+Selector = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Only gangs with a pod of these labels: key=value, 'key in (a,b)', !key.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+States = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="Only gangs in this state: waiting, starting, started, finished, failed; several "
+        "with commas.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+SortBy = Annotated[
+    str,
+    typer.Option(
+        "--sort-by",
+        metavar="FIELD",
+        help="name, age, state, members, min, priority, reason, or a path into the JSON such as "
+        ".metadata.name. Else by name, with ended gangs last.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+Watch = Annotated[
+    bool,
+    typer.Option(
+        "--watch", "-w", help="Go on, and print each gang that changes.", rich_help_panel=OUTPUT
+    ),
 ]
 
 # Of ``quorate up``

@@ -43,6 +43,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    whole.add_argument(
+        "--version", action="version", version=__version__, help="Print the version."
+    )
     commands = whole.add_subparsers(dest="command", metavar="COMMAND")
     for name, command in COMMANDS.items():
         one = commands.add_parser(

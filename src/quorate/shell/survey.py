@@ -8,11 +8,12 @@ running scheduler.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import os
 import random
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 import msgspec
@@ -31,6 +32,7 @@ from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import NODES, PODS
 
 _STEP_S = 0.02
+_END_S = 1.0
 _UNREACHABLE_MAX = 3
 _SERVER_ERRORS_MAX = 6
 """How often a request is tried again before somebody who waits is told: three and six seconds."""
@@ -58,17 +60,40 @@ def _ignore(seen: ReadSoFar) -> None:
     del seen
 
 
-async def survey(
+class Observed:
+    """A core that knows the cluster, and what its watches have told since."""
+
+    def __init__(self, scheduler: Scheduler, feed: Feed, changes: list[AnyChange]) -> None:
+        self.scheduler = scheduler
+        self._feed = feed
+        self._changes = changes
+
+    def take_news(self) -> bool:
+        """Observe what the watches have told; return whether there was anything.
+
+        Raises SurveyError when the cluster cannot be watched any more.
+        """
+        _raise_if_hopeless(self._feed)
+        if not self._changes:
+            return False
+        self.scheduler.observe(self._changes)
+        self._changes.clear()
+        return True
+
+
+@contextlib.asynccontextmanager
+async def observing(
     client: KubeClient,
     policy: Policy,
     clock: Clock,
     *,
-    timeout_s: float = 60.0,
+    timeout_s: float,
     on_progress: Callable[[ReadSoFar], object] = _ignore,
-) -> Scheduler:
-    """Return a core that knows all nodes, pods and gangs of the cluster.
+) -> AsyncIterator[Observed]:
+    """Have a core that knows all nodes, pods and gangs of the cluster, and watch them meanwhile.
 
-    ``on_progress`` is told many times a second how much has been read.
+    ``timeout_s`` is how long the API server may be silent. ``on_progress`` is told many times a
+    second how much has been read.
     Raises SurveyError: not reachable, not permitted, or not answered in time.
     """
     changes: list[AnyChange] = []
@@ -83,25 +108,47 @@ async def survey(
     )
     watching = asyncio.create_task(feed.run())
     try:
-        async with asyncio.timeout(timeout_s):
-            while not feed.is_synced:
-                if watching.done():
-                    watching.result()
-                _raise_if_hopeless(feed)
-                on_progress(_read_so_far(feed))
-                await asyncio.sleep(_STEP_S)
-    except TimeoutError:
-        raise SurveyError(
-            _trouble(feed)
-            or f"the API server did not answer within {timeout_s:.0f} s. Check --kubeconfig and "
-            "--context, or try again."
-        ) from None
+        await _until_synced(feed, watching, clock, timeout_s, on_progress)
+        observed = Observed(Scheduler(policy, api_words()), feed, changes)
+        observed.take_news()
+        yield observed
     finally:
         watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-    scheduler = Scheduler(policy, api_words())
-    scheduler.observe(changes)
-    return scheduler
+        # A request whose time is over at this moment may take the cancellation for that, and go on.
+        await asyncio.wait([watching], timeout=_END_S)
+
+
+async def _until_synced(
+    feed: Feed,
+    watching: asyncio.Task[None],
+    clock: Clock,
+    timeout_s: float,
+    on_progress: Callable[[ReadSoFar], object],
+) -> None:
+    heard, heard_at_s = -1, clock.monotonic_s()
+    while not feed.is_synced:
+        if watching.done():
+            watching.result()
+        _raise_if_hopeless(feed)
+        on_progress(_read_so_far(feed))
+        now_s, so_far = clock.monotonic_s(), _heard(feed)
+        if so_far != heard:
+            heard, heard_at_s = so_far, now_s
+        if now_s - heard_at_s >= timeout_s:
+            raise SurveyError(_trouble(feed) or _silent(timeout_s))
+        await asyncio.sleep(_STEP_S)
+
+
+def _heard(feed: Feed) -> int:
+    """Return a number that grows with each page and each list that has come."""
+    return sum(one.listed + one.is_synced for one in feed.reflectors.values())
+
+
+def _silent(timeout_s: float) -> str:
+    return (
+        f"the API server did not answer within {timeout_s:g} s. Check --kubeconfig and --context, "
+        "or give it more time with --request-timeout."
+    )
 
 
 async def add_owners(
@@ -198,7 +245,10 @@ def _tls_words(error: ssl.SSLError) -> str:
 
 
 def _trouble(feed: Feed) -> str:
+    """Return what the API server answered instead; ``""`` where it was silent."""
     for path, reflector in feed.reflectors.items():
-        if reflector.last_error is not None and not reflector.is_synced:
-            return _words(path, reflector.last_error)
+        error = reflector.last_error
+        is_silent = error is None or isinstance(error.__cause__, TimeoutError)
+        if error is not None and not is_silent and not reflector.is_synced:
+            return _words(path, error)
     return ""

@@ -37,14 +37,17 @@ def test_why_says_the_sentence_the_facts_and_the_remedy(waiting):
 
 def test_why_as_json_holds_the_same_facts(waiting):
     facts = waiting.why("train")
-    assert facts["key"] == {"namespace": waiting.namespace, "dialect": "x-k8s", "name": "train"}
+    assert (facts["apiVersion"], facts["kind"]) == ("quorate.dev/v1alpha1", "Gang")
+    assert facts["api"] == "x-k8s"
+    assert facts["metadata"]["namespace"] == waiting.namespace
+    assert facts["metadata"]["name"] == "train"
     assert (facts["state"], facts["reason"]) == ("Waiting", "NotEnoughRoom")
     assert facts["nodes"] == 2
-    assert facts["members"]["needed"] == 6
+    assert facts["members"]["min"] == 6
     assert facts["members"]["waiting"] == 6
     (blocker,) = facts["blockers"]
     assert (blocker["pods"], blocker["fit"]) == (6, 4)
-    assert blocker["ruled_out"] == [{"message": "Insufficient cpu", "nodes": 2}]
+    assert blocker["ruledOut"] == [{"message": "Insufficient cpu", "nodes": 2}]
     assert facts["schedulerLeads"] is True
 
 
@@ -52,7 +55,7 @@ def test_why_of_a_pod_is_why_of_its_gang(waiting):
     assert waiting.why("train-3") == waiting.why("train")
     full_name = f"{waiting.namespace}/train"
     done = waiting.quorate_cli("why", full_name, "-o", "json")
-    assert json.loads(done.stdout)[0]["message"] == waiting.why("train")["message"]
+    assert json.loads(done.stdout)["message"] == waiting.why("train")["message"]
 
 
 def test_why_of_a_single_pod_and_of_a_gang_that_runs(world):
@@ -60,7 +63,7 @@ def test_why_of_a_single_pod_and_of_a_gang_that_runs(world):
     world.create_pods(world.gang("g", 2), [pod("alone")])
     wait_for(lambda: world.running() == 3, "all run")
     assert world.why("g")["message"] == "all 2 members that exist have a node"
-    assert (world.why("g")["state"], world.why("g")["reason"]) == ("Started", "None")
+    assert (world.why("g")["state"], world.why("g")["reason"]) == ("Started", "")
     assert world.why("alone")["message"] == "the pod has its node"
 
 
@@ -68,7 +71,7 @@ def test_why_of_nobody_is_exit_code_1_and_says_where_to_look(world):
     done = world.quorate_cli("why", "nobody", "-n", world.namespace)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("Error: no gang and no pod of ours is named nobody in")
+    assert done.stderr.startswith("Error: no gang, pod or workload of ours is named nobody in")
     assert "quorate gangs -A --pods" in done.stderr
 
 
@@ -79,16 +82,14 @@ def test_gangs_lists_state_members_age_and_reason(waiting):
     done = waiting.quorate_cli("gangs", "-n", waiting.namespace)
     assert done.returncode == 0
     head, *rows = done.stdout.splitlines()
-    assert head.split() == [
-        "NAMESPACE", "GANG", "API", "STATE", "MEMBERS", "AGE", "REASON", "WHY"
-    ]  # fmt: skip
+    assert head.split() == ["GANG", "STATE", "MEMBERS", "MIN", "AGE", "REASON"]
     cells = [row.split() for row in rows]
-    assert [row[:5] for row in cells] == [
-        [waiting.namespace, "done", "x-k8s", "Started", "1/1"],
-        [waiting.namespace, "train", "x-k8s", "Waiting", "0/6"],
+    assert [row[:4] for row in cells] == [
+        ["done", "Started", "1/1", "1"],
+        ["train", "Waiting", "0/6", "6"],
     ]
-    assert cells[1][5].endswith("s")
-    assert cells[1][6] == "NotEnoughRoom"
+    assert cells[1][4].endswith("s")
+    assert cells[1][5] == "NotEnoughRoom"
 
 
 def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):
@@ -102,7 +103,8 @@ def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):
     def names(*args: str) -> set[tuple[str, str]]:
         done = waiting.quorate_cli("gangs", *args, "-o", "json")
         assert done.returncode == 0, done.stderr
-        return {(g["key"]["namespace"], g["key"]["name"]) for g in json.loads(done.stdout)}
+        items = json.loads(done.stdout)["items"]
+        return {(g["metadata"]["namespace"], g["metadata"]["name"]) for g in items}
 
     here = waiting.namespace
     assert names("-n", here) == {(here, "train")}
@@ -115,7 +117,7 @@ def test_gangs_of_an_empty_namespace(world):
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == f"No gangs found in namespace {world.namespace}; -A looks in all.\n"
     done = world.quorate_cli("gangs", "-n", world.namespace, "-o", "json")
-    assert json.loads(done.stdout) == []
+    assert json.loads(done.stdout)["items"] == []
 
 
 def test_manifests_apply_cleanly_and_once_more_change_nothing(cluster, quorate):

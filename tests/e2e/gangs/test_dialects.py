@@ -37,7 +37,7 @@ def test_the_deployment_of_two_waits_says_why_and_starts_whole_when_scaled(world
     world.wait_event("FailedScheduling", SENTENCE)
     explanation = world.why("pg1")
     assert (explanation["message"], explanation["reason"]) == (SENTENCE, "OwnerMakesTooFew")
-    assert explanation["key"]["dialect"] == dialect
+    assert explanation["api"] == dialect
     assert world.bound() == 0
 
     world.kubectl("scale", "deployment", "pause", "--replicas=4")

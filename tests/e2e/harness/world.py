@@ -214,7 +214,9 @@ class World:
         """Return what ``quorate why NAME -o json`` says, of namesakes the one with most pods."""
         done = self.quorate_cli("why", name, "-n", self.namespace, "-o", "json")
         assert done.returncode == 0, done.stderr
-        return max(json.loads(done.stdout), key=lambda gang: gang["members"]["total"])
+        said = json.loads(done.stdout)
+        gangs = said["items"] if said["kind"] == "GangList" else [said]
+        return max(gangs, key=lambda gang: gang["members"]["total"])
 
     def remove(self) -> None:
         """Delete what the test made. Namespaces go by themselves; pods and nodes are waited for."""

@@ -110,7 +110,7 @@ def test_a_selector_that_no_node_meets(world):
         "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
         condition="Unschedulable",
     )
-    assert explanation["blockers"][0]["ruled_out"] == [
+    assert explanation["blockers"][0]["ruledOut"] == [
         {"message": "node(s) didn't match Pod's node affinity/selector", "nodes": 3}
     ]
 

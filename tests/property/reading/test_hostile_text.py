@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
 from quorate.cli.commands import lint
-from quorate.cli.show import gang_table, output, why_text
-from quorate.cli.show.survey_result import SurveyResult, as_data, explanations
+from quorate.cli.show import output, why_text
+from quorate.cli.show.gang_data import gang_object, typed_name
+from quorate.cli.show.gang_table import GangTable
+from quorate.cli.show.survey_result import SurveyResult, explanations
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn.defects import Incident
@@ -229,9 +231,14 @@ def test_the_command_line_prints_plain_text_and_data_that_means_the_same(world):
         text = printed(lambda lines=lines: output.print_lines(lines))
         assert_plain(text, lines=True)
         assert text.count("\n") == len(lines)
-    table = printed(lambda: gang_table.print_table(found, seen, wide=True))
-    assert_plain(table.replace("\n", ""))  # long cells go on in lines that begin with spaces
-    data = [as_data(one, seen) for one in found]
+    data = [gang_object(one, seen) for one in found]
+    whole = GangTable(with_namespaces=True, wide=True)
+    table = printed(lambda: whole.show(data, NOW_S))
+    assert_plain(table, lines=True)
+    assert table.count("\n") <= len(data) + 1
+    for one in data:
+        name = printed(lambda one=one: output.say(typed_name(one)))
+        assert_plain(name, lines=True)
     for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
         text = printed(lambda form=form: output.print_data(data, form))
         assert_plain(text, lines=True)

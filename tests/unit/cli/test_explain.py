@@ -53,19 +53,20 @@ def test_the_namespace_is_that_of_the_context(quorate):
     code, out, err = quorate("gangs")
     assert (code, err) == (0, "")
     head, *rows = [line.split() for line in out.splitlines()]
-    assert head == ["NAMESPACE", "GANG", "API", "STATE", "MEMBERS", "AGE", "REASON", "WHY"]
-    assert [row[:5] for row in rows] == [
-        ["team", "done", "x-k8s", "Started", "1/1"],
-        ["team", "train", "x-k8s", "Waiting", "0/4"],
+    assert head == ["GANG", "STATE", "MEMBERS", "MIN", "AGE", "REASON"]
+    assert [row[:4] for row in rows] == [
+        ["done", "Started", "1/1", "1"],
+        ["train", "Waiting", "0/4", "4"],
     ]
-    assert rows[1][6] == "NotEnoughRoom"
+    assert rows[1][5] == "NotEnoughRoom"
 
 
 def test_another_namespace_all_namespaces_and_pods(quorate):
     def names(*args):
         code, out, _ = quorate("gangs", *args, "-o", "json")
         assert code == 0
-        return {(one["key"]["namespace"], one["key"]["name"]) for one in json.loads(out)}
+        found = [one["metadata"] for one in json.loads(out)["items"]]
+        return {(one["namespace"], one["name"]) for one in found}
 
     assert names() == {("team", "train"), ("team", "done")}
     assert names("-n", "other") == {("other", "far")}
@@ -76,15 +77,17 @@ def test_another_namespace_all_namespaces_and_pods(quorate):
 def test_gangs_wide_says_more_of_each(quorate):
     _, out, _ = quorate("gangs", "-o", "wide")
     head, *rows = out.splitlines()
-    assert head.split()[7:11] == ["RUNNING", "PRIORITY", "SCHEDULER", "OWNER"]
-    assert rows[0].split()[6:9] == ["1", "0", "quorate"]
+    assert head.split()[6:] == ["API", "RUNNING", "PRIORITY", "SCHEDULER", "OWNER", "WHY"]
+    assert rows[0].split()[6:11] == ["x-k8s", "1", "0", "quorate", "-"]
+    assert rows[0].endswith("   all 1 members that exist have a node")
 
 
 def test_json_and_yaml_hold_the_same(quorate):
     for words in (("gangs", "-A"), ("why", "train")):
         _, as_json, _ = quorate(*words, "-o", "json")
         _, as_yaml, _ = quorate(*words, "-o", "yaml")
-        for one in (first := json.loads(as_json)):
+        first = json.loads(as_json)
+        for one in first.get("items", [first]):
             assert one["schedulerLeads"] is True
         assert yaml.safe_load(as_yaml) == first
 
@@ -134,11 +137,12 @@ def test_nothing_found(quorate):
     code, out, err = quorate("gangs", "-n", "empty")
     assert (code, out) == (0, "")
     assert err == "No gangs found in namespace empty; -A looks in all.\n"
-    assert quorate("gangs", "-n", "empty", "-o", "json")[:2] == (0, "[]\n")
+    code, out, _ = quorate("gangs", "-n", "empty", "-o", "json")
+    assert (code, json.loads(out)["items"]) == (0, [])
     code, out, err = quorate("why", "nobody")
     assert (code, out) == (1, "")
     assert err == (
-        "Error: no gang and no pod of ours is named nobody in namespace team. "
+        "Error: no gang, pod or workload of ours is named nobody in namespace team. "
         "See: quorate gangs -A --pods\n"
     )
 
@@ -152,7 +156,7 @@ def test_a_mistyped_name_and_one_of_another_namespace(quorate):
 def test_what_is_no_name(quorate, name):
     code, _, err = quorate("why", name)
     assert code == 2
-    assert "is no name: write GANG, or NAMESPACE/GANG" in err
+    assert "is no name: write NAME, NAMESPACE/NAME or KIND/NAME" in err
 
 
 # Clusters that cannot be read: one line that says what and what to do

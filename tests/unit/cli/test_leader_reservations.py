@@ -49,7 +49,7 @@ def why(tmp_path, capsys):
             assert command("why", name, "-o", form, "--kubeconfig", config) == 0
         out, err = capsys.readouterr()
         assert err == ""
-        return json.loads(out)[0] if form == "json" else out
+        return json.loads(out) if form == "json" else out
 
     return run
 

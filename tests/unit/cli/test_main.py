@@ -67,6 +67,7 @@ def test_the_same_options_everywhere(quorate, name):
     assert ("--kubeconfig" in out, "--context" in out) == ((name in OF_CLUSTERS),) * 2
     if name not in ("up", "run", "record", "replay"):
         forms = "yaml|json" if name == "manifests" else "table|json|yaml|wide"
+        forms += "|name" if name == "gangs" else ""
         assert re.search(rf"--output +-o +<{re.escape(forms)}>", out)
     if name in ("why", "gangs", "lint", "manifests"):
         assert re.search(r"--namespace +-n ", out)
@@ -81,11 +82,10 @@ def test_the_same_options_everywhere(quorate, name):
     ("args", "said"),
     [
         (["gagns"], "No such command 'gagns'. Did you mean 'gangs'? See: quorate --help"),
-        (["why"], "Missing argument 'GANG|POD'. See: quorate why --help"),
+        (["why"], "Missing argument 'NAME'. See: quorate why --help"),
         (["lint"], "Missing argument 'FILE'. See: quorate lint --help"),
         (["gangs", "--contex"], "--contex (Possible options: --config, --context) See:"),
-        (["gangs", "-o", "text"], "'text' is not one of 'table', 'json', 'yaml', 'wide'. See:"),
-        (["gangs", "extra"], "extra"),
+        (["gangs", "-o", "text"], "is not one of 'table', 'json', 'yaml', 'wide', 'name'. See:"),
         (["manifests", "--replicas", "two"], "See: quorate manifests --help"),
         (["manifests", "--replicas", "0"], "--replicas 0 is out of range. Use 1 to 10"),
     ],
@@ -136,7 +136,7 @@ def test_completion_scripts(shell, words):
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [("quorate ga", {"gangs"}), ("quorate why --names", {"--namespace"}),
-     ("quorate gangs -o ", {"table", "json", "yaml", "wide"})],
+     ("quorate gangs -o ", {"table", "json", "yaml", "wide", "name"})],
 )  # fmt: skip
 def test_completions_in_bash(typed, offered):
     env = {

@@ -69,7 +69,7 @@ def test_what_is_no_command_stays(text):
 def test_styled_lines_keep_their_styles_and_lose_what_hides(capsys):
     line = Text("  state: ").append(EVIL, style="red")
     output.print_lines([line])
-    output.print_table([("A", False), ("WHY", True)], [[Text(EVIL), Text("x " + EVIL)]])
+    output.Table(("A", "WHY")).show([[Text(EVIL), Text("x " + EVIL)]])
     out = capsys.readouterr().out
     assert out.replace("\n", "").isprintable()
     assert out.count("\n") == 3

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quorate import __version__
-from quorate.cli.commands.explain import named
+from quorate.cli.names import Name, NotAName, find
 from quorate.cli.show import output, why_text
 from quorate.cli.show.survey_result import SurveyResult, explanations
 from quorate.core.model.plan import Plan
@@ -237,13 +237,15 @@ def replay(path: Path, until: int | None, why: str | None) -> int:
 def _why(run: Replay, name: str) -> int:
     """Print why a gang stands where it stands as of the last decision that was replayed."""
     assert run.scheduler is not None
-    namespace, _, bare = name.rpartition("/")
-    keys = named(run.scheduler, namespace, bare)
+    try:
+        keys = find(run.scheduler, "", Name.parse(name))
+    except NotAName as error:
+        return output.error(str(error))
     if not keys:
         output.say(f"no gang and no pod of ours is named {name} after decision {run.decision}")
         return 1
     found = explanations(run.scheduler, keys, run.now_s)
-    result = SurveyResult(run.scheduler, keys, Leader(None), run.now_s, namespace, found)
+    result = SurveyResult(run.scheduler, keys, Leader(None), run.now_s, "", found)
     for one in found:
         output.print_lines(why_text.lines_of(one, result, wide=True))
     return 0

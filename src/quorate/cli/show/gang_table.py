@@ -1,59 +1,73 @@
-"""The table of ``quorate gangs``. In: explanations. Out: a table; ``wide`` adds columns."""
+"""The table of ``quorate gangs``. In: gangs as ``gang_data`` makes them. Out: rows; wide says more.
+
+A row never wraps: the sentence that says why is in ``wide`` and in ``quorate why``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime
+from collections.abc import Iterable
+from typing import Any
 
 from rich.text import Text
 
 from quorate.cli.show import output
-from quorate.cli.show.survey_result import SurveyResult, age
-from quorate.core.model import Owner
-from quorate.core.model.reasons import Explanation, GangState, Reason
+from quorate.cli.show.survey_result import STYLES, age
 
-_COLUMNS = ("NAMESPACE", "GANG", "API", "STATE", "MEMBERS", "AGE", "REASON", "WHY")
-_WIDE_COLUMNS = ("RUNNING", "PRIORITY", "SCHEDULER", "OWNER")
-_STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAITING: "yellow"}
+_COLUMNS = ("GANG", "STATE", "MEMBERS", "MIN", "AGE", "REASON")
+_WIDE_COLUMNS = ("API", "RUNNING", "PRIORITY", "SCHEDULER", "OWNER", "WHY")
+_OF_TIME = "AGE"
 
 
-def print_table(found: list[Explanation], result: SurveyResult, *, wide: bool) -> None:
-    """Print one row for each gang."""
-    columns = _columns(wide=wide)
-    folded = [(column, column == "WHY") for column in columns]
-    output.print_table(folded, (_row(one, result, columns) for one in found))
+class GangTable:
+    """A table of gangs that grows: its header is printed once, and a row only when it is news."""
+
+    def __init__(self, *, with_namespaces: bool, wide: bool) -> None:
+        """Prepare a table; ``with_namespaces`` adds theirs, as where all are looked at."""
+        self._columns = (
+            *(("NAMESPACE",) if with_namespaces else ()),
+            *_COLUMNS,
+            *(_WIDE_COLUMNS if wide else ()),
+        )
+        self._table = output.Table(self._columns)
+        self._printed: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def show(self, objects: Iterable[dict[str, Any]], now_s: float) -> None:
+        """Print the rows that differ in more than their age from what was printed before."""
+        rows = []
+        for one in objects:
+            cells = _cells(one, now_s)
+            key = one["metadata"]["namespace"], one["metadata"]["name"], one["api"]
+            said = tuple(cells[name] for name in self._columns if name != _OF_TIME)
+            if self._printed.get(key) != said:
+                self._printed[key] = said
+                rows.append([self._text(name, cells) for name in self._columns])
+        self._table.show(rows)
+
+    def _text(self, column: str, cells: dict[str, str]) -> Text:
+        return Text(cells[column], style=STYLES[cells["STATE"]] if column == "STATE" else "")
 
 
-def _row(
-    explanation: Explanation, result: SurveyResult, columns: tuple[str, ...]
-) -> Iterator[Text]:
-    for column, cell in _cells(explanation, result).items():
-        if column in columns:
-            yield Text(cell, style=_STYLES[explanation.state] if column == "STATE" else "")
-
-
-def _columns(*, wide: bool) -> tuple[str, ...]:
-    return (*_COLUMNS[:-1], *_WIDE_COLUMNS, _COLUMNS[-1]) if wide else _COLUMNS
-
-
-def _cells(explanation: Explanation, result: SurveyResult) -> dict[str, str]:
-    key, members = explanation.key, explanation.members
-    gang = result.gang(key)
-    first = next(iter(gang.members.values()), None)
+def _cells(one: dict[str, Any], now_s: float) -> dict[str, str]:
+    members, owner = one["members"], one["owner"]
     return {
-        "NAMESPACE": key.namespace,
-        "GANG": key.bare_name,
-        "API": key.dialect,
-        "STATE": str(explanation.state),
-        "MEMBERS": f"{members.bound}/{members.needed}",
-        "AGE": age(result.now_s - gang.created_s),
-        "REASON": "" if explanation.reason is Reason.NONE else str(explanation.reason),
-        "RUNNING": str(members.running),
-        "PRIORITY": str(gang.priority),
-        "SCHEDULER": first.pod.scheduler if first else "",
-        "OWNER": _owner(first.pod.owner) if first else "",
-        "WHY": explanation.message,
+        "NAMESPACE": one["metadata"]["namespace"],
+        "GANG": one["metadata"]["name"],
+        "API": one["api"],
+        "STATE": one["state"],
+        "MEMBERS": f"{members['bound'] + members['past']}/{members['total']}",
+        "MIN": "?" if members["min"] is None else str(members["min"]),
+        "AGE": _age(one["metadata"]["creationTimestamp"], now_s),
+        "REASON": one["reason"] or "-",
+        "RUNNING": str(members["running"]),
+        "PRIORITY": str(one["priority"]),
+        "SCHEDULER": one["schedulerName"] or "-",
+        "OWNER": f"{owner['kind']}/{owner['name']}" if owner else "-",
+        "WHY": one["message"],
     }
 
 
-def _owner(owner: Owner | None) -> str:
-    return f"{owner.kind}/{owner.name}" if owner else ""
+def _age(created: str | None, now_s: float) -> str:
+    if created is None:
+        return "?"
+    return age(now_s - datetime.datetime.fromisoformat(created).timestamp())

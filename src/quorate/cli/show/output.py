@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,10 @@ from quorate.core.words.plain_text import plain, plain_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-FILE_COLUMNS = 200
-"""Width of a table that goes to a file or a pipe."""
+_GAP = 3
+"""Columns of a table are that far apart, as kubectl's are."""
 LINE_CHARS_MAX = 8192
 _TRACE_CHARS_MAX = 65_536
 _UNFOLDED = 2**31 - 1
@@ -92,26 +91,42 @@ def print_lines(lines: Iterable[Text]) -> None:
         out.print(_plain_text(line), soft_wrap=True)
 
 
-def print_table(columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[Text]]) -> None:
-    """Print a table. A column is a name, and whether long cells are wrapped (else cut)."""
-    from rich.table import Table  # noqa: PLC0415
+class Table:
+    """A table as kubectl prints it: no row wraps, nothing is cut, and widths only ever grow."""
 
-    table: Table = Table(box=None, pad_edge=False, header_style="")
-    for name, folds in columns:
-        table.add_column(name, overflow="fold" if folds else "ellipsis")
-    for row in rows:
-        table.add_row(*(_plain_text(cell) for cell in row))
-    _console().print(table)
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._columns = columns
+        self._widths = [len(column) for column in columns]
+        self._has_header = False
+
+    def show(self, rows: Iterable[Sequence[Text]]) -> None:
+        """Print rows, below the header if this is the first time."""
+        from rich.text import Text  # noqa: PLC0415
+
+        cells = [[_plain_text(cell) for cell in row] for row in rows]
+        if not cells:
+            return
+        for row in cells:
+            for column, cell in enumerate(row):
+                self._widths[column] = max(self._widths[column], cell.cell_len)
+        header = [] if self._has_header else [[Text(column) for column in self._columns]]
+        self._has_header = True
+        print_lines(self._line(row) for row in header + cells)
+
+    def _line(self, row: Sequence[Text]) -> Text:
+        from rich.text import Text  # noqa: PLC0415
+
+        line = Text()
+        for cell, width in zip(row[:-1], self._widths, strict=False):
+            line.append_text(cell).append(" " * (width - cell.cell_len + _GAP))
+        return line.append_text(row[-1])
 
 
 def _console() -> Console:
-    """Return a console for standard output, as wide as the terminal or as a file may be."""
+    """Return a console for standard output."""
     from rich.console import Console  # noqa: PLC0415
 
-    found = Console(highlight=False, markup=False, emoji=False)
-    if found.is_terminal:
-        return found
-    return Console(highlight=False, markup=False, emoji=False, width=FILE_COLUMNS)
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def _plain_text(text: Text) -> Text:

@@ -34,6 +34,11 @@ class Progress:
             self._status = self._console.status(Text(shown(text)))
             self._status.start()
 
+    def stop(self) -> None:
+        """Remove the line, if there is one."""
+        if self._status is not None:
+            self._status.stop()
+
     def __enter__(self) -> Self:
         return self
 
@@ -43,5 +48,4 @@ class Progress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._status is not None:
-            self._status.stop()
+        self.stop()

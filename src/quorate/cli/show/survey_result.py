@@ -1,17 +1,29 @@
-"""The result of a survey of the cluster, as ``quorate why`` and ``quorate gangs`` print it."""
+"""The result of a survey of the cluster, as ``why``, ``gangs`` and ``nodes`` print it."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
-from quorate.core.model.reasons import Explanation
+from quorate.core.model.reasons import Explanation, GangState, Members
 from quorate.core.scheduler import Scheduler
 from quorate.shell.survey import Leader
+
+FINISHED, FAILED = "Finished", "Failed"
+STATES = (*(str(state) for state in GangState), FINISHED, FAILED)
+"""The states that commands print: those of the scheduler, and two in which all members ended."""
+STYLES = {
+    GangState.STARTED: "green",
+    GangState.STARTING: "cyan",
+    GangState.WAITING: "yellow",
+    FINISHED: "dim",
+    FAILED: "red",
+}
 
 
 class SurveyResult(NamedTuple):
@@ -33,20 +45,31 @@ class SurveyResult(NamedTuple):
         return self.scheduler.cluster.gangs[key]
 
 
-def explanations(scheduler: Scheduler, keys: list[GangKey], now_s: float) -> list[Explanation]:
+def explanations(scheduler: Scheduler, keys: Iterable[GangKey], now_s: float) -> list[Explanation]:
     """Return the explanations of these gangs; gangs that are gone are left out."""
     explainer = scheduler.explainer(now_s)
-    return [found for key in keys if (found := explainer.explain(key)) is not None]
+    made = [found for key in keys if (found := explainer.explain(key)) is not None]
+    return [_of_the_ended(one) if has_ended(one.members) else one for one in made]
 
 
-def as_data(explanation: Explanation, result: SurveyResult) -> dict[str, Any]:
-    """Return an explanation as builtins, for JSON and YAML."""
-    facts: dict[str, Any] = msgspec.to_builtins(explanation)
-    key = explanation.key
-    facts["key"] = {"namespace": key.namespace, "dialect": key.dialect, "name": key.bare_name}
-    leads = result.leader
-    facts["schedulerLeads"] = None if leads.holder is None else bool(leads.holder)
-    return facts
+def has_ended(members: Members) -> bool:
+    """Whether a gang has members, and each of them has succeeded or failed."""
+    return 0 < members.total == members.succeeded + members.failed
+
+
+def state_of(explanation: Explanation) -> str:
+    """Return one of ``STATES``: ``Finished`` if as many members succeeded as had to start."""
+    members = explanation.members
+    if not has_ended(members):
+        return str(explanation.state)
+    return FINISHED if members.succeeded >= max(1, members.needed) else FAILED
+
+
+def _of_the_ended(explanation: Explanation) -> Explanation:
+    members = explanation.members
+    counts = [(members.succeeded, "succeeded"), (members.failed, "failed")]
+    said = " and ".join(f"{count} {what}" for count, what in counts if count)
+    return msgspec.structs.replace(explanation, message=f"all members have ended: {said}", hint="")
 
 
 def age(seconds: float) -> str:

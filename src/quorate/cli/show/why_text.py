@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from quorate.cli.show.survey_result import SurveyResult, age
+from quorate.cli.show.survey_result import STYLES, SurveyResult, age, state_of
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Reason
 from quorate.shell.apis import api_words
 
 _PODS_MAX = 20
 """So many pods are listed by ``wide``: -o json has all facts, kubectl has all pods."""
-_STYLES = {GangState.STARTED: "green", GangState.STARTING: "cyan", GangState.WAITING: "yellow"}
 
 
 def lines_of(explanation: Explanation, result: SurveyResult, *, wide: bool) -> list[Text]:
     """Return what a person reads; ``wide`` adds what is known of the gang and its pods."""
     reason = "" if explanation.reason is Reason.NONE else f", {explanation.reason}"
     title = Text(f"{_title(explanation.key)}: ", style="")
-    title.append(f"{explanation.state}{reason}", style=_STYLES[explanation.state])
+    state = state_of(explanation)
+    title.append(f"{state}{reason}", style=STYLES[state])
     lines = [f"  {explanation.message}", "", *_facts(explanation)]
     if wide:
         lines += _more_facts(explanation, result)
