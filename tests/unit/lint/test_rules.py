@@ -129,6 +129,7 @@ CASES = {
     ),
 }
 ELSEWHERE = {
+    "affinity-needs-others": "test_shape_rules",
     "duplicate-key": "test_tree",
     "no-node-fits": "test_shape_rules",
     "gang-above-shape": "test_shape_rules",

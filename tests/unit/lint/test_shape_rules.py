@@ -5,7 +5,18 @@ Method: shapes of one or two nodes; the words come from the scheduler's own core
 
 import pytest
 
-from tests.unit.lint.world import group, job, labelled, lint, native_group, node, pod, rules
+from tests.unit.lint.world import (
+    X_LABEL,
+    group,
+    job,
+    labelled,
+    lint,
+    meta,
+    native_group,
+    node,
+    pod,
+    rules,
+)
 
 SMALL = [node("n1"), node("n2", labels={"zone": "a"}, gpu="4")]
 GPU = "nvidia.com/gpu"
@@ -126,3 +137,75 @@ def test_pods_of_any_scheduler_are_checked_and_gates_do_not_matter():
     one(on_shape(made), "no-node-fits")
     gated = job(2, requests={"cpu": "4"}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
     assert rules(on_shape(group(2), gated)) == set()
+
+
+# Pods that must be near others
+
+
+def near(app="nvl", **term):
+    found = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}, **term}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [found]}}
+
+
+def members(count, app="nvl", name="j", **more):
+    return job(count, name, labels={X_LABEL: "g", "app": app}, requests={"cpu": "4"}, **more)
+
+
+ZONES = [node(f"n{number}", labels={"zone": f"z{number // 2}"}) for number in range(4)]
+
+
+@pytest.mark.parametrize("namespace", [None, "ml", "not-yet"])
+@pytest.mark.parametrize("term", [{}, {"namespaceSelector": {}}])
+def test_a_gang_that_must_be_near_itself_is_placed_in_one_domain(namespace, term):
+    """B1: it was called impossible, as no pod of its kind runs yet and no namespace exists."""
+    gang = [group(4, namespace=namespace), members(4, namespace=namespace, affinity=near(**term))]
+    assert rules(on_shape(*gang, nodes=ZONES)) == set()
+
+
+def test_a_gang_that_no_domain_takes_says_how_many_the_roomiest_takes():
+    """B1: the answer of the scheduler, in place of a false one about namespaces."""
+    report = on_shape(group(5), members(5, affinity=near()), nodes=ZONES)
+    message = one(report, "gang-above-shape").message
+    assert "the roomiest domain has room for 4 of 5" in message
+    assert "does not exist" not in message
+
+
+def test_workers_near_the_launcher_of_their_gang_are_placed():
+    """B1: each template alone finds no pod to be near; the gang has it."""
+    gang = [group(3), members(1, "launcher"), members(2, "w", "k", affinity=near("launcher"))]
+    assert rules(on_shape(*gang, nodes=ZONES)) == set()
+
+
+def test_affinity_to_pods_that_no_file_has_is_no_error():
+    """B1: those pods may run in the cluster; without them, the gang waits."""
+    gang = [group(2), members(2, affinity=near("cache"))]
+    (found,) = on_shape(*gang, nodes=ZONES).findings
+    assert (found.rule, str(found.severity)) == ("affinity-needs-others", "warning")
+    cache = pod("cache", labels={"app": "cache"})
+    assert rules(on_shape(*gang, cache, nodes=ZONES)) == set()
+
+
+def test_affinity_by_labels_of_a_namespace_reads_the_namespace_of_the_files():
+    """B1: the labels of a namespace are those of the files, and its name."""
+    term = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
+    gang = [group(2, namespace="ml"), members(2, namespace="ml", affinity=near(**term))]
+    there = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta("ml", labels={"team": "a"})}
+    assert rules(on_shape(*gang, there, nodes=ZONES)) == set()
+    assert rules(on_shape(*gang, nodes=ZONES)) == {"affinity-needs-others"}
+    named = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ml"}}}
+    gang[1] = members(2, namespace="ml", affinity=near(**named))
+    assert rules(on_shape(*gang, nodes=ZONES)) == set()
+
+
+def test_a_topology_key_that_no_node_has_is_an_error():
+    """B1: the scheduler places such a gang nowhere, and lint says so."""
+    gang = [group(2), members(2, affinity=near(topologyKey="zoen"))]
+    assert rules(on_shape(*gang, nodes=ZONES)) == {"no-node-fits"}
+
+
+def test_claims_are_taken_to_exist():
+    """B1: a claim of a volume or a device that lint cannot see is no reason to fail."""
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    device = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
+    made = pod(labels={}, volumes=[volume], resourceClaims=[device])
+    assert rules(on_shape(made)) == set()

@@ -15,11 +15,11 @@ from rich.text import Text
 
 from quorate.cli.show import output
 from quorate.lint.check import Report, check
+from quorate.lint.empty_cluster import ShapeNodesError
 from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import Options
 from quorate.lint.reading import read
 from quorate.lint.rules import NAMES, RULES
-from quorate.lint.rules.shape import ShapeNodesError
 from quorate.shapes.shape_file import ShapeError, load, nodes_of
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow"}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
-from quorate.lint.rules import gangs, groups, objects, pods, shape, volcano
+from quorate.lint.rules import affinity, gangs, groups, objects, pods, shape, volcano
 
 Check = Callable[[Manifests], Iterator[Finding]]
 
@@ -61,6 +61,7 @@ RULES = (
     ),
     Rule(gangs.priorities, ("priorities-differ",), "members of different priority"),
     Rule(gangs.min_resources, ("min-resources-above-pods",), "minResources that no pod asks for"),
+    Rule(affinity.needs_others, ("affinity-needs-others",), "pods that wait for other pods"),
     Rule(
         shape.fits,
         ("no-node-fits", "gang-above-shape", "min-resources-above-shape"),
