@@ -1,4 +1,4 @@
-"""The commands that look at a cluster, ``why`` and ``gangs``: their options and help.
+"""The commands that look at a cluster, ``why``, ``gangs`` and ``nodes``: their options and help.
 
 Their work is in ``commands``, imported when it is called.
 """
@@ -22,6 +22,7 @@ from quorate.cli.options import (
     Kubeconfig,
     ListOutput,
     Namespace,
+    NodeSelector,
     Output,
     Pods,
     RequestTimeout,
@@ -59,6 +60,11 @@ def add_to(app: typer.Typer) -> None:
             "quorate gangs -n team -o json",
         )
     )(gangs)
+    app.command(
+        epilog=examples(
+            "quorate nodes", "quorate nodes -l gpu=h100 -o wide", "quorate nodes -o json"
+        )
+    )(nodes)
 
 
 def why(
@@ -113,6 +119,21 @@ def gangs(
     access = _access(kubeconfig, context, config, where, request_timeout)
     wishes = command.Wishes(names or [], pods, selector, state or [], sort_by, watch, output)
     raise typer.Exit(command.gangs(access, wishes))
+
+
+def nodes(
+    selector: NodeSelector = "",
+    output: Output = "table",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    request_timeout: RequestTimeout = REQUEST_TIMEOUT,
+    config: ConfigFile = None,
+) -> None:
+    """Show which GPUs are free on which node, who has the others, and which nodes take no pods."""
+    from quorate.cli.commands import nodes as command
+
+    access = _access(kubeconfig, context, config, None, request_timeout)
+    raise typer.Exit(command.nodes(access, selector, output))
 
 
 def _access(

@@ -110,6 +110,17 @@ Selector = Annotated[
         rich_help_panel=SELECTION,
     ),
 ]
+NodeSelector = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Only nodes with these labels: key=value, 'key in (a,b)', !key.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
 States = Annotated[
     list[str] | None,
     typer.Option(

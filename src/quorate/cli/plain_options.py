@@ -72,6 +72,7 @@ OTHERS: Final = {
     "up": "cli,embedded",
     "why": "cli",
     "gangs": "cli",
+    "nodes": "cli",
     "lint": "cli",
     "replay": "cli",
     "manifests": "cli",

@@ -19,8 +19,19 @@ from quorate.cli.show.progress import PATIENCE_S, Progress
 from tests.unit.cli.api_server import ApiServer, command, kubeconfig, serving
 from tests.unit.shell.scripted_server import ManualClock
 
-COMMANDS = ("up", "run", "why", "gangs", "lint", "record", "replay", "manifests", "version")
-OF_CLUSTERS = ("run", "why", "gangs")
+COMMANDS = (
+    "up",
+    "run",
+    "why",
+    "gangs",
+    "nodes",
+    "lint",
+    "record",
+    "replay",
+    "manifests",
+    "version",
+)
+OF_CLUSTERS = ("run", "why", "gangs", "nodes")
 
 
 @pytest.fixture
