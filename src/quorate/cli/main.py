@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 from quorate import DISTRIBUTION
-from quorate.cli import of_clusters, plain
+from quorate.cli import of_clusters, offers, plain
 from quorate.cli.commands import manifests as defaults
 from quorate.cli.help_text import EXIT_CODES, examples
 from quorate.cli.options import (
@@ -168,6 +168,7 @@ def lint(
         str | None,
         typer.Option(
             help="Also check against the nodes of a shape: a file, or a preset of quorate up.",
+            autocompletion=offers.presets,
             metavar="FILE|PRESET",
             show_default=False,
             rich_help_panel=SELECTION,
@@ -288,6 +289,24 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 @app.command(
+    epilog=examples(
+        "source <(quorate completion bash)",
+        "source <(quorate completion zsh)",
+        "quorate completion fish | source",
+    ),
+)
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.", show_default=False)
+    ],
+) -> None:
+    """Print a script that makes a shell complete commands, gangs, namespaces and presets."""
+    from quorate.cli.commands import completion as command
+
+    raise typer.Exit(command.completion(shell))
+
+
+@app.command(
     help=COMMANDS["version"].help, epilog=examples("quorate version", "quorate version -o json")
 )
 def version(output: VersionOutput = "table") -> None:  # noqa: D103 - as above
@@ -297,7 +316,7 @@ def version(output: VersionOutput = "table") -> None:  # noqa: D103 - as above
 def call(args: Sequence[str] | None = None) -> int:
     """Carry out one command line, ``sys.argv``'s by default, and return the exit code."""
     try:
-        code = app(args=args, prog_name="quorate", standalone_mode=False)
+        code = _command()(args=args, prog_name="quorate", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _bad_call(error)
@@ -307,6 +326,14 @@ def call(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return 130
     return code if isinstance(code, int) else 0
+
+
+def _command() -> Any:  # noqa: ANN401 - typer's own class has no public name
+    """Return the whole command, without typer's options that write into shells' start-up files."""
+    command = typer.main.get_command(app)
+    writing = ("install_completion", "show_completion")
+    command.params = [one for one in command.params if one.name not in writing]
+    return command
 
 
 def _bad_call(error: typer.TyperException) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quorate.cli import offers
 from quorate.cli.help_text import examples
 from quorate.cli.options import (
     AllNamespaces,
@@ -73,6 +74,7 @@ def why(
         typer.Argument(
             metavar="NAME",
             help="A gang, a pod or a workload: NAME, NAMESPACE/NAME or KIND/NAME (job/train).",
+            autocompletion=offers.gangs,
             show_default=False,
         ),
     ],
@@ -96,7 +98,10 @@ def gangs(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="Only these, named as for quorate why.", show_default=False
+            metavar="NAME",
+            help="Only these, named as for quorate why.",
+            show_default=False,
+            autocompletion=offers.gangs,
         ),
     ] = None,
     namespace: Namespace = None,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from quorate.cli import offers
 from quorate.cli import plain_options as plain
 
 CLUSTER = "Cluster"
@@ -50,6 +51,7 @@ Namespace = Annotated[
         "--namespace",
         "-n",
         help="Namespace to look in; else that of the kubeconfig's context.",
+        autocompletion=offers.namespaces,
         show_default=False,
         rich_help_panel=SELECTION,
     ),
@@ -126,6 +128,7 @@ States = Annotated[
     typer.Option(
         "--state",
         metavar="STATE",
+        autocompletion=offers.states,
         help="Only gangs in this state: waiting, starting, started, finished, failed; several "
         "with commas.",
         show_default=False,
@@ -137,6 +140,7 @@ SortBy = Annotated[
     typer.Option(
         "--sort-by",
         metavar="FIELD",
+        autocompletion=offers.sort_words,
         help="name, age, state, members, min, priority, reason, or a path into the JSON such as "
         ".metadata.name. Else by name, with ended gangs last.",
         show_default=False,
@@ -158,7 +162,11 @@ Nodes = Annotated[
 ]
 ShapeName = Annotated[
     str,
-    typer.Option(metavar="FILE|PRESET", help="What the nodes are like; `list` names presets."),
+    typer.Option(
+        metavar="FILE|PRESET",
+        help="What the nodes are like; `list` names presets.",
+        autocompletion=offers.presets,
+    ),
 ]
 Port = Annotated[
     int, typer.Option(min=0, max=65535, help="Port of the API server; 0: any that is free.")

@@ -76,5 +76,6 @@ OTHERS: Final = {
     "lint": "cli",
     "replay": "cli",
     "manifests": "cli",
+    "completion": "cli",
 }
 """Commands that need extras, and which."""

@@ -4,7 +4,6 @@ Method: the command line in this process; processes where signals, pipes and sta
 """
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -76,7 +75,7 @@ def test_each_command_has_examples_and_exit_codes(quorate, name):
 def test_the_same_options_everywhere(quorate, name):
     out = quorate(name, "--help")[1]
     assert ("--kubeconfig" in out, "--context" in out) == ((name in OF_CLUSTERS),) * 2
-    if name not in ("up", "run", "record", "replay"):
+    if name not in ("up", "run", "record", "replay", "completion"):
         forms = "yaml|json" if name == "manifests" else "table|json|yaml|wide"
         forms += "|name" if name == "gangs" else ""
         assert re.search(rf"--output +-o +<{re.escape(forms)}>", out)
@@ -132,31 +131,6 @@ def test_manifests_as_json_are_one_list_of_the_same_objects(quorate):
     as_json = json.loads(quorate("manifests", "-n", "batch", "-o", "json")[1])
     assert as_json["kind"] == "List"
     assert as_json["items"] == [one for one in yaml.safe_load_all(as_yaml) if one]
-
-
-@pytest.mark.parametrize(
-    ("shell", "words"),
-    [("bash", "complete -o"), ("zsh", "#compdef quorate"), ("fish", "complete --command quorate")],
-)
-def test_completion_scripts(shell, words):
-    done = process(env={**os.environ, "_QUORATE_COMPLETE": f"source_{shell}"})
-    assert done.returncode == 0
-    assert words in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [("quorate ga", {"gangs"}), ("quorate why --names", {"--namespace"}),
-     ("quorate gangs -o ", {"table", "json", "yaml", "wide", "name"})],
-)  # fmt: skip
-def test_completions_in_bash(typed, offered):
-    env = {
-        **os.environ,
-        "_QUORATE_COMPLETE": "complete_bash",
-        "COMP_WORDS": typed,
-        "COMP_CWORD": str(len(typed.split(" ")) - 1),
-    }
-    assert set(process(env=env).stdout.split()) == offered
 
 
 # Processes

@@ -106,7 +106,7 @@ def test_sums_map_and_legend(nodes):
 
 
 def test_wide_adds_taints_and_labels_choose(nodes):
-    assert nodes("-o", "wide")[1].splitlines()[7].endswith("node.kubernetes.io/not-ready")
+    assert nodes("-o", "wide")[1].splitlines()[8].endswith("node.kubernetes.io/not-ready")
     _, out, _ = nodes("-l", "rack=r1", "-o", "json")
     assert [one["metadata"]["name"] for one in json.loads(out)["items"]] == ["g1"]
     assert nodes("-l", "rack=none") == (0, "", "No nodes with labels rack=none found.\n")
