@@ -141,7 +141,7 @@ def _search(
             return search, found
     if steps_to_begin(len(demand.classes), len(room.free)) >= steps_max:
         return None, Found(None, exhausted=True)
-    search = JointSearch(demand.classes, demand.need, demand.least, room, steps_max)
+    search = JointSearch(demand.classes, demand.need, demand.task_minima, room, steps_max)
     return search, _run(search, steps)
 
 

@@ -36,7 +36,7 @@ from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import constrain_one_another
 from quorate.core.place.search.open_searches import OpenSearches
-from quorate.core.place.tasks import least_of, quorum_first
+from quorate.core.place.tasks import quorum_first, task_minima_of
 from quorate.core.preempt.clearing import Clearings, preempts
 from quorate.core.preempt.open_searches import VictimSearches
 from quorate.core.room.answers import Answers
@@ -225,7 +225,7 @@ class Cycle:
         if self._lacks_resources(one, withheld):
             return
         members = members_of(gang, self.cluster, one.placed)
-        demand = demand_of(members, one.need, least_of(gang))
+        demand = demand_of(members, one.need, task_minima_of(gang))
         has_own = bool(self.reservations.of(gang.key))
         promised = self.promises.to_others(gang.priority, gang)
         priority = gang.priority if nominated else None
@@ -254,7 +254,7 @@ class Cycle:
         before = len(one.binds)
         self._take(one, members, found.pods, found.room, is_whole=room is self.room)
         new = tuple(one.binds[before:])
-        one.binds[before:] = quorum_first(new, demand.least, gang, self.cluster)
+        one.binds[before:] = quorum_first(new, demand.task_minima, gang, self.cluster)
 
     def _lacks_resources(self, one: _Try, withheld: Sequence[Reservation]) -> bool:
         """Whether minResources hold back a gang that has not started; avoided nodes count too."""

@@ -216,13 +216,13 @@ class Planner:
         if reason is Reason.BACKING_OFF or memory.aside.lasts(now_s):
             self.queue.back_off(gang.key, max(memory.not_before_s, memory.aside.until_s))
             return Tried(gang.key)
-        self._waking.passed_by(gang)
+        self._waking.note_nothing_to_place(gang)
         return Tried(gang.key, take_backs=tuple(take_backs(gang, self._cluster)))
 
     def _try(self, gang: GangEntry, turn: _Turn, *, searches: bool) -> Tried:
         cycle = turn.cycle
         if self._preparations.holds(gang):
-            self._waking.put_off(gang)
+            self._waking.block_until_own_change(gang)
             return Tried(gang.key, is_planned=True)
         if not self._waking.is_worth_a_try(turn.line, gang):
             return cycle.leave(gang)
@@ -234,7 +234,9 @@ class Planner:
         if one.next is not Next.SEARCHED or gang.key not in self._searches:
             queue.searching.pop(gang.key, None)  # if its search starts again, others come first
         if one.binds is not None:
-            turn.line.took((rows[bind.node] for bind in one.binds.binds), turn.cycle.room.free)
+            turn.line.note_placed(
+                (rows[bind.node] for bind in one.binds.binds), turn.cycle.room.free
+            )
         if one.next is Next.READY:
             queue.make_ready([gang.key])
         elif one.next is Next.SEARCHED:

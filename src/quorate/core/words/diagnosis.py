@@ -28,7 +28,7 @@ from quorate.core.place.greedy import Demand, Placement, largest_first
 from quorate.core.place.members import demand_of, members_of
 from quorate.core.place.one_pod.nominated import look, ruled_out
 from quorate.core.place.packing.pack import pack
-from quorate.core.place.tasks import least_of
+from quorate.core.place.tasks import task_minima_of
 from quorate.core.room.promises import Promised, Promises
 from quorate.core.room.room import Room
 from quorate.core.rules.devices.dynamic_resources import is_broken
@@ -124,7 +124,7 @@ class Diagnoses:
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
     """Try to place the gang, and explain for each class why it does not fit. Changes nothing."""
     members = members_of(gang, cluster)
-    demand = demand_of(members, gang.need, least_of(gang))
+    demand = demand_of(members, gang.need, task_minima_of(gang))
     classes = _to_look_at(demand, room)
     is_cut = len(classes) < len(demand.classes)
     found = None if is_cut else _placed(demand, room, policy)
@@ -211,7 +211,7 @@ def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> 
 
     It is not computed for a gang with too many classes.
     """
-    demand = demand_of(members_of(gang, cluster), gang.need, least_of(gang))
+    demand = demand_of(members_of(gang, cluster), gang.need, task_minima_of(gang))
     if len(demand.classes) > bounds.EXPLAINED_CLASSES_MAX:
         return False
     found = _placed(demand, room, policy)

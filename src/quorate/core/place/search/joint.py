@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from quorate.core.cluster.gangs.tasks import TaskMinima
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.model.steps import Steps
@@ -27,7 +28,7 @@ from quorate.core.place.search.ordering import Order, Placed
 from quorate.core.place.search.propagation import Propagation
 from quorate.core.place.search.state import Assignment, State, Undo
 from quorate.core.place.search.values import Bounds, Location, NodeKind, Work
-from quorate.core.place.tasks import Least, towards_quorum
+from quorate.core.place.tasks import towards_quorum
 from quorate.core.room.room import Room
 
 ClassCounts = tuple[tuple[PodClass, int], ...]
@@ -85,13 +86,13 @@ class JointSearch:
     """
 
     def __init__(
-        self, counts: ClassCounts, need: int, least: Least, room: Room, steps_max: int
+        self, counts: ClassCounts, need: int, task_minima: TaskMinima, room: Room, steps_max: int
     ) -> None:
         """Prepare to place ``need`` of the counted pods, in at most ``steps_max`` steps.
 
-        ``least`` are tasks of which so many have to be among them.
+        ``task_minima`` are tasks of which so many have to be among them.
         """
-        self.counts, self.need, self._least = counts, need, least
+        self.counts, self.need, self._task_minima = counts, need, task_minima
         self._steps_max = steps_max
         largest = np.maximum(room.free.max(axis=0, initial=1), 1)
         by_size = sorted(counts, key=lambda item: -max(a / largest[c] for c, a in item[0].demands))
@@ -186,7 +187,7 @@ class JointSearch:
     def _serves_all_tasks(self, which: list[int], chosen: list[int]) -> bool:
         """Whether each task has as many of the chosen pods as it needs."""
         pods = zip((self._classes[index] for index in which), chosen, strict=True)
-        return towards_quorum(pods, self.need, self._least) >= self.need
+        return towards_quorum(pods, self.need, self._task_minima) >= self.need
 
     def _place_chosen(self, left: list[int]) -> Generator[None, None, _Order | None]:
         """Place ``left`` pods of each class; return their order, or None if there is no way to."""
