@@ -7,7 +7,7 @@ hand. Called by the planner and by the rules in ``core.rules``; the room itself 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -156,14 +156,26 @@ class Room:
         """
         if pod_class.matched or uses_selectors(pod_class.spec):
             effects = self.snapshot.neighbours.effects(pod_class.spec, pod_class.matched)
-            self.changed_selectors += effects
-            for key, amount in effects.items():
-                self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
-            for key in effects.keys() & self._counts.keys():
-                counts = self._counts[key] = self._counts[key].copy()
-                counts[rows] += effects[key] * pods
-            if self._sums:
-                self._shift_sums(effects, rows, pods)
+            self._shift(effects, rows, pods)
+
+    def suppose(self, selectors: Iterable[int], rows: Ints, pods: Ints) -> None:
+        """Add ``pods`` as ``shift_counts`` does to what ``supposed`` says of these selectors."""
+        self._shift({Key(Column.SUPPOSED, number): 1 for number in selectors}, rows, pods)
+
+    def supposed(self, selector: int) -> Ints | None:
+        """Return int64[n]: pods of the selector that a trial alone added; None: it added none."""
+        key = Key(Column.SUPPOSED, selector)
+        return self.counts(key) if key in self._placed else None
+
+    def _shift(self, effects: dict[Key, int], rows: Ints, pods: Ints) -> None:
+        self.changed_selectors += effects
+        for key, amount in effects.items():
+            self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
+        for key in effects.keys() & self._counts.keys():
+            counts = self._counts[key] = self._counts[key].copy()
+            counts[rows] += effects[key] * pods
+        if self._sums:
+            self._shift_sums(effects, rows, pods)
 
     def _shift_sums(self, effects: dict[Key, int], rows: Ints, pods: Ints) -> None:
         """Update the cached sums, or drop them where a new sum costs no more than an update."""

@@ -19,6 +19,7 @@ from quorate.core.model import policy
 from quorate.core.model.steps import Steps
 from quorate.core.room.moved_volumes import MovedVolumes
 from quorate.core.room.room import Room
+from quorate.core.rules.pods import pod_topology_spread
 from quorate.core.rules.table import ASKED_BY_NODE, FILTERS, ON_USE
 from quorate.core.rules.verdict import Refused, Verdict
 
@@ -57,6 +58,10 @@ class Trial:
         self._concerns = (
             cluster.neighbours.deciding_selectors(pod_class) if self._counted else frozenset()
         )
+        self._all_of_namespace = (
+            pod_topology_spread.empty_selectors(pod_class, room) if self._counted else frozenset()
+        )
+        """Selectors that count pods in a trial alone."""
         self._uncounted: Counter[PodClass] = Counter()
         """Pods added or (negative) removed since the rules were asked; many changes cancel out."""
         self._is_stale = True
@@ -126,6 +131,9 @@ class Trial:
             if pods:
                 self._steps.take(1 + len(self._room.free) // policy.TRIAL_NODES_PER_STEP)
                 self._room.shift_counts(pod_class, here, np.array([pods]))
+                if self._all_of_namespace:
+                    here_too = self._all_of_namespace & pod_class.matched
+                    self._room.suppose(here_too, here, np.array([pods]))
         self._uncounted.clear()
 
 
