@@ -64,7 +64,7 @@ class ClusterState:
         self.unserved: dict[str, Lack] = {}
         self.reservations = Reservations(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
-        self.found: Journal | None = None
+        self.previous_journal: Journal | None = None
         """The journal of the previous leader."""
         self.touched: set[GangKey] = set()
         """Gangs that changed since ``take_news``."""
@@ -229,7 +229,7 @@ class ClusterState:
             self.grown.add(row_before)
         self.reservations.note(was, entry)
         self.classes.release(class_before)
-        self.owners.left(gang_before, owner_before)
+        self.owners.note_member_gone(gang_before, owner_before)
         if gang_before is not None and gang_before is not entry.gang:
             self._after_loss(gang_before, pod.uid)
 
@@ -258,7 +258,7 @@ class ClusterState:
         self.devices.note_user(None, entry.pod, is_under_way=entry.where in UNDER_WAY)
         self.neighbours.drop(entry.label_set, entry.pod.spec)
         self.storage.drop(change.uid)
-        self.owners.left(entry.gang, entry.pod.owner)
+        self.owners.note_member_gone(entry.gang, entry.pod.owner)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
@@ -372,8 +372,9 @@ class ClusterState:
     def owner_changed(self, change: changes.OwnerChanged) -> None:
         """Note how many pods an owner makes."""
         said = change.namespace, change.owner, change.replicas
-        self.touched |= self.reservations.owner_said(*said)
-        self.touched.update(key for key in self.owners.said(*said) if self.gangs[key].waits)
+        self.touched |= self.reservations.note_owner_replicas(*said)
+        waiting = (key for key in self.owners.note_replicas(*said) if self.gangs[key].waits)
+        self.touched.update(waiting)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
         """Note why an object cannot be read, or ("") that it can."""
@@ -395,4 +396,4 @@ class ClusterState:
         attempt.open.discard(uid)
         if not attempt.open and (gang.started or not gang.bound):
             gang.lifecycle.attempt = None
-            self.precedence.may_go(gang)
+            self.precedence.note_settled(gang)

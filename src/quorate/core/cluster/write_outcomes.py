@@ -16,7 +16,7 @@ from quorate.core.model.changes import BindFailure
 
 def journal_found(cluster: ClusterState, change: changes.JournalFound) -> None:
     """Take the journal of the previous leader."""
-    cluster.found = change.journal
+    cluster.previous_journal = change.journal
 
 
 def preemption_failed(cluster: ClusterState, change: changes.PreemptionFailed) -> None:

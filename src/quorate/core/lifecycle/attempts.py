@@ -37,7 +37,7 @@ class Attempts:
         self._may_arrive = False
         """Whether binds of the previous leader may still arrive."""
 
-    def follow(self, before: Journal | None, now_s: float) -> None:
+    def note_previous_leader(self, before: Journal | None, now_s: float) -> None:
         """Note the previous leader's journal, and for how long its binds may still arrive.
 
         None: there was no leader, or it died before it wrote a journal.

@@ -16,7 +16,7 @@ from quorate.core.model import GangKey
 from quorate.core.model.plan import GangBinds, Plan, Preemption, TakeBack, Undo
 
 
-class Next(Enum):
+class NextPlace(Enum):
     """Where a gang goes after it was tried."""
 
     NOTHING = "nothing"
@@ -29,20 +29,20 @@ class Next(Enum):
     """It is tried again in the next turn."""
 
 
-class GivenUp(NamedTuple):
-    """A gang is not tried before ``until_s`` (epoch seconds); ``said`` is the reason in words."""
+class Postponed(NamedTuple):
+    """A gang is not tried before ``until_s`` (epoch seconds); ``message`` says why."""
 
     until_s: float
-    said: str
+    message: str
 
 
 @dataclass(slots=True)
-class Tried:
+class GangOutcome:
     """The outcome of one gang's try."""
 
     key: GangKey
-    next: Next = Next.NOTHING
-    is_planned: bool = False
+    next_place: NextPlace = NextPlace.NOTHING
+    passed_gates: bool = False
     """Whether it came as far as the nodes: no gate held it back."""
     binds: GangBinds | None = None
     ends_avoidance: bool = False
@@ -50,9 +50,9 @@ class Tried:
     """For a blocked gang: how many members of each class wait."""
     need: int = 0
     """For a blocked gang: how many of them have to be placed at once."""
-    said: str | None = None
+    preemption_message: str | None = None
     """Why preemption did not help, in words; None: it was not tried."""
-    given_up: GivenUp | None = None
+    postponed: Postponed | None = None
     preemption: Preemption | None = None
     undo: Undo | None = None
     take_backs: tuple[TakeBack, ...] = ()
@@ -76,7 +76,7 @@ class Decision:
 
     plan: Plan
     now_s: float
-    tried: tuple[Tried, ...] = ()
+    outcomes: tuple[GangOutcome, ...] = ()
     failed: Failed | None = None
     displaced: frozenset[GangKey] = frozenset()
     """Gangs whose promises were taken back for others; they need another node."""

@@ -26,7 +26,7 @@ from quorate.core.place.greedy import (
 )
 from quorate.core.place.packing import pack
 from quorate.core.place.packing.fill import Packing
-from quorate.core.place.search.joint import Found, JointSearch, steps_to_begin
+from quorate.core.place.search.joint import JointSearch, SearchOutcome, steps_to_begin
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 
@@ -130,7 +130,7 @@ def _as_answer(best: Placement, demand: Demand, *, exhausted: bool) -> Placement
 
 def _search(
     demand: Demand, room: Room, steps_max: int, steps: Steps, search: JointSearch | None
-) -> tuple[JointSearch | None, Found | None]:
+) -> tuple[JointSearch | None, SearchOutcome | None]:
     """Continue a search, or begin one; begin again where its solution is no longer valid.
 
     No search is created if building its tables would use up all the steps that it may take.
@@ -140,12 +140,12 @@ def _search(
         if found is None or found.order is None or _holds(found.order, demand, room, steps):
             return search, found
     if steps_to_begin(len(demand.classes), len(room.free)) >= steps_max:
-        return None, Found(None, exhausted=True)
+        return None, SearchOutcome(None, exhausted=True)
     search = JointSearch(demand.classes, demand.need, demand.task_minima, room, steps_max)
     return search, _run(search, steps)
 
 
-def _run(search: JointSearch, steps: Steps) -> Found | None:
+def _run(search: JointSearch, steps: Steps) -> SearchOutcome | None:
     """Continue a search. It gets some steps in each turn, even if greedy orders used them up."""
     mine = Steps(max(steps.left, policy.SEARCH_STEPS_MIN))
     found = search.run(mine)

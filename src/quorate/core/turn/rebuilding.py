@@ -35,7 +35,7 @@ def rebuilt(
         new, is_sound = _told_anew(old, objects, defects, policy)
         if _are_carried(old, new, defects) and is_sound:
             break
-    new.found = old.found
+    new.previous_journal = old.previous_journal
     steps: list[Callable[[], None]] = []
     for key, gang in old.gangs.items():
         if key in new.gangs:

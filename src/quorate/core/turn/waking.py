@@ -15,14 +15,14 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.lifecycle.effects import Tried
+from quorate.core.lifecycle.effects import GangOutcome
 from quorate.core.model import GangKey, limits, policy
 from quorate.core.model.steps import Steps
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
 from quorate.core.place.packing.fill import Packing
 from quorate.core.place.tasks import task_minima_of
-from quorate.core.preempt.clearing import preempts
+from quorate.core.preempt.cycle_preemptions import preempts
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.totals.cycle_totals import CycleTotals
@@ -122,7 +122,7 @@ class Waking:
         self._queue.block(gang, gang_class)
         return False
 
-    def failed(self, line: Line, gang: GangEntry, one: Tried, room: Room) -> None:
+    def failed(self, line: Line, gang: GangEntry, one: GangOutcome, room: Room) -> None:
         """Block a gang that was tried, by the pods that still wait; ``room`` is what was left."""
         is_promised = one.preemption is not None
         gang_class = self._gang_class(gang, one.waits_for, one.need, is_promised=is_promised)

@@ -26,7 +26,7 @@ from quorate.core.model.steps import Steps
 from quorate.core.place.gang import DoesNotFit, place_gang_within
 from quorate.core.place.greedy import Demand, Placement, largest_first
 from quorate.core.place.members import demand_of, members_of
-from quorate.core.place.one_pod.nominated import look, ruled_out
+from quorate.core.place.one_pod.nominated import judge_nodes, ruled_out
 from quorate.core.place.packing.pack import pack
 from quorate.core.place.tasks import task_minima_of
 from quorate.core.room.promises import Promised, Promises
@@ -117,7 +117,7 @@ class Diagnoses:
                 self._shared[alike] = found
         diagnosis, message = found
         memory = gang.memory
-        said = f" {memory.preemption_said}" if message and memory.preemption_said else ""
+        said = f" {memory.preemption_message}" if message and memory.preemption_message else ""
         return diagnosis.of_pod(entry.pod.name), message + said
 
 
@@ -222,7 +222,7 @@ def _blocker(
     pod_class: PodClass, pod: Pod, counts: tuple[int, int], room: Room, cluster: Cluster
 ) -> Blocker:
     pods, fit = counts
-    found = ruled_out(look(pod_class, room, cluster, {}), room)
+    found = ruled_out(judge_nodes(pod_class, room, cluster, {}), room)
     return Blocker(
         pod=pod.name,
         pods=pods,
@@ -237,7 +237,7 @@ def nodes_ruled_out(
     pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised | None = None
 ) -> str:
     """Return kube-scheduler's message for a pod that no node takes."""
-    seen = look(pod_class, room, cluster, promised or {})
+    seen = judge_nodes(pod_class, room, cluster, promised or {})
     return available(room.snapshot.nodes_alive, ruled_out(seen, room))
 
 

@@ -128,7 +128,7 @@ class QueueMemory:
         "failures",
         "last_failure",
         "not_before_s",
-        "preemption_said",
+        "preemption_message",
         "refused_by",
         "unexplained",
     )
@@ -151,7 +151,7 @@ class QueueMemory:
         self.last_failure = ""
         self.not_before_s = 0.0
         """The end of its back-off: it is not tried before."""
-        self.preemption_said = ""
+        self.preemption_message = ""
         """Why preemption did not help at the last try, in kube-scheduler's words."""
 
     def avoided(self, now_s: float) -> frozenset[str]:

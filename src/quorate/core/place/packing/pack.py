@@ -90,7 +90,7 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
 
 def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
     """Whether only the volumes that are left decide where the pods go."""
-    devices = pod_class.device_needs is not None and room.taking.couples(
+    devices = pod_class.device_needs is not None and room.device_room.couples(
         pod_class.device_needs.at_most
     )
     return not devices and not _is_in_its_own_way(pod_class, room)
@@ -117,7 +117,9 @@ def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packin
 
 def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
     """Whether one pod's volumes or devices limit the next pod's choice on other nodes."""
-    if pod_class.device_needs is not None and room.taking.couples(pod_class.device_needs.at_most):
+    if pod_class.device_needs is not None and room.device_room.couples(
+        pod_class.device_needs.at_most
+    ):
         return True
     return room.volumes.constrains(pod_class)
 

@@ -26,8 +26,8 @@ from quorate.core.place.search.capacities import ResourceSlots
 from quorate.core.place.search.constraints import Constraints
 from quorate.core.place.search.ordering import Order, Placed
 from quorate.core.place.search.propagation import Propagation
-from quorate.core.place.search.state import Assignment, State, Undo
-from quorate.core.place.search.values import Bounds, Location, NodeKind, Work
+from quorate.core.place.search.state import Assignment, BeforeAssignment, State
+from quorate.core.place.search.values import Bounds, Location, NodeKind, WorkEstimate
 from quorate.core.place.tasks import towards_quorum
 from quorate.core.room.room import Room
 
@@ -50,7 +50,7 @@ _Order = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """How a search ended. ``order`` are pods as (class id, row), each allowed there in its turn.
 
     None: there is no placement, or the search was ``exhausted`` before that was certain.
@@ -109,14 +109,14 @@ class JointSearch:
         self._state = State(self._constraints, self._numbers, self._demand)
         self._fresh: State | None = None
         """The state before the first pod, for orders to be tried on."""
-        self._work = Work()
+        self._work = WorkEstimate()
         ports = sum(len(one.spec.host_ports) for one in self._classes)
         kinds = len(self._constraints.rows_of)
         self._work.done_us = _us_to_begin(len(counts), len(room.free)) + ports + 5 * kinds
         resource_slots = ResourceSlots(self._demand)
         self._propagation = Propagation(self._state, resource_slots, self._work)
         self._branching = Branching(self._state, resource_slots, self._work)
-        self._assigned: list[tuple[Assignment, Undo] | None] = []
+        self._assigned: list[tuple[Assignment, BeforeAssignment] | None] = []
         """The way down; None where it was chosen that no more roots come."""
         self._failed: set[object] = set()
         """Signatures of states that cannot be completed."""
@@ -126,7 +126,7 @@ class JointSearch:
         self._is_complete = True
         """No placement was dropped for want of an order before all orders were tried."""
         self._charged = 0
-        self._found: Found | None = None
+        self._found: SearchOutcome | None = None
         self.orders_tried = 0
         """How many greedy orders ``place.greedy`` has tried since the search ended in vain."""
         self._pieces = self._search()
@@ -140,7 +140,7 @@ class JointSearch:
         """How many steps were taken."""
         return self._work.done_us // policy.SEARCH_US_PER_STEP
 
-    def run(self, steps: Steps) -> Found | None:
+    def run(self, steps: Steps) -> SearchOutcome | None:
         """Search until it ends, or these steps are over: then None, and a later call goes on.
 
         Each call comes further, however few steps there are.
@@ -150,7 +150,7 @@ class JointSearch:
         while self._found is None and (is_first or not steps.are_over):
             is_first = False
             if self.steps >= self._steps_max:
-                self._found = Found(None, exhausted=True)
+                self._found = SearchOutcome(None, exhausted=True)
                 break
             try:
                 next(self._pieces)
@@ -163,10 +163,10 @@ class JointSearch:
         steps.take(self.steps - self._charged)
         self._charged = self.steps
 
-    def _search(self) -> Generator[None, None, Found]:
+    def _search(self) -> Generator[None, None, SearchOutcome]:
         """Search. Yields between pieces of work of a few milliseconds at most."""
         if not self._state.nodes:
-            return Found(None)
+            return SearchOutcome(None)
         small_first = sorted(
             range(len(self._classes)), key=lambda i: sum(a for _, a in self._classes[i].demands)
         )
@@ -175,14 +175,14 @@ class JointSearch:
         enough = (chosen for chosen in considered if self._serves_all_tasks(small_first, chosen))
         for number, chosen in enumerate(enough):
             if number == policy.SEARCH_CHOSEN_MAX:
-                return Found(None, exhausted=True)
+                return SearchOutcome(None, exhausted=True)
             left = [0] * len(chosen)
             for i, count in zip(small_first, chosen, strict=True):
                 left[i] = count
             order = yield from self._place_chosen(left)
             if order is not None:
-                return Found(tuple((self._classes[who].id, row) for who, row in order))
-        return Found(None, exhausted=not self._is_complete)
+                return SearchOutcome(tuple((self._classes[who].id, row) for who, row in order))
+        return SearchOutcome(None, exhausted=not self._is_complete)
 
     def _serves_all_tasks(self, which: list[int], chosen: list[int]) -> bool:
         """Whether each task has as many of the chosen pods as it needs."""
