@@ -19,6 +19,7 @@ from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.gangs.bound_pods import stay
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.cluster.gangs.owners import Owners
+from quorate.core.cluster.gangs.past_lives import left_of_earlier_life
 from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
 from quorate.core.cluster.gangs.reservations import Reservations, placed
 from quorate.core.cluster.labels.ledger import Ledger
@@ -272,7 +273,7 @@ class ClusterState:
 
         It runs before each decision, after all news, so the order of news does not matter.
         """
-        past = gang.past_members()
+        past = gang.past_members() or left_of_earlier_life(gang, self.found)
         for entry in past:
             self._leave(entry)
             self._enter(entry, Where.PAST, entry.node)

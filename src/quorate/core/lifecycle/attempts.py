@@ -40,7 +40,7 @@ class Attempts:
     def note_previous_leader(self, before: Journal | None, now_s: float) -> None:
         """Note the previous leader's journal, and for how long its binds may still arrive.
 
-        None: there was no leader, or it died before it wrote a journal.
+        None: there was no leader before.
         """
         if self._late_until_s is None or before is not self._before:
             self._before, self._late_until_s = before, now_s + limits.LATE_S
@@ -129,7 +129,7 @@ class Attempts:
         there = gang.waits or gang.bound
         if not there or gang.key.is_single or gang.started or not gang.ours:
             return False
-        if self._before is None and gang.bound:
+        if gang.bound and (self._before is None or self._before.open is None):
             return False  # it has an open attempt already, or has to be left alone
         bound = (
             (e.pod for e in gang.members.values() if e.where is Where.BOUND) if gang.bound else ()

@@ -191,7 +191,7 @@ class GangTruth:
 
     def is_started_by(self, told: dict[str, int]) -> bool:
         """Whether the revisions received, by path, show that the gang has started."""
-        if self.quorate_since == NEVER:
+        if self.quorate_since == NEVER or not told:
             return False
         bound = [pod.bound for pod in self.pods.values() if pod.bound <= self.quorate_since]
         edited, _ = self.minima[-1] if self.minima else (0, None)
@@ -201,13 +201,16 @@ class GangTruth:
     def can_be_known_by(self, replica: str, told: int) -> bool:
         """Whether a replica can know that the gang had started.
 
-        It can if it led at that time, or a marked member is left, or the Lease records it. A gang
-        whose marked members and leader are lost before the next renewal leaves no trace.
+        It can if it led at that time, or a marked member of that life is left, or the Lease records
+        it. A gang whose marked members and leader are lost before the next renewal leaves no trace.
         """
         return (
             self.is_on_record
             or replica == self.quorate_under
-            or any(pod.marked and pod.bound <= told < pod.gone for pod in self.pods.values())
+            or any(
+                pod.marked and not pod.past and pod.bound <= told < pod.gone
+                for pod in self.pods.values()
+            )
         )
 
     def members(self) -> list[PodTruth]:

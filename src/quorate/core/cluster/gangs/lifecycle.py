@@ -47,6 +47,7 @@ class Lifecycle:
         "attempt",
         "completed_by",
         "evicting",
+        "is_looked_at",
         "is_undoing",
         "last_start",
         "once_quorate",
@@ -70,6 +71,8 @@ class Lifecycle:
         """Whether a member came with the mark; noted here, as the member may go before its use."""
         self.evicting = 0
         """The number of bound members that are being evicted."""
+        self.is_looked_at = False
+        """Whether it was asked which of its members are of an earlier life."""
         self.is_undoing = False
         """Whether the preparation of its claims is being undone."""
 
