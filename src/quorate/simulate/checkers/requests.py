@@ -311,8 +311,9 @@ class Checks:
         )
         if pod.marked and not (has_quorum or had_started):
             gang.tampered = True  # a successor believes the mark of one who could not know
-        if has_quorum or (decision.may_go_on and gang.has_started_by(decision.told)):
-            gang.go_on(pod.bound, pod.bound_by)
+        goes_on = decision.may_go_on and gang.has_started_by(decision.told)
+        if has_quorum or goes_on:
+            gang.go_on(pod.bound, pod.bound_by, decision.told if goes_on else NEVER)
 
     def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:
         """Return how many members were lost without the sender of the bind knowing it."""
