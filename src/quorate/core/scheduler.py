@@ -238,7 +238,7 @@ class Scheduler:
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
         dropped = self._make_true(decision)
-        plan = decision.plan.without(dropped) if dropped else decision.plan
+        plan = decision.plan_without(dropped) if dropped else decision.plan
         touched = {*plan.touched, *(one.key for one in decision.outcomes)}
         wake_at_s: float | None = decision.now_s
         due, self._due = self._due, Due()

@@ -210,18 +210,19 @@ class ClusterState:
         self.devices.note_user(pod, entry.pod)
         entry.note_nomination(pod)
         self.storage.replace(pod)
-        gang_before, owner_before = entry.gang, entry.pod.owner
+        gang_before, owner_before, adopted = entry.gang, entry.pod.owner, entry.adopted
         entry.pod, entry.label_set = pod, label_set
         entry.pod_class = self._class_of(pod)
-        entry.gang = self._gang_for(pod)
-        is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
+        gang = self._gang_for(pod)
+        is_moved, is_bound = gang is not gang_before, pod.bound_for != bound_for
         if is_moved and where is Where.PAST:
             where = Where.BOUND  # the past life belongs to its old gang
         if is_moved and where is Where.ASSUMED:
             where = Where.RELABELLED
-        if entry.gang is not None and (is_moved or is_bound):
+        if gang is not None and (is_moved or is_bound):
             has_been = was_bound or bool(pod.bound_for)
-            entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
+            adopted = has_been and not gang.knows_attempt_of(pod)
+        entry.gang, entry.where, entry.adopted = gang, where, adopted  # at once: see ``rebuilding``
         self._enter(entry, where, node if where in ON_NODES else "")
         if where is Where.REFUSED and not was_refused and entry.gang is not None:
             entry.gang.note_refusal(entry, ran=ran)

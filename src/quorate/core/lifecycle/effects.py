@@ -6,10 +6,13 @@ gang without an outcome here is left as it was.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
 from typing import NamedTuple
+
+import msgspec
 
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import GangKey
@@ -84,3 +87,10 @@ class Decision:
     """The offset at which the next cycle begins its search for victims."""
     is_more: bool = False
     """Whether the turn ended with work left, so that the next one follows at once."""
+
+    def plan_without(self, gangs: Set[GangKey]) -> Plan:
+        """Return the plan without what was decided for these gangs: it could not be made true."""
+        dropped = {back for one in self.outcomes if one.key in gangs for back in one.take_backs}
+        plan = self.plan.without(gangs)
+        left = tuple(back for back in plan.take_backs if back not in dropped)
+        return msgspec.structs.replace(plan, take_backs=left)
