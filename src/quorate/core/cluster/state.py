@@ -220,8 +220,7 @@ class ClusterState:
         if is_moved and where is Where.ASSUMED:
             where = Where.RELABELLED
         if gang is not None and (is_moved or is_bound):
-            has_been = was_bound or bool(pod.bound_for)
-            adopted = has_been and not gang.knows_attempt_of(pod)
+            adopted = (was_bound or bool(pod.bound_for)) and not gang.knows_attempt_of(pod)
         entry.gang, entry.where, entry.adopted = gang, where, adopted  # at once: see ``rebuilding``
         self._enter(entry, where, node if where in ON_NODES else "")
         if where is Where.REFUSED and not was_refused and entry.gang is not None:
@@ -274,7 +273,7 @@ class ClusterState:
 
         It runs before each decision, after all news, so the order of news does not matter.
         """
-        past = gang.past_members() or left_of_earlier_life(gang, self.found)
+        past = gang.past_members() or left_of_earlier_life(gang, self.previous_journal)
         for entry in past:
             self._leave(entry)
             self._enter(entry, Where.PAST, entry.node)
