@@ -66,7 +66,7 @@ def test_totals_kept_by_change_equal_a_recount(monkeypatch, levels):
 
 def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
     """So many that rows are sorted into kinds, and are looked at in several turns."""
-    monkeypatch.setattr("quorate.core.model.limits.SLOT_CELLS_AT_ONCE", 256)
+    monkeypatch.setattr("quorate.core.model.policy.SLOT_CELLS_AT_ONCE", 256)
     most = 0
     for chance in fresh(3):
         world = FullWorld(chance)

@@ -7,7 +7,7 @@ import random
 
 from quorate.core.check.guard import Answer, Binding, Guard
 from quorate.core.cluster.gangs.gangs import Where
-from quorate.core.model import Membership, Node, Pod, PodSpec, limits
+from quorate.core.model import Membership, Node, Pod, PodSpec, policy
 from quorate.core.model.changes import NodeChanged, PodBound, PodChanged, PodGone
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
@@ -82,7 +82,7 @@ class Account:
         self.tell(*self.guard.take_changes())
 
     def lapse(self):
-        self.now_s += self.chance.choice([0.5, limits.ADMITTED_S])
+        self.now_s += self.chance.choice([0.5, policy.ADMITTED_S])
         self.guard.expire(self.now_s)
         self.deliver()
 
@@ -121,7 +121,7 @@ class Account:
         self.answers[decision.answer] += 1
         if decision.allowed and uid not in self.on:
             again = uid in self.admitted
-            self.admitted[uid] = node, self.now_s + limits.ADMITTED_S
+            self.admitted[uid] = node, self.now_s + policy.ADMITTED_S
             if again:  # else the core has it on the node where it was to go before
                 self.deliver()
 

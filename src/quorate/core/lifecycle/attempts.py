@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
 from quorate.core.cluster.gangs.gangs import Attempt, GangEntry, PodEntry, Where
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 from quorate.core.model.journal import Journal, journal_of
 from quorate.core.model.plan import Eviction, GangBinds, attempt_id
 from quorate.core.model.policy import Policy
@@ -43,7 +43,7 @@ class Attempts:
         None: there was no leader before.
         """
         if self._late_until_s is None or before is not self._before:
-            self._before, self._late_until_s = before, now_s + limits.LATE_S
+            self._before, self._late_until_s = before, now_s + policy.LATE_S
         self._may_arrive = now_s < self._late_until_s
 
     def begin(self, gang: GangEntry, plan: GangBinds, now_s: float) -> None:

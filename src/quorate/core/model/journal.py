@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 
 
 class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,7 +32,7 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return it as the next leader keeps it until it has one of its own."""
         if to in (self.by, *self.since):
             return self
-        if len(self.since) >= limits.SINCE_MAX:
+        if len(self.since) >= policy.SINCE_MAX:
             return Journal(self.since[0], 0, None, (*self.since[1:], to))
         return msgspec.structs.replace(self, since=(*self.since, to))
 
@@ -82,7 +82,7 @@ def journal_of(
     """
     entries = set(map(entry_of, gangs))
     for some in (entries | set(map(entry_of, waiting)), entries):
-        if sum(map(len, some)) <= limits.OPEN_BYTES_MAX:
+        if sum(map(len, some)) <= policy.OPEN_BYTES_MAX:
             return Journal(by, made, tuple(sorted(some)))
     return Journal(by, made, None)
 

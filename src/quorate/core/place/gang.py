@@ -14,7 +14,7 @@ import numpy as np
 
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.greedy import (
     Demand,
     Placement,
@@ -176,7 +176,7 @@ def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
     """Whether fewer than ``need`` pods have a slot even if each class is placed alone."""
     alone, most = [], demand.pods
     for pod_class, count in demand.classes:
-        steps.take(1 + len(room.free) // policy.CHECKED_NODES_PER_STEP)
+        steps.take(1 + len(room.free) // costs.CHECKED_NODES_PER_STEP)
         alone.append((pod_class, min(count, int(pod_slots(pod_class, room).sum()))))
         most -= count - alone[-1][1]
         if most < demand.need:
@@ -199,7 +199,7 @@ def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps
         is_split = pack.constrain_one_another(pod_class, room)
         for some in [[row] for row in rows] if is_split else [rows]:
             here, pods = np.unique(some, return_counts=True)
-            steps.take(len(room.free) // policy.CHECKED_NODES_PER_STEP + 5)
+            steps.take(len(room.free) // costs.CHECKED_NODES_PER_STEP + 5)
             if bool((pod_slots(pod_class, after)[here] < pods).any()):
                 return False
             after.take_at(pod_class, here, pods)

@@ -21,9 +21,9 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.devices.requests import ExtendedResources
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import limits, policy
+from quorate.core.model import policy
 from quorate.core.model.reasons import RuledOut, available
-from quorate.core.model.steps import GoesOnError, Steps
+from quorate.core.model.steps import GoesOnError, Steps, costs
 from quorate.core.place.one_pod.nominated import NodeVerdicts, judge_nodes
 from quorate.core.place.one_pod.trial import Trial
 from quorate.core.room.promises import Promised, Promises
@@ -268,7 +268,7 @@ def _candidates(search: _Search) -> list[Candidate]:
         found.append(candidate)
         if len(found) >= wanted and any(not one.violations for one in found):
             break
-    search.steps.take((len(found) + refused.total()) // limits.KNOWN_NODES_PER_STEP)
+    search.steps.take((len(found) + refused.total()) // costs.KNOWN_NODES_PER_STEP)
     for texts, nodes in refused.items():
         search.reasons.update(dict.fromkeys(texts, nodes))
     return sorted(found, key=lambda one: one.violations > 0)
@@ -312,7 +312,7 @@ def _on_node(row: int, search: _Search) -> NodeResult:
     cluster = promises.cluster
     name = search.room.snapshot.node(row).name
     there = cluster.pods_on(name)
-    search.steps.take(1 + len(there) // limits.VICTIM_PODS_PER_STEP)
+    search.steps.take(1 + len(there) // costs.VICTIM_PODS_PER_STEP)
     possible = [one for one in there if one.pod.priority < priority and promises.may_be_victim(one)]
     if not possible:
         return (_NO_VICTIMS,)

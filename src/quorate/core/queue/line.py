@@ -12,8 +12,8 @@ from heapq import heapify, heappop, heapreplace
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.model import GangKey, limits
-from quorate.core.model.steps import Steps
+from quorate.core.model import GangKey, policy
+from quorate.core.model.steps import Steps, costs
 from quorate.core.queue.ordering import OrderKey
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.totals.cycle_totals import CycleTotals
@@ -55,7 +55,7 @@ class Line:
             if not bucket.watches:
                 blocked.looked_at(bucket)
             self._wake(bucket)
-            if place % limits.QUEUE_LOOKS_PER_STEP == 0:
+            if place % costs.QUEUE_LOOKS_PER_STEP == 0:
                 self._steps.take()
                 if self._steps.are_over:
                     self._is_cut_short = True
@@ -124,7 +124,7 @@ class Line:
 
     def _first_woken(self) -> OrderKey | None:
         """Return the order key of the first gang of all buckets that may have room, or None."""
-        if self._looked_at != self.totals.version and len(self._woken) > limits.WOKEN_FEW:
+        if self._looked_at != self.totals.version and len(self._woken) > policy.WOKEN_FEW:
             self._leave_out()
         while self._woken:
             order, _, bucket = self._woken[0]

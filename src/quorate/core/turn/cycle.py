@@ -22,10 +22,9 @@ from quorate.core.lifecycle.device_claim_writes import claim_writes, take_backs
 from quorate.core.lifecycle.effects import GangOutcome, NextPlace
 from quorate.core.lifecycle.stale_claims import stale
 from quorate.core.lifecycle.volume_claim_writes import prepares
-from quorate.core.model import limits
 from quorate.core.model.plan import Bind, Prepare
 from quorate.core.model.policy import Policy
-from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.model.steps import OutOfStepsError, Steps, costs
 from quorate.core.model.storage import ClaimKey
 from quorate.core.place.gang import DoesNotFit, Unfinished, place_gang_in_turn
 from quorate.core.place.greedy import Demand, Placement
@@ -149,7 +148,7 @@ class Cycle:
             rows = self.cluster.nodes.rows
             avoided = [rows[node] for node in one.avoid if node in rows]
             room = without(self.room, held)
-            self.steps.take(1 + len(room.free) // limits.VICTIM_NODES_PER_STEP)
+            self.steps.take(1 + len(room.free) // costs.VICTIM_NODES_PER_STEP)
             found = self.preemptions.preempt_for(gang, pod_class, room, avoided)
             if found.begins_anew:
                 outcome.next_place = NextPlace.SEARCHED

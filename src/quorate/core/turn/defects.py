@@ -21,7 +21,6 @@ from quorate.core.model.reasons import Reason
 
 STAGES = ("observe", "decide", "apply", "verify", "explain", "rebuild")
 """The stages in which a defect may be met."""
-_FRAMES_TOLD = 4
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +83,7 @@ class Defects:
     def note(self, stage: str, about: str, error: Exception) -> Incident:
         """Note a defect that was met; return it with its id."""
         self._made += 1
-        frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_TOLD:]
+        frames = traceback.extract_tb(error.__traceback__)[-policy.INCIDENT_FRAMES_MAX :]
         trace = " < ".join(f"{f.name}:{f.lineno}" for f in reversed(frames))
         found = Incident(
             id=f"{self._identity}-d{self._made}",

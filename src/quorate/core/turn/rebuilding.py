@@ -14,7 +14,8 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.pods import SETTLED, UNDER_WAY
 from quorate.core.cluster.objects import Objects
-from quorate.core.model import GangKey, changes, limits
+from quorate.core.model import GangKey, changes
+from quorate.core.model import policy as bounds
 from quorate.core.model.journal import entry_of
 from quorate.core.model.plan import GangBinds
 from quorate.core.model.policy import Policy
@@ -32,7 +33,7 @@ def rebuilt(
 
     ``preparing`` are the plans whose claims are being bound.
     """
-    for _ in range(limits.REBUILDING_PASSES_MAX):
+    for _ in range(bounds.REBUILDING_PASSES_MAX):
         new, is_sound = _told_anew(old, objects, defects, policy)
         if _are_carried(old, new, defects) and is_sound:
             break

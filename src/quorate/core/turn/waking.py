@@ -16,8 +16,8 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.effects import GangOutcome
-from quorate.core.model import GangKey, limits, policy
-from quorate.core.model.steps import Steps
+from quorate.core.model import GangKey, policy
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
 from quorate.core.place.packing.fill import Packing
@@ -251,13 +251,13 @@ class Waking:
     def _is_checked(self, group: GangGroup, gang: GangEntry, steps: Steps) -> bool:
         """Ask the rules about one of these gangs. Return False if its class changed."""
         queue, room = self._queue, self._room
-        steps.take(1 + gang.waits // limits.WOKEN_PODS_PER_STEP)
+        steps.take(1 + gang.waits // costs.WOKEN_PODS_PER_STEP)
         waiting = self._waiting(gang)
         gang_class = self._gang_class(gang, waiting, gang.need)
         if gang_class != group.gang_class:
             queue.block(gang, gang_class)
             return False
-        steps.take(len(waiting) * (1 + len(room.free) // limits.WOKEN_ROWS_PER_STEP))
+        steps.take(len(waiting) * (1 + len(room.free) // costs.WOKEN_ROWS_PER_STEP))
         if may_fit(gang_class.classes, gang_class.need, room, self._packing):
             queue.blocked.retry(group)
         else:

@@ -17,12 +17,12 @@ from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import Pod, limits
+from quorate.core.model import Pod
 from quorate.core.model import policy as bounds
 from quorate.core.model.policy import Policy
 from quorate.core.model.quantity import format_amount
 from quorate.core.model.reasons import Blocker, available
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.gang import DoesNotFit, place_gang_within
 from quorate.core.place.greedy import Demand, Placement, largest_first
 from quorate.core.place.members import demand_of, members_of
@@ -188,7 +188,7 @@ def _to_look_at(demand: Demand, room: Room) -> tuple[tuple[PodClass, int], ...]:
     for pod_class, count in ordered:
         if steps.are_over:
             break
-        steps.take(1 + len(room.free) // limits.EXPLAINED_NODES_PER_STEP)
+        steps.take(1 + len(room.free) // costs.EXPLAINED_NODES_PER_STEP)
         is_first[pod_class.id] = int(pod_slots(pod_class, room).sum()) < count
     ordered = tuple(sorted(ordered, key=lambda one: not is_first.get(one[0].id)))
     return ordered[: bounds.EXPLAINED_CLASSES_MAX]

@@ -15,8 +15,8 @@ import numpy as np
 from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import policy
 from quorate.core.model.reasons import RuledOut
+from quorate.core.model.steps import costs
 from quorate.core.place.one_pod.trial import Trial
 from quorate.core.room.promises import Promised
 from quorate.core.room.room import Room
@@ -47,7 +47,7 @@ def room_less_nominated(
         (left.withhold_at if attracted else left.take_at)(pod_class, rows, pods)
     pods_all = sum(map(len, promised.values()))
     room.take_steps(
-        len(taken) // policy.NOMINATED_CLASSES_PER_STEP + pods_all // policy.NOMINATED_PODS_PER_STEP
+        len(taken) // costs.NOMINATED_CLASSES_PER_STEP + pods_all // costs.NOMINATED_PODS_PER_STEP
     )
     return left
 
@@ -133,7 +133,7 @@ def _refuse_for_nominated(
     cluster: Cluster,
 ) -> None:
     asked = [(row, entries) for row, entries in promised.items() if allowed[row]]
-    room.take_steps(len(promised) // policy.NOMINATED_ROWS_PER_STEP + 2 * len(asked) // 3)
+    room.take_steps(len(promised) // costs.NOMINATED_ROWS_PER_STEP + 2 * len(asked) // 3)
     for row, entries in asked:
         refused = Trial(pod_class, row, room, cluster, seen.rules, entries).refused()
         if refused is not None:

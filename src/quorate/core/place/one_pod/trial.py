@@ -15,8 +15,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.moved_volumes import MovedVolumes
 from quorate.core.room.room import Room
 from quorate.core.rules.pods import pod_topology_spread
@@ -117,7 +116,7 @@ class Trial:
         if self._counted and self._is_stale:
             self._count()
         for rule in self._counted if self._is_stale else ():
-            self._steps.take(1 + len(self._room.free) // policy.TRIAL_NODES_PER_STEP)
+            self._steps.take(1 + len(self._room.free) // costs.TRIAL_NODES_PER_STEP)
             verdict = rule.judge(pod_class, self._room) if rule.judge is not None else None
             if verdict is not None and verdict.codes[self._row]:
                 return at_row(verdict, self._row)
@@ -129,7 +128,7 @@ class Trial:
         here = np.array([self._row])
         for pod_class, pods in self._uncounted.items():
             if pods:
-                self._steps.take(1 + len(self._room.free) // policy.TRIAL_NODES_PER_STEP)
+                self._steps.take(1 + len(self._room.free) // costs.TRIAL_NODES_PER_STEP)
                 self._room.shift_counts(pod_class, here, np.array([pods]))
                 if self._all_of_namespace:
                     here_too = self._all_of_namespace & pod_class.matched

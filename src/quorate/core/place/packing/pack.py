@@ -11,7 +11,8 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import SpreadConstraint, all_of, policy
+from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.model.steps import costs
 from quorate.core.place.packing.domains import (
     Cells,
     domain_codes,
@@ -32,9 +33,9 @@ from quorate.core.rules.scoring import standing_score
 def steps_for(nodes: int, *, is_dealt: bool) -> int:
     """Return the steps to place pods of one class, in addition to those that ``pack`` takes."""
     return (
-        40 + nodes // policy.SPREAD_NODES_PER_STEP
+        40 + nodes // costs.SPREAD_NODES_PER_STEP
         if is_dealt
-        else 10 + nodes // policy.PACKED_NODES_PER_STEP
+        else 10 + nodes // costs.PACKED_NODES_PER_STEP
     )
 
 

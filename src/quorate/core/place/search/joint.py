@@ -19,7 +19,7 @@ import numpy as np
 from quorate.core.cluster.gangs.tasks import TaskMinima
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.packing.domains import fixed_slots
 from quorate.core.place.search.branching import Branching, Heuristic
 from quorate.core.place.search.capacities import ResourceSlots
@@ -30,6 +30,7 @@ from quorate.core.place.search.state import Assignment, BeforeAssignment, State
 from quorate.core.place.search.values import Bounds, Location, NodeKind, WorkEstimate
 from quorate.core.place.tasks import towards_quorum
 from quorate.core.room.room import Room
+from quorate.core.rules.resources import node_resources_fit
 
 ClassCounts = tuple[tuple[PodClass, int], ...]
 _HEURISTICS = (
@@ -70,7 +71,7 @@ class _Frame(NamedTuple):
 
 def steps_to_begin(classes: int, nodes: int) -> int:
     """Return how many steps the tables of a search take at least, whatever is in them."""
-    return _us_to_begin(classes, nodes) // policy.SEARCH_US_PER_STEP
+    return _us_to_begin(classes, nodes) // costs.SEARCH_US_PER_STEP
 
 
 def _us_to_begin(classes: int, nodes: int) -> int:
@@ -138,7 +139,7 @@ class JointSearch:
     @property
     def steps(self) -> int:
         """How many steps were taken."""
-        return self._work.done_us // policy.SEARCH_US_PER_STEP
+        return self._work.done_us // costs.SEARCH_US_PER_STEP
 
     def run(self, steps: Steps) -> SearchOutcome | None:
         """Search until it ends, or these steps are over: then None, and a later call goes on.
@@ -322,7 +323,7 @@ def _demand_of(classes: Sequence[PodClass]) -> list[tuple[int, ...]]:
     """Return by class what a pod asks for of each column that one of the classes names."""
     columns = sorted({c for pod_class in classes for c in pod_class.columns})
     checked = [
-        dict(one.checked) if "NodeResourcesFit" not in one.profile.disabled else {}
+        dict(one.checked) if node_resources_fit.RULE.name not in one.profile.disabled else {}
         for one in classes
     ]
     return [tuple(one.get(column, 0) for column in columns) for one in checked]

@@ -17,8 +17,8 @@ from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import checked_of, slots_of
-from quorate.core.model import limits, policy
-from quorate.core.model.steps import Steps
+from quorate.core.model import policy
+from quorate.core.model.steps import Steps, costs
 from quorate.core.queue.totals.tallies import Demands, Tally
 
 ALL_BELOW = 2**31
@@ -136,7 +136,7 @@ class SlotTotals:
         if inputs.attributes.position != self._attributes:
             owed = self._mask_anew(inputs)
         at_once = max(
-            limits.SLOT_ROWS_AT_ONCE_MIN, limits.SLOT_CELLS_AT_ONCE // max(1, self._demands.size)
+            policy.SLOT_ROWS_AT_ONCE_MIN, policy.SLOT_CELLS_AT_ONCE // max(1, self._demands.size)
         )
         while self._pending and not steps.are_over:
             rows = list(islice(self._pending, at_once))
@@ -193,8 +193,8 @@ class SlotTotals:
         changed = range(len(inputs.free)) if rows is None else dict.fromkeys(rows)
         self._pending.update(dict.fromkeys(changed))
         self._relabelled.update(changed)
-        whole = limits.MASK_ROWS_AS_WHOLE + len(inputs.free) // limits.MASK_ROWS_PER_ROW
-        return len(self._now) * (1 + min(len(changed), whole)) // limits.MASK_ROWS_PER_STEP
+        whole = costs.MASK_ROWS_AS_WHOLE + len(inputs.free) // costs.MASK_ROWS_PER_ROW
+        return len(self._now) * (1 + min(len(changed), whole)) // costs.MASK_ROWS_PER_STEP
 
     def _fit(self, inputs: SlotInputs) -> None:
         """Widen the arrays for new rows; count again from zero if the columns changed."""
@@ -254,8 +254,8 @@ class SlotTotals:
         levels, rows, _ = room.shape
         counts = masks.astype(np.int64)
         if (
-            rows >= limits.SLOT_ROWS_AT_ONCE_MIN
-            and rows * self._demands.size > limits.SLOT_CELLS_AT_ONCE // 8
+            rows >= policy.SLOT_ROWS_AT_ONCE_MIN
+            and rows * self._demands.size > policy.SLOT_CELLS_AT_ONCE // 8
         ):
             columns = [c for c in self._demands.columns if c < room.shape[2]]
             rooms = room[:, :, columns].transpose(1, 0, 2).reshape(rows, levels * len(columns))
@@ -263,7 +263,7 @@ class SlotTotals:
             kind = kind.reshape(-1)
             room = room[:, first]
             counts = np.array([np.bincount(kind[mask], minlength=len(first)) for mask in masks])
-        steps.take(1 + room.shape[1] * self._demands.size // limits.SLOT_CELLS_PER_STEP)
+        steps.take(1 + room.shape[1] * self._demands.size // costs.SLOT_CELLS_PER_STEP)
         return self._demands.slots(room), counts
 
     # Classes
@@ -292,7 +292,7 @@ class SlotTotals:
     def count(self, pod_class: PodClass, level: int | None, steps: Steps) -> int:
         """Return the slots of a class over all nodes, counted now and without a tally."""
         inputs = self._slot_inputs
-        steps.take(1 + len(inputs.free) * len(checked_of(pod_class)) // limits.SLOT_CELLS_PER_STEP)
+        steps.take(1 + len(inputs.free) * len(checked_of(pod_class)) // costs.SLOT_CELLS_PER_STEP)
         free = inputs.free
         if level is not None:
             free = free + inputs.below(level, np.arange(len(free)))
@@ -314,7 +314,7 @@ class SlotTotals:
             self._seen = [inputs.free.copy(order="F")]
             self._attributes, self._columns = inputs.attributes.position, inputs.columns
         steps.take(
-            1 + len(self._seen[0]) * len(tally.pod_class.checked) // limits.SLOT_CELLS_PER_STEP
+            1 + len(self._seen[0]) * len(tally.pod_class.checked) // costs.SLOT_CELLS_PER_STEP
         )
         if tally.level is not None and tally.level not in self._levels:
             rows = np.arange(len(inputs.free))
@@ -356,7 +356,7 @@ class SlotTotals:
     def _sweep(self) -> None:
         """Forget the tallies without users if they are many, or if no tally has a user."""
         live = len(self.tallies) - self._unused
-        if self._unused <= (max(limits.MASKS_UNUSED_FEW, live) if live else 0):
+        if self._unused <= (max(policy.MASKS_UNUSED_FEW, live) if live else 0):
             return
         kept = [(tally, self._totals[tally.index]) for tally in self.tallies if tally.users]
         used = sorted({tally.group for tally, _ in kept})

@@ -20,7 +20,7 @@ from quorate.core.cluster.devices.views import Kinds
 from quorate.core.model import policy
 from quorate.core.model.devices import DeviceTraits
 from quorate.core.model.quantity import exact
-from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.model.steps import OutOfStepsError, Steps, costs
 from quorate.core.room.devices.allocator import ChosenDevices, DeviceSearch
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.programs import Broken
@@ -130,7 +130,7 @@ class NeedsOutcomes:
         if search is None:
             search = DeviceSearch(self._claims, reduced.kind, self._looks.choices)
             if steps is not None:
-                steps.take(policy.DEVICE_SEARCH_STEPS)
+                steps.take(costs.DEVICE_SEARCH_STEPS)
         try:
             answer = search.run(steps)
         except OutOfStepsError:
@@ -143,7 +143,7 @@ class NeedsOutcomes:
             after = _after(self._claims, reduced.kind, answer)
             if steps is not None:
                 steps.take(
-                    1 + sum(len(pool.devices) for pool in after) // policy.DEVICES_TAKEN_PER_STEP
+                    1 + sum(len(pool.devices) for pool in after) // costs.DEVICES_TAKEN_PER_STEP
                 )
             if after != reduced.kind:
                 reduced.after = self._of_kind(after)

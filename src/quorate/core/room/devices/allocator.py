@@ -18,7 +18,7 @@ from typing import NamedTuple
 from quorate.core.cluster.devices.pools import PoolState
 from quorate.core.cluster.devices.requests import SCORE_OF_FIRST, Choice, UnallocatedClaim
 from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.looks import ChoiceKey, SeenDevice, SeenKind
 from quorate.core.room.devices.picked import (
@@ -108,7 +108,7 @@ class DeviceSearch:
 
     def _count(self, steps: Steps | None) -> None:
         if steps is not None:
-            steps.take(1 + (self._looks.looks - self._counted) // policy.DEVICE_LOOKS_PER_STEP)
+            steps.take(1 + (self._looks.looks - self._counted) // costs.DEVICE_LOOKS_PER_STEP)
         self._counted = self._looks.looks
 
     def _run(self) -> Generator[None, None, ChosenDevices | Broken | None]:

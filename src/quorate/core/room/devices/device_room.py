@@ -18,8 +18,8 @@ from quorate.core.cluster.devices.requests import AllocatedClaim, DeviceNeeds, a
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import Allocation, DeviceId, policy
-from quorate.core.model.steps import Steps
+from quorate.core.model import Allocation, DeviceId
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.devices.allocations import NeedsOutcomes, Outcomes
 from quorate.core.room.devices.allocator import ChosenDevices
 from quorate.core.room.devices.cel.programs import Broken
@@ -232,7 +232,7 @@ class DeviceRoom:
             self._codes[view] = views.kinds.code(views.kind(view, is_used, consumed))
         if self.steps is not None:
             seen = sum(len(pool.devices) for view in stale for pool in views.views[view])
-            self.steps.take(1 + seen // policy.DEVICES_COUPLED_PER_STEP)
+            self.steps.take(1 + seen // costs.DEVICES_COUPLED_PER_STEP)
 
 
 def _distinct(codes: Codes) -> tuple[list[int], Ints]:

@@ -14,9 +14,8 @@ from weakref import WeakValueDictionary
 
 from quorate.core.cluster.devices.pools import Kind, PoolState, SharedTraits, Shares
 from quorate.core.cluster.devices.requests import Choice, UnallocatedClaim
-from quorate.core.model import policy
 from quorate.core.model.devices import Attribute, DeviceTraits
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.constraints import look_up
@@ -126,9 +125,7 @@ class Looks:
                         steps.take()
         self._under_way = None
         if steps is not None:
-            steps.take(
-                1 + sum(len(pool.devices) for pool in kind) // policy.DEVICES_SORTED_PER_STEP
-            )
+            steps.take(1 + sum(len(pool.devices) for pool in kind) // costs.DEVICES_SORTED_PER_STEP)
         return tuple(
             SeenPool(
                 pool.state,
