@@ -1,7 +1,6 @@
 """The house is as the architecture page draws it: rooms, layers, no circle, nothing overfull."""
 
 import ast
-import re
 
 import pytest
 
@@ -25,26 +24,86 @@ def test_no_room_has_more_modules_than_one_can_keep_in_mind(package):
     assert {room: n for room, n in sizes.items() if n > house.MODULES_MAX} == {}
 
 
-BOUND = re.compile(r"_(MAX|MIN|FEW|S|AT_ONCE|PER_STEP|PER_S|(OF|IN)_A_STEP|OF_WORK|OF_SEARCH)$")
-"""What a bound is named. A name that says how much the work is counts as one, too."""
-OF_BOUNDS = "model/policy", "model/limits"
-"""Where they are: of placing, with what an operator may choose, and of everything else."""
-OF_FORMATS = {"QUANTITY_MAX", "_INT64_MAX", "SLOTS_MAX"}
-"""The largest numbers that a format or an array holds: no choice of ours."""
+OF_BOUNDS = "model/policy", "model/steps/costs"
+"""Where they are: how much is done at most, and how much of each work is one step."""
+NO_BOUNDS = {
+    # The largest number that a format or an array holds, or one that stands for no limit at all.
+    *("QUANTITY_MAX", "_INT64_MAX", "SLOTS_MAX", "NO_COLUMN", "UNLIMITED", "DELEGATED", "MANY"),
+    *("_ENDLESS", "_NEVER", "ALL_BELOW", "UNWITHHELD", "_NAME_LENGTH", "_LOWEST_PRIORITY"),
+    # What marks a thing: the column of a class without demands, a row that there is not.
+    *("_WITHOUT_LIMIT", "_NOWHERE"),
+    # kube-scheduler's own numbers, and the API's.
+    *("WEIGHTS", "SCORE_OF_FIRST", "_LEAST", "_MOST_OF_A_CONTAINER", "_DECIMAL"),
+    # How large an array is at first; it grows.
+    *("_ROWS_FIRST", "_WIDTH_FIRST", "_FIRST"),
+}
+"""Names of numbers in other modules of the core that bound nothing."""
+
+
+def is_number(node):
+    """Whether an expression is made of numbers alone, or a dict or tuple of such."""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
+        case ast.UnaryOp(operand=one):
+            return is_number(one)
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) and is_number(right)
+        case ast.Tuple(elts=[_, *_] as parts) | ast.Dict(values=[_, *_] as parts):
+            return all(map(is_number, parts))
+    return False
+
+
+def numbers_named_in(tree):
+    """Return the names that a module, or a class in it, gives to numbers.
+
+    Fields of classes are left out, and members of enums.
+    """
+    fields = {
+        id(one)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for one in node.body
+        if isinstance(one, ast.AnnAssign)
+    }
+    holders = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef)]
+    holders = [
+        one
+        for one in holders
+        if not any("Enum" in ast.unparse(base) for base in getattr(one, "bases", ()))
+    ]
+    found = []
+    for node in [one for holder in holders for one in holder.body if id(one) not in fields]:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if getattr(node, "value", None) is not None and is_number(node.value):
+            found += [one.id for one in targets if isinstance(one, ast.Name)]
+    return found
 
 
 def test_every_bound_of_the_core_is_in_its_place():
-    """So that two pages tell them all, and a test may set each."""
+    """So that two pages tell them all, and a test may set each, whatever their names are."""
     found = []
     for name, path in house.modules("quorate").items():
         place = name.removeprefix("quorate.core.").replace(".", "/")
-        if not name.startswith("quorate.core.") or place in OF_BOUNDS:
-            continue
-        for node in ast.parse(path.read_text()).body:
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            names = [one.id for one in targets if isinstance(one, ast.Name) and one.id.isupper()]
-            found += [f"{place}: {one}" for one in names if BOUND.search(one)]
-    assert [one for one in found if one.split(": ")[1] not in OF_FORMATS] == []
+        if name.startswith("quorate.core.") and place not in OF_BOUNDS:
+            tree = ast.parse(path.read_text())
+            found += [f"{place}: {one}" for one in numbers_named_in(tree)]
+    assert [one for one in found if one.split(": ")[1] not in NO_BOUNDS] == []
+    assert NO_BOUNDS - {one.split(": ")[1] for one in found} == set(), "nothing is left of these"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("_FRAMES_TOLD = 4", ["_FRAMES_TOLD"]),
+        ("MOST: Final = 2**20", ["MOST"]),
+        ("COSTS = {'w': 3000, 'd': 250}", ["COSTS"]),
+        ("class A:\n    most = -1\n    field: int = 3", ["most"]),
+        ("NAME = 'x'\nIS_ON = True\nOTHER = policy.MOST\nNONE = ()\nA: int", []),
+    ],
+)
+def test_a_number_with_any_name_is_seen(source, found):
+    assert numbers_named_in(ast.parse(source)) == found
 
 
 @pytest.mark.parametrize("package", [*house.PACKAGES, "bench", "tools"])
@@ -67,17 +126,141 @@ def test_the_page_draws_the_house_as_it_is():
     assert page == house.drawn_in(page), "run: python -m tools.house --write"
 
 
+STATE = {"lifecycle", "memory"}
+"""The two parts of a gang's entry that say how far it is and what the queue knows of it."""
+OF_STATE = "quorate.core.cluster.gangs.lifecycle"
+CHANGING = {
+    *("add", "append", "appendleft", "clear", "difference_update", "discard", "extend", "insert"),
+    *("intersection_update", "pop", "popitem", "popleft", "remove", "reverse", "rotate"),
+    *("setdefault", "sort", "symmetric_difference_update", "update", "__setitem__", "__delitem__"),
+}
+"""Methods of collections that change them."""
+
+
+def parts_of(target):
+    """Return the targets of an assignment one by one."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for one in target.elts for part in parts_of(one)]
+    return [target.value if isinstance(target, ast.Starred) else target]
+
+
+def is_in(roots, node):
+    """Whether an expression is, or is part of, an attribute or a local name among ``roots``."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Attribute) and node.attr in roots:
+            return True
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in roots
+
+
+def names_of(tree, roots):
+    """Return ``roots``, and the names that are given to what is part of them."""
+    before = set()
+    while before != roots:
+        before = set(roots)
+        for node in ast.walk(tree):
+            match node:
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                    pairs = list(zip(names, values, strict=False))
+                case ast.Assign(targets=targets, value=value):
+                    pairs = [(one, value) for one in targets]
+                case ast.NamedExpr(target=name, value=value):
+                    pairs = [(name, value)]
+                case ast.For(target=name, iter=value) | ast.comprehension(target=name, iter=value):
+                    pairs = [(name, value)]
+                case _:
+                    pairs = []
+            new = [
+                name.id
+                for name, value in pairs
+                if isinstance(name, ast.Name) and is_in(roots, value)
+            ]
+            roots = roots | set(new)
+    return roots
+
+
+def does_write(tree, roots, changing):
+    """Whether code writes into what ``roots`` name: assigns, deletes, or calls what changes it."""
+    roots = names_of(tree, set(roots))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+                written = [part for one in targets for part in parts_of(one)]
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+                written = [target]
+            case ast.Call(func=ast.Attribute(value=of, attr=name)) if name in changing:
+                written = [ast.Attribute(of, name)]
+            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[of, *_]):
+                written = [ast.Attribute(of, "")]
+            case ast.Call(func=ast.Attribute(attr="__setattr__" | "__delattr__"), args=[of, *more]):
+                written = [ast.Attribute(of, "")]
+                if len(more) > 1 and isinstance(more[0], ast.Constant) and more[0].value in STATE:
+                    return True
+            case _:
+                written = []
+        if any(is_in(roots, one) for one in written if not isinstance(one, ast.Name)):
+            return True
+    return False
+
+
+def changing_methods():
+    """Return the names of methods that change what they belong to: of collections, of the state."""
+    tree = ast.parse(house.modules("quorate")[OF_STATE].read_text())
+    methods = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    own = {one.name for one in methods if does_write(one, {"self"}, CHANGING)}
+    return CHANGING | own - {"__init__"}
+
+
 def test_a_gang_s_state_is_written_by_news_by_time_and_by_the_one_door():
     """Planning reads it. ``rebuilding`` and the scheduler restore it after a defect."""
+    changing = changing_methods()
+    assert {"become_quorate", "begin", "end"} <= changing
     writers = set()
     for name, path in house.modules("quorate").items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            for target in [one for many in targets for one in ast.walk(many)]:
-                of = target.value if isinstance(target, ast.Attribute) else None
-                if isinstance(of, ast.Attribute) and of.attr in ("lifecycle", "memory"):
-                    writers.add(name)
+        tree = ast.parse(path.read_text())
+        parts = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+        if any(does_write(one, STATE, changing) for one in parts):
+            writers.add(name)
     rooms = ("quorate.core.cluster.", "quorate.core.lifecycle.")
     doors = {"quorate.core.turn.applying", "quorate.core.turn.rebuilding", "quorate.core.scheduler"}
     assert {one for one in writers if not one.startswith(rooms)} <= doors
     assert "quorate.core.lifecycle.attempts" in writers
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gang.lifecycle.attempt = None",
+        "gang.memory = replace(gang.memory, failures=0)",
+        "gang.memory.failures += 1",
+        "gang.memory.not_before_s: float = 0.0",
+        "first, gang.memory.failed = True, True",
+        "del gang.memory.avoid['n0']",
+        "gang.memory.avoid['n0'] = 1.0",
+        "gang.memory.avoid.update(n0=1.0)",
+        "gang.lifecycle.attempt.open.discard('uid')",
+        "gang.memory.aside.end()",
+        "setattr(gang.memory, 'failures', 0)",
+        "object.__setattr__(gang.memory, 'failures', 0)",
+        "object.__setattr__(gang, 'memory', None)",
+        "memory = gang.memory; memory.failures = 0",
+        "memory, life = gang.memory, gang.lifecycle; life.attempt = None",
+        "(memory := gang.memory).failures; memory.failures = 0",
+    ],
+)
+def test_each_way_to_write_a_gang_s_state_is_seen(line):
+    assert does_write(ast.parse(line), STATE, changing_methods())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "failures = gang.memory.failures",
+        "avoid = dict(gang.memory.avoid); avoid['n0'] = 1.0",
+        "gang.lifecycle.attempt.open.copy()",
+        "memory = Memory(); memory.size",
+        "found.append(gang.memory)",
+    ],
+)
+def test_reading_it_is_no_writing(line):
+    assert not does_write(ast.parse(line), STATE, changing_methods())

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.rules.table import KUBE_FILTERS, KUBE_SCORES
-from tests.property.seeds import kept, number
+from tests.property.seeds import first, kept, number
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
 from tools.parity.checking import check_seeds, differs
@@ -23,8 +23,7 @@ from tools.parity.tables import profile_of
 
 T = TypeVar("T")
 CASES = int(os.environ.get("QUORATE_PARITY_CASES", "20000"))
-# Fixed while a difference is open: seed 2179517019, a spread beside a nominated pod on a bare node.
-FIRST_SEED = number("QUORATE_PARITY_FIRST_SEED", 1)
+FIRST_SEED = number("QUORATE_PARITY_FIRST_SEED", first("parity"))
 BLOCK = 1000
 _ELSEWHERE = ("DynamicResources", "NodeDeclaredFeatures")
 """Rules and scores that test_devices draws cases for."""
@@ -73,7 +72,8 @@ def test_a_case_that_once_differed_agrees(oracle: Oracle, path: Path) -> None:
 
 
 def test_the_cases_meet_every_rule_and_every_score(oracle: Oracle) -> None:
-    tally = check_seeds(oracle, range(FIRST_SEED, FIRST_SEED + 1000))
+    """These are always the same cases: some counts of fresh ones would be too low by chance."""
+    tally = check_seeds(oracle, range(1, 1001))
     assert {rule: tally.refusals[rule] for rule in DRAWN if tally.refusals[rule] < 50} == {}
     assert {rule: tally.scored[rule] for rule in SCORES if tally.scored[rule] < 10} == {}
     assert tally.sentences > 100

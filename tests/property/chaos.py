@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import importlib
+import operator
 import sys
 from collections import Counter
 from typing import NamedTuple
@@ -108,6 +110,11 @@ class Planting(Trace):
     def __init__(self, code, place, error):
         self.code, self.left, self.error = code, place, error
 
+    def calls(self, owner, name, *arguments):
+        if self.left <= 0:
+            return getattr(owner, name)(*arguments)  # what was to be raised was raised
+        return super().calls(owner, name, *arguments)
+
     def on_call(self, frame, event, _):
         if frame.f_code is self.code and is_run(frame):
             self.left -= 1
@@ -131,16 +138,20 @@ def play(setting, script, trace):
 
 
 def reached(run, worlds):
-    """Return for each function of the core the worlds that call it, and how often each does."""
+    """Return for each function of the core the worlds that call it.
+
+    Each with how often it does, and how many calls of all functions it takes to play it.
+    """
     found = {}
     for number in range(worlds):
         setting, script = small_world(run, number)
         trace = Counting()
         with contextlib.suppress(Exception):  # what is wrong without chaos is found elsewhere
             play(setting, script, trace)
+            calls = trace.counts.total()
             for code, times in trace.counts.items():
                 if is_target(code):
-                    found.setdefault(code, []).append((number, times))
+                    found.setdefault(code, []).append((number, times, calls))
     return found
 
 
@@ -162,12 +173,33 @@ class Hit(NamedTuple):
 
 
 def hits(run, found, chance, count=None):
-    """Draw functions to hit; all of them if ``count`` is None."""
+    """Draw functions to hit; all of them if ``count`` is None.
+
+    Of two worlds that call a function the smaller one is played: a few worlds cost as much as all
+    others together.
+    """
     codes = sorted(found, key=lambda code: (target_of(code), code.co_firstlineno))
     chosen = codes if count is None else chance.sample(codes, min(count, len(codes)))
     for code in chosen:
-        number, times = chance.choice(found[code])
+        number, times, _ = min(chance.choices(found[code], k=2), key=lambda world: world[2])
         yield Hit(code, number, chance.randint(1, times))
+
+
+def hit_of(run, number, name, place):
+    """Return the hit of a function by its name, as ``Target`` writes it, in one world of a run.
+
+    None: the world does not call it, as when its drawing has changed. Raises AttributeError or
+    ModuleNotFoundError: there is no such function.
+    """
+    module, _, qualified = name.removeprefix("core/").partition(":")
+    owner = importlib.import_module("quorate.core." + module.removesuffix(".py").replace("/", "."))
+    operator.attrgetter(qualified)(owner)
+    trace = Counting()
+    play(*small_world(run, number), trace)
+    for code, times in trace.counts.items():
+        if str(target_of(code)) == name:
+            return Hit(code, number, min(place, times))
+    return None
 
 
 def failure_of(run, hit, contained=True):

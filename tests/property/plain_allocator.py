@@ -3,9 +3,9 @@
 from quorate.core.cluster.devices.pools import PoolState
 from quorate.core.cluster.devices.requests import SCORE_OF_FIRST
 from quorate.core.model import policy
-from quorate.core.room.devices.allocator import Found
+from quorate.core.room.devices.allocator import ChosenDevices
 from quorate.core.room.devices.cel.programs import Broken
-from quorate.core.room.devices.taken import StoppedError, Taken, Tally, Wanted
+from quorate.core.room.devices.picked import LookCount, PickedDevices, SizedChoice, StoppedError
 
 DONE, NOT, TOO_MANY = "done", "not", "too many"
 
@@ -13,14 +13,16 @@ DONE, NOT, TOO_MANY = "done", "not", "too many"
 class Plain:
     def __init__(self, claims, kind, numbers):
         self.claims, self.kind, self.numbers = claims, kind, numbers
-        self.taken = Taken(claims, kind, Tally())
+        self.taken = PickedDevices(claims, kind, LookCount())
         self.wanted = {}
 
     def run(self):
         try:
             self.size()
             if self.place(0, 0, None, 0, (0, 0)) == DONE:
-                return Found(tuple(tuple(picks) for picks in self.taken.picks), self.score())
+                return ChosenDevices(
+                    tuple(tuple(picks) for picks in self.taken.picks), self.score()
+                )
         except StoppedError as error:
             return Broken(str(error))
         if any(pool.state is PoolState.INVALID for pool in self.kind):
@@ -44,7 +46,7 @@ class Plain:
                 for key, choice in zip(keys, request.choices, strict=True):
                     found = self.all_of(key, choice) if choice.wanted.count is None else None
                     count = choice.wanted.count if found is None else len(found)
-                    self.wanted[key] = Wanted(choice, self.numbers[key], count, found)
+                    self.wanted[key] = SizedChoice(choice, self.numbers[key], count, found)
                 least += min(self.wanted[key].count for key in keys)
             most = policy.DEVICES_PER_CLAIM_MAX
             if least > most:

@@ -26,6 +26,9 @@ def first(of: str) -> int:
     return random.Random(f"{SEED} {of}").randrange(1, 2**32)
 
 
-def kept(of: str) -> list[int]:
-    """Return the seeds of one kind of draw that failed once. Raises KeyError: there is no such."""
+def kept(of: str) -> list:
+    """Return the seeds of one kind of draw that failed once. Raises KeyError: there is no such.
+
+    What chaos draws is kept as a list: the run's seed, the world, the function, the call.
+    """
     return list(tomllib.loads(_KEPT.read_text())[of]["seeds"])

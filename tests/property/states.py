@@ -32,7 +32,7 @@ CACHES = {
     ("PodClass", "_demands"): "the same",
     ("PodClass", "_missing"): "the same",
     ("DeviceNeeds", "problem"): "words that name one of several pods",
-    ("Uses", "volume_needs"): "what a pod's volumes demand",
+    ("VolumeSet", "volume_needs"): "what a pod's volumes demand",
     ("Devices", "specs"): "numbers of what claims ask for",
     ("Devices", "_spec_numbers"): "the same",
     ("Devices", "traits"): "numbers of what devices are",

@@ -79,12 +79,12 @@ def promises_are_never_looked_at_again(patch):
 
 
 def nominated_pods_raise_a_minimum(patch):
-    real = cycle.beside
+    real = cycle.room_less_nominated
 
-    def beside(room, promised, pod_classes, cluster):
+    def room_less_nominated(room, promised, pod_classes, cluster):
         return real(room, promised, [], cluster)
 
-    patch.setattr(cycle, "beside", beside)
+    patch.setattr(cycle, "room_less_nominated", room_less_nominated)
 
 
 _LARGE = "tests/property/playing/test_large.py::test_a_large_world_breaks_no_promise"

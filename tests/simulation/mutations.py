@@ -203,10 +203,10 @@ def bucket_passes_over(patch):
 
     def next_and_the_rest_is_passed_over(self):
         key = real(self)
-        likes = self._queue.blocked._likes_of
-        for bucket in [one[2] for one in self._woken if one[2].first_likes is not None]:
-            if key is not None and key not in likes and bucket.first is not None:
-                self._queue.blocked.failed(bucket.first_likes, ())
+        group = self._queue.blocked._group_of
+        for bucket in [one[2] for one in self._woken if one[2].first_group is not None]:
+            if key is not None and key not in group and bucket.first is not None:
+                self._queue.blocked.failed(bucket.first_group, ())
         return key
 
     patch.setattr(Line, "_next", next_and_the_rest_is_passed_over)

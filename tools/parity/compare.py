@@ -13,6 +13,7 @@ from tools.parity.ours import Answer
 Theirs = Mapping[str, Any]
 
 _DEVICES = dynamic_resources.RULE.name
+_CUT_SHORT = "the search for devices was cut short: it took too many steps"
 _UNKNOWN = frozenset({"GangScheduling", "NodeName"})
 _OF_VOLUMES = frozenset(rule.name for rule in FILTERS if rule.kind is Kind.VOLUMES)
 
@@ -41,10 +42,30 @@ def ends_in_error(theirs: Theirs) -> bool:
     )
 
 
+def is_cut_short(said: str) -> bool:
+    """Whether a refusal of ours is that a search for devices took too many steps."""
+    return said == _CUT_SHORT
+
+
+def cut_short(ours: Answer) -> frozenset[str]:
+    """Return the nodes where we gave up a search that kube-scheduler may bring to its end."""
+    return frozenset(
+        node
+        for node, refused in ours.filters.items()
+        if _DEVICES in refused and is_cut_short(*refused[_DEVICES][1])
+    )
+
+
 def differences_by_node(ours: Answer, theirs: Theirs) -> list[str]:
-    """Compare the rule of devices by node; an error of kube-scheduler's is a refusal of ours."""
+    """Compare the rule of devices by node; an error of kube-scheduler's is a refusal of ours.
+
+    Nodes where a search was cut short are left out.
+    """
     found = []
+    left_out = cut_short(ours)
     for node, said in theirs["filter"].items():
+        if node in left_out:
+            continue
         verdict = (said or {}).get(_DEVICES)
         mine = ours.filters[node].get(_DEVICES)
         if verdict is not None and verdict["code"] == "Error":

@@ -16,9 +16,9 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.changes import AnyChange
 from quorate.core.model.profile import KUBE_SCHEDULER, Profile
 from quorate.core.place.members import members_of
-from quorate.core.place.one_pod.nominated import look
+from quorate.core.place.one_pod.nominated import judge_nodes
 from quorate.core.place.one_pod.single import Singles
-from quorate.core.preempt.preemption import Known, Outcome, preempt
+from quorate.core.preempt.preemption import NodeResults, VictimChoice, preempt
 from quorate.core.room.answers import Answers
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
@@ -95,7 +95,7 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
                 filters[name][rule] = _of_node(verdict, row)
     promises = Promises.of(cluster)
     promised = promises.to_others(entry.pod.priority, entry)
-    feasible = look(pod_class, room, cluster, promised).feasible
+    feasible = judge_nodes(pod_class, room, cluster, promised).feasible
     scored = room.snapshot.alive if case.get("scoreAll") else feasible
     if "scoreNodes" in case:
         scored = np.zeros_like(feasible)
@@ -110,14 +110,14 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     found.chosen = room.snapshot.node(row).name if row is not None else ""
     if found.feasible or not rows:
         return found
-    outcome = preempt(entry, pod_class, room, promises, promised, Known())
+    outcome = preempt(entry, pod_class, room, promises, promised, NodeResults())
     found.preemption = _preempting(outcome, room)
-    said = f" {outcome.said}" if outcome.said else ""
+    said = f" {outcome.message}" if outcome.message else ""
     found.message = nodes_ruled_out(pod_class, room, cluster, promised) + said
     return found
 
 
-def _preempting(outcome: Outcome, room: Room) -> Preempting:
+def _preempting(outcome: VictimChoice, room: Room) -> Preempting:
     return Preempting(
         node=room.snapshot.node(outcome.chosen.row).name if outcome.chosen else "",
         candidates={
@@ -127,7 +127,7 @@ def _preempting(outcome: Outcome, room: Room) -> Preempting:
             )
             for one in outcome.candidates
         },
-        said=outcome.said,
+        said=outcome.message,
     )
 
 

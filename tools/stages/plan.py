@@ -32,6 +32,7 @@ def stages() -> list[Stage]:
     """
     real, oracle = ("build-controlplane",), ("build-oracle",)
     by_file = ("--dist", "loadfile")
+    stealing = ("-n2", "--dist", "worksteal")  # long tests come last: they are shared out again
     embedded_unit = ("embedded/tests/unit", "embedded/tests/test_own.py")
     clients = ("embedded/tests/clients", "tests/clients", "tests/up")
     return [
@@ -39,12 +40,12 @@ def stages() -> list[Stage]:
         _python("build-controlplane", "tools.controlplane", "build", "--if-possible"),
         Stage("check", ("make", "--no-print-directory", "check")),
         Stage("docs", ("make", "--no-print-directory", "docs")),
-        _tests("unit", "-n2", "tests/unit", "tests/property", *embedded_unit),
-        _tests("simulation", "-n2", "tests/simulation"),
+        _tests("unit", *stealing, "tests/unit", "tests/property", *embedded_unit),
+        _tests("simulation", *stealing, "tests/simulation"),
         _tests("clients", "-n2", *by_file, *clients, after=real),
         _python("build-oracle", "tools.oracle", "build", "--tables", "--if-possible", after=real),
         _tests("e2e-embedded", "-n2", "tests/e2e", "--cluster=embedded", after=real),
-        _tests("parity", "-n2", "tests/oracle", "tests/parity", after=oracle),
+        _tests("parity", *stealing, "tests/oracle", "tests/parity", after=oracle),
         _tests("hostile", "-n0", "tests/hostile", load=1.5, after=real),
         _tests("differential", "-n0", "embedded/tests/differential", after=real),
     ]

@@ -21,7 +21,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.objects import OUTCOME, ObjectId, Objects
 from quorate.core.lifecycle.advancing import Advance, Due, take_reserved_otherwise
 from quorate.core.lifecycle.attempts import Attempts
-from quorate.core.lifecycle.effects import Decision, Failed, Tried
+from quorate.core.lifecycle.effects import Decision, Failed, GangOutcome
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
 from quorate.core.model import policy as bounds
@@ -238,15 +238,15 @@ class Scheduler:
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
         dropped = self._make_true(decision)
-        plan = decision.plan.without(dropped) if dropped else decision.plan
-        touched = {*plan.touched, *(one.key for one in decision.tried)}
+        plan = decision.plan_without(dropped) if dropped else decision.plan
+        touched = {*plan.touched, *(one.key for one in decision.outcomes)}
         wake_at_s: float | None = decision.now_s
         due, self._due = self._due, Due()
         try:
             if decision.failed is not None:
                 self._rebuild()
                 self._set_aside(decision.failed, "decide", decision.now_s)
-            placed = (one.binds for one in decision.tried if one.binds)
+            placed = (one.binds for one in decision.outcomes if one.binds)
             self._places = places_of((*due.gangs, *placed))
             touched, wake_at_s = self._settle(decision, touched)
             self._defects_in_a_row = 0
@@ -259,7 +259,7 @@ class Scheduler:
     def _make_true(self, decision: Decision) -> set[GangKey]:
         """Apply the effects; return the gangs that met a defect: nothing is sent for them."""
         dropped: set[GangKey] = set()
-        for one in decision.tried:
+        for one in decision.outcomes:
             try:
                 self._applier().apply(one, decision.now_s)
             except Exception as error:
@@ -269,16 +269,16 @@ class Scheduler:
                 self._take_back(one, decision.plan, error)
         return dropped
 
-    def _take_back(self, tried: Tried, plan: Plan, error: Exception) -> None:
+    def _take_back(self, outcome: GangOutcome, plan: Plan, error: Exception) -> None:
         """End what was assumed for a gang for which nothing is sent."""
-        gang = self.cluster.gangs.get(tried.key)
-        if gang is not None and tried.undo is not None:
+        gang = self.cluster.gangs.get(outcome.key)
+        if gang is not None and outcome.undo is not None:
             gang.lifecycle.is_undoing = False
         words = f"InternalError: {error}"[:200]
-        of_gang = [one for one in (*plan.gangs, *plan.preparing) if one.key == tried.key]
+        of_gang = [one for one in (*plan.gangs, *plan.preparing) if one.key == outcome.key]
         self.observe(binds_failed(of_gang, words))
-        if tried.preemption is not None:
-            self.observe(preemptions_failed((tried.preemption,), words))
+        if outcome.preemption is not None:
+            self.observe(preemptions_failed((outcome.preemption,), words))
 
     def _applier(self) -> Applier:
         return Applier(self.cluster, self._attempts, self._preparations)

@@ -38,6 +38,7 @@ from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.masks import mask_of, mask_on
 from quorate.core.scheduler import Scheduler
+from tests.property.seeds import SEED
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.world import TEAM, key
 
@@ -326,10 +327,8 @@ def check_masks(play):
 
 @pytest.mark.parametrize("bounds", ["drawn", "as they are"])
 def test_after_things_came_and_went_all_is_as_if_they_had_not(monkeypatch, bounds):
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"seed {seed}")
     for number in range(WORLDS):
-        chance = random.Random(seed + number)
+        chance = random.Random(SEED + number)
         for name, values in BOUNDS.items() if bounds == "drawn" else ():
             monkeypatch.setattr(policy, name, chance.choice(values))
         play = Coming(chance)
@@ -344,9 +343,7 @@ def test_after_things_came_and_went_all_is_as_if_they_had_not(monkeypatch, bound
 
 
 def test_nothing_is_left_of_what_is_gone():
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"seed {seed}")
-    play = Coming(random.Random(seed))
+    play = Coming(random.Random(SEED))
     for _ in range(200):
         play.step()
     for uid in list(play.pods):

@@ -39,7 +39,7 @@ def up_to_date(world):
     slots, room = scheduler.queue.blocked.slots, scheduler.planner.room()
     waking = scheduler.planner._waking
     waking._ask_room, waking._room_now = lambda: room, room
-    slots.stand_on(waking._ground)
+    slots.set_inputs(waking._slot_inputs)
     rows = scheduler.cluster.nodes.log.since(waking._rows_seen)
     slots.note(rows, set())
     slots.bring_up_to_date(Steps(10**9))
@@ -66,7 +66,7 @@ def test_totals_kept_by_change_equal_a_recount(monkeypatch, levels):
 
 def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
     """So many that rows are sorted into kinds, and are looked at in several turns."""
-    monkeypatch.setattr("quorate.core.model.limits.SLOT_CELLS_AT_ONCE", 256)
+    monkeypatch.setattr("quorate.core.model.policy.SLOT_CELLS_AT_ONCE", 256)
     most = 0
     for chance in fresh(3):
         world = FullWorld(chance)
@@ -103,7 +103,7 @@ def test_totals_of_a_cycle_are_those_of_what_it_leaves():
             pod_class = chance.choice(classes)
             rows = np.unique([chance.randrange(len(left.free)) for _ in range(2)])
             left.take_at(pod_class, rows, np.ones(len(rows), np.int64))
-            totals.took(rows.tolist(), left.free)
+            totals.note_placed(rows.tolist(), left.free)
             slots.add(chance.choice(classes), chance.choice([None, 5]), steps)
             for tally in slots.tallies:
                 for priority in (0, 3, 99):

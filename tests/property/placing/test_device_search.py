@@ -7,7 +7,7 @@ import numpy as np
 from quorate.core.model import Taint, Toleration, policy
 from quorate.core.model.devices import Capacity
 from quorate.core.model.steps import OutOfStepsError, Steps
-from quorate.core.room.devices.allocator import Found, Search
+from quorate.core.room.devices.allocator import ChosenDevices, DeviceSearch
 from quorate.core.room.devices.cel.programs import Broken
 from tests.property.plain_allocator import Plain
 from tests.property.seeds import SEED
@@ -91,15 +91,15 @@ def random_search(chance):
         for _ in range(chance.randint(1, 3))
     ]
     pod_class, room = world.ask(*specs)
-    taking = room.taking
+    device_room = room.device_room
     if chance.random() < 0.3:  # part of it is in use
-        some = pod_class.device_needs.open[0]
-        taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
-        assert some is pod_class.device_needs.open[0]
-    asked = taking.asked(pod_class.device_needs)
-    [code] = taking.codes(np.array([0])).tolist()
-    kind = asked.seen(code)
-    return pod_class.device_needs.open, kind, asked._looks.choices
+        some = pod_class.device_needs.unallocated[0]
+        device_room.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+        assert some is pod_class.device_needs.unallocated[0]
+    asked = device_room.outcomes(pod_class.device_needs)
+    [code] = device_room.codes(np.array([0])).tolist()
+    kind = asked.seen_kind(code)
+    return pod_class.device_needs.unallocated, kind, asked._looks.choices
 
 
 def worlds(count):
@@ -108,11 +108,11 @@ def worlds(count):
 
 
 def test_the_first_solution_is_that_of_trying_everything(monkeypatch):
-    kinds = {Found: 0, Broken: 0, type(None): 0}
+    kinds = {ChosenDevices: 0, Broken: 0, type(None): 0}
     for said, chance in worlds(1_500):
         monkeypatch.setattr(policy, "DEVICES_PER_CLAIM_MAX", chance.choice([2, 3, 4, 32]))
         claims, kind, numbers = random_search(chance)
-        found = Search(claims, kind, numbers).run()
+        found = DeviceSearch(claims, kind, numbers).run()
         if _is_cut_short(found):
             continue  # trying everything may take minutes
         expected = Plain(claims, kind, numbers).run()
@@ -134,10 +134,10 @@ def test_of_two_alike_the_second_may_meet_an_error_that_the_first_does_not():
     world = Nodes2(pool, gpu_class())
     one = request(f'device.attributes["{DRIVER}"].rack == 1', name="r0", count=1)
     pod_class, room = world.ask(spec(one, request(name="r1", count=None, admin=True), match=[RACK]))
-    asked = room.taking.asked(pod_class.device_needs)
-    [code] = room.taking.codes(np.array([0])).tolist()
-    search = pod_class.device_needs.open, asked.seen(code), asked._looks.choices
-    found = Search(*search).run()
+    asked = room.device_room.outcomes(pod_class.device_needs)
+    [code] = room.device_room.codes(np.array([0])).tolist()
+    search = pod_class.device_needs.unallocated, asked.seen_kind(code), asked._looks.choices
+    found = DeviceSearch(*search).run()
     assert isinstance(found, Broken)
     assert found == Plain(*search).run()
 
@@ -147,9 +147,9 @@ def test_a_search_in_slices_of_steps_finds_what_one_go_finds(monkeypatch):
     interrupted = 0
     for said, chance in worlds(300):
         claims, kind, numbers = random_search(chance)
-        whole = Search(claims, kind, numbers)
+        whole = DeviceSearch(claims, kind, numbers)
         expected = whole.run()
-        search = Search(claims, kind, numbers)
+        search = DeviceSearch(claims, kind, numbers)
         turns = 1
         while True:
             try:
@@ -158,6 +158,6 @@ def test_a_search_in_slices_of_steps_finds_what_one_go_finds(monkeypatch):
             except OutOfStepsError:
                 turns += 1
         assert found == expected, said
-        assert search._tally.looks == whole._tally.looks, said
+        assert search._looks.looks == whole._looks.looks, said
         interrupted += turns > 1
     assert interrupted > 100, SEED

@@ -99,7 +99,7 @@ def nominated_pods_that_others_rely_on(patch):
 
 def tasks_are_dropped(patch):
     patch.setattr(gangs, "lacking", lambda *_, **__: {})
-    patch.setattr(cycle, "least_of", lambda _: ())
+    patch.setattr(cycle, "task_minima_of", lambda _: ())
 
 
 def numbers_as_python_reads_them(patch):

@@ -203,7 +203,7 @@ def check_choices(made, room, pod_class, entries, placed):
         names = room.volumes.take_chosen(pod_class, row)
         node = room.snapshot.node(row)
         claims = sorted(
-            (storage.claims[use_key] for use_key in storage.users[entry.pod.uid].uses.keys),
+            (storage.claims[use_key] for use_key in storage.users[entry.pod.uid].volume_set.keys),
             key=lambda claim: claim.size or 0,
         )
         for claim, name in zip(claims, names, strict=True):

@@ -8,6 +8,7 @@ import pytest
 
 from quorate.core.cluster.devices.pools import SharedTraits
 from quorate.core.model import policy
+from quorate.core.model.steps import costs
 from quorate.core.room.devices.cel.cost import pattern
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.names import CelError, tokens_of
@@ -98,8 +99,8 @@ def test_any_text_is_answered_or_broken():
         answer = expressions.matches(text, traits)
         assert isinstance(answer, bool | Broken), (SEED, text)
         answers[Broken if isinstance(answer, Broken) else answer] += 1
-        cost = expressions._known[text].program.steps(TRAITS) * policy.CEL_COST_PER_STEP
-        assert cost <= policy.CEL_COST_MAX + 10 * policy.CEL_COST_PER_STEP, (SEED, text)
+        cost = expressions._known[text].program.steps(TRAITS) * costs.CEL_COST_PER_STEP
+        assert cost <= policy.CEL_COST_MAX + 10 * costs.CEL_COST_PER_STEP, (SEED, text)
     assert min(answers.values()) > 20, (SEED, answers)
 
 

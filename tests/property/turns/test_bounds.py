@@ -38,6 +38,7 @@ IN_WORLDS = HERE + "test_worlds_with_a_small_bound_break_no_promise"
 TESTED = {
     "ASIDE_S": HERE + "test_what_is_set_aside_waits_ever_longer_up_to_a_bound",
     "ASIDE_S_MAX": HERE + "test_what_is_set_aside_waits_ever_longer_up_to_a_bound",
+    "INCIDENT_FRAMES_MAX": HERE + "test_so_many_calls_of_a_defect_are_told",
     "INCIDENTS_KEPT_MAX": HERE + "test_so_many_incidents_are_kept_to_be_told_of",
     "TURN_STEPS_MAX": IN_WORLDS,
     "TOUCHED_PER_TURN_MAX": CORE + "cluster/test_much_news.py::"
@@ -132,6 +133,17 @@ TESTED = {
     "CEL_LIST_MAX": CEL + "test_bounds_hold_below_at_and_above",
     "CEL_COST_MAX": CEL + "test_the_cost_of_an_expression_is_bounded_exactly",
     "CEL_COST_PER_STEP": IN_WORLDS,
+    **dict.fromkeys(
+        (
+            *("CEL_CALL_COST", "CEL_ATTRIBUTE_COST", "CEL_OWN_CALL_COST", "CEL_BYTES_PER_COST"),
+            *("CEL_ELEMENT_COST", "CEL_PATTERN_COST", "CEL_LITERAL_COST", "CEL_GROUP_COST"),
+            *("CEL_LITERAL_ANY_CASE_COST", "CEL_REPEAT_COST", "CEL_ANY_COST", "CEL_ESCAPE_COST"),
+            *("CEL_NEGATED_SET_COST", "CEL_WHOLE_DEVICE_LOOKUPS"),
+        ),
+        CEL + "test_each_cost_counts_where_it_is_spent",
+    ),
+    "DEVICE_TEXT_BYTES_MAX": CEL + "test_what_a_device_may_have_decides_what_it_costs",
+    "DEVICE_ATTRIBUTES_MAX": CEL + "test_what_a_device_may_have_decides_what_it_costs",
     "CEL_PROGRAMS_TEXT_MAX": SIZES + "test_programs_and_answers_go_one_by_one",
     "CEL_ANSWERS_MAX": SIZES + "test_programs_and_answers_go_one_by_one",
     "CEL_ANSWERS_PER_TRAITS_MAX": SIZES + "test_traits_keep_the_answers_given_last",
@@ -298,6 +310,23 @@ def test_so_many_incidents_are_kept_to_be_told_of(met, monkeypatch):
     assert [one.id for one in told[:3]] == made[:3]
     assert (len(told), sum(one.times for one in told)) == (met, met)  # of more, the number
     assert defects.take_incidents() == []
+
+
+@pytest.mark.parametrize(("most", "told"), [(1, 1), (2, 2), (3, 3), (4, 3)])
+def test_so_many_calls_of_a_defect_are_told(most, told, monkeypatch):
+    def innermost():
+        raise ValueError("no")
+
+    def middle():
+        innermost()
+
+    monkeypatch.setattr(policy, "INCIDENT_FRAMES_MAX", most)
+    try:
+        middle()
+    except ValueError as error:
+        trace = Defects("q").note("decide", "x", error).trace
+    calls = [call.partition(":")[0] for call in trace.split(" < ")]
+    assert calls == ["innermost", "middle", "test_so_many_calls_of_a_defect_are_told"][:told]
 
 
 @pytest.mark.parametrize(("asked_s", "given_s"), [(899.0, 899.0), (900.0, 900.0), (901.0, 900.0)])

@@ -142,7 +142,7 @@ def what_came_of(turn):
     """Return what came of each gang; classes of pods by their specs, as each plan makes them."""
     return [
         replace(one, waits_for={c.spec: pods for c, pods in one.waits_for.items()})
-        for one in turn.tried
+        for one in turn.outcomes
     ]
 
 

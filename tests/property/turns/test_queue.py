@@ -11,7 +11,7 @@ from quorate.core.queue.ordering import order_key
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
-from quorate.core.queue.wakeups.likeness import asleep
+from quorate.core.queue.wakeups.gang_class import class_of_its_own
 from tests.property.full_worlds import fresh
 from tests.unit.core.random_worlds import profile, seeds
 from tests.unit.core.world import LABELS, World, key
@@ -190,7 +190,7 @@ def test_a_gang_is_in_at_most_one_place(script):
             queue.time_passed(float(now_s))
             taken -= set(queue.ready)
         elif which in taken and move == "block":
-            queue.block(gangs[which], asleep(gangs[which]))
+            queue.block(gangs[which], class_of_its_own(gangs[which]))
             taken.discard(which)
         elif which in taken and move == "off":
             queue.back_off(which, now_s + 3.0)

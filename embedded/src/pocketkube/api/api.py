@@ -322,6 +322,8 @@ class Api:
         if lifecycle.may_go(stored):
             self._remove(resource, namespace, name)
             return obj
+        for one in (metadata, obj["metadata"]):
+            one.pop("selfLink", None)  # it is never stored
         if before is not None and same(before, stored):
             return obj
         self.store.put(resource.bucket, stored)

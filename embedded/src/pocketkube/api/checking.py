@@ -104,4 +104,6 @@ def _metadata_mismatches(obj: Object, resource: Resource) -> list[Mismatch]:
 
 def _custom(obj: Object, resource: Resource) -> Object:
     typed: Object = crd.with_defaults(crd.pruned(obj, resource.shape), resource.shape)
+    if "metadata" in typed:
+        typed["metadata"] = pruned(typed["metadata"], resource.shape.fields["metadata"])
     return typed

@@ -249,6 +249,8 @@ def marked_for_deletion(resource: Resource, obj: Object, deleting: Deleting, now
     Pods are marked even when they may go at once: a real server writes them once more before.
     """
     metadata = obj["metadata"]
+    if "deletionTimestamp" in metadata and _namespace_waits(resource, obj):
+        return True  # its deletion is asked for once, with the finalizers that it gets then
     grace_s = _grace_s(resource, obj, deleting)
     if resource.bucket != "events":  # nothing may depend on an Event
         _set_finalizers(resource.bucket, metadata, deleting)

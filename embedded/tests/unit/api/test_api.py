@@ -6,6 +6,7 @@ import random
 import pytest
 
 from pocketkube.api.api import Api
+from pocketkube.api.checking import checked
 from pocketkube.api.definitions import Definitions
 from pocketkube.api.writing import Deleting, Patch, Writing
 from pocketkube.errors import ApiError
@@ -220,6 +221,15 @@ def test_a_definition_is_served_until_it_is_deleted_with_its_objects(world):
     )
     assert not list(world.api.store.entries("things.t.dev"))
     refused(404, world.named, "t.dev/v1", "things")
+
+
+def test_metadata_of_a_custom_resource_is_written_anew_as_of_any_other_kind(world):
+    crds = world.named("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    world.api.create(crds, "", definition("Thing", "things"))
+    thing = {"apiVersion": "t.dev/v1", "kind": "Thing"}
+    thing["metadata"] = {"name": "x", "labels": {}, "finalizers": [], "annotations": {"a": ""}}
+    decoded = checked(thing, world.named("t.dev/v1", "things"), Writing())
+    assert decoded["metadata"] == {"name": "x", "annotations": {"a": ""}}
 
 
 def test_a_definition_waits_for_finalizers_of_its_objects(world):

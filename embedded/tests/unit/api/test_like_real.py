@@ -119,6 +119,21 @@ def test_nobody_gives_a_living_object_a_time_of_deletion(world):
     assert error.details["causes"][0]["field"] == "metadata.deletionTimestamp"
 
 
+def test_a_link_to_itself_is_not_stored(world):
+    made = world.config_map("x")
+    made["metadata"]["selfLink"] = "/x"
+    kept = world.update("configmaps", made)
+    assert "selfLink" not in kept["metadata"]
+    assert kept["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+def test_a_namespace_that_is_going_gets_no_finalizers_of_another_deletion(world):
+    namespaces = world.named("v1", "namespaces")
+    going = world.api.delete(namespaces, "", "a", Deleting(propagation="Background"))
+    again = world.api.delete(namespaces, "", "a", Deleting(propagation="Orphan"))
+    assert again == going
+
+
 def test_preconditions_of_a_deletion_name_the_kind(world):
     world.config_map("x")
     error = refused(409, world.delete, "configmaps", "x", uid="other")

@@ -148,3 +148,16 @@ def test_a_pod_that_goes_gets_no_new_finalizers():
     sent["metadata"]["finalizers"] = ["a/b", "c/d"]
     with pytest.raises(ApiError, match="no new finalizers can be added"):
         World().update(old, sent)
+
+
+def test_a_jobs_empty_pod_failure_policy_is_a_policy():
+    template = {"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "c", "image": "x"}]}}
+    spec = {"template": template, "podFailurePolicy": {"rules": []}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": spec}
+    with pytest.raises(ApiError, match='only "Never" is supported when podFailurePolicy') as caught:
+        World().create({**job, "spec": {**spec, "podReplacementPolicy": "TerminatingOrFailed"}})
+    assert "spec.podReplacementPolicy: Unsupported value" in caught.value.message
+    template["spec"]["restartPolicy"] = "Never"
+    assert World().create(job)["spec"]["podReplacementPolicy"] == "Failed"
+    spec["podFailurePolicy"] = {}
+    assert World().create(job)["spec"]["podReplacementPolicy"] == "Failed"

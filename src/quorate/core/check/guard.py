@@ -16,7 +16,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
 from quorate.core.cluster.gangs.pods import SETTLED, UNDER_WAY
 from quorate.core.cluster.nodes.encoding import PODS, PodClass
-from quorate.core.model import GangKey, HostPort, limits
+from quorate.core.model import GangKey, HostPort, policy
 from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
@@ -169,7 +169,7 @@ def _being_bound(cluster: Cluster, node: str) -> str:
     }
     if not keys:
         return ""
-    shown = [_words(key) for key in sorted(keys)[: limits.GANGS_NAMED_MAX]]
+    shown = [_words(key) for key in sorted(keys)[: policy.GANGS_NAMED_MAX]]
     more = f" and {len(keys) - len(shown)} more" if len(keys) > len(shown) else ""
     return f"; being bound there: {', '.join(shown)}{more}"
 
@@ -257,9 +257,9 @@ class Guard:
 
     def _admit(self, uid: str, node: str, now_s: float) -> None:
         self._drop(uid)
-        if len(self._node_of) >= limits.ADMITTED_MAX:
+        if len(self._node_of) >= policy.ADMITTED_MAX:
             self._lapse(next(iter(self._until_s)))
-        self._until_s[uid], self._node_of[uid] = now_s + limits.ADMITTED_S, node
+        self._until_s[uid], self._node_of[uid] = now_s + policy.ADMITTED_S, node
         self._going_to.setdefault(node, {})[uid] = None
         self._changes.append(BindingAdmitted(uid, node))
 

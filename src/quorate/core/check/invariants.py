@@ -18,7 +18,7 @@ from quorate.core.check.checked import Checked
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.pods import SETTLED, UNDECIDED
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 from quorate.core.model.reasons import Reason
 from quorate.core.queue.gate import held_by
 
@@ -88,11 +88,11 @@ def check_node(cluster: Cluster, name: str, excused: bool = False) -> Iterator[V
     if over and not excused:
         text = f"our pods ask for {_amounts(over, allocatable)}"
         what = Invariant.NODE_WITHIN_ALLOCATABLE
-        yield Violation(what, name, text, limits.OVERCOMMIT_TOLERATED_S)
+        yield Violation(what, name, text, policy.OVERCOMMIT_TOLERATED_S)
     elif shared and not excused:
         text = f"ours and other pods ask for {_amounts(shared, allocatable)}"
         what = Invariant.NODE_SHARED_WITHIN_ALLOCATABLE
-        yield Violation(what, name, text, limits.OVERCOMMIT_TOLERATED_S)
+        yield Violation(what, name, text, policy.OVERCOMMIT_TOLERATED_S)
 
 
 def _check_preemptable(cluster: Cluster, name: str, row: int) -> Iterator[Violation]:
@@ -267,9 +267,9 @@ def _check_part(gang: GangEntry, now_s: float) -> Iterator[Violation]:
     if not any(_is_bound_by_us(entry) for entry in runs):
         return  # nothing runs, or another scheduler bound it
     text = f"{gang.bound} of {gang.min_count} members are bound, and it was never quorate"
-    tolerated_s = limits.LATE_TOLERATED_S
+    tolerated_s = policy.LATE_TOLERATED_S
     if all(entry.evicting or entry.pod.terminating for entry in runs):
-        tolerated_s = limits.UNDONE_TOLERATED_S
+        tolerated_s = policy.UNDONE_TOLERATED_S
     elif gang.attempt is not None:
         late_s = now_s - gang.attempt.deadline_s
         if late_s <= 0.0:
@@ -301,7 +301,7 @@ def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Vi
     late_s = now_s - min(reservation.until_s for reservation in reservations)
     if late_s > 0.0:
         text = f"room is held {late_s:.0f} s after its time"
-        yield Violation(Invariant.HELD_SLOTS, str(gang.key), text, limits.LATE_TOLERATED_S)
+        yield Violation(Invariant.HELD_SLOTS, str(gang.key), text, policy.LATE_TOLERATED_S)
 
 
 def _has_news(scheduler: Checked, key: GangKey) -> bool:

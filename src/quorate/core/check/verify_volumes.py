@@ -51,7 +51,7 @@ class _Look:
             found = self._disks[node] = {}
             for entry in self.cluster.pods_on(node):
                 user = self.cluster.storage.users.get(entry.pod.uid)
-                for disk in user.uses.disks if user is not None else ():
+                for disk in user.volume_set.disks if user is not None else ():
                     alike = found.setdefault((disk.plugin, disk.id), [])
                     alike.append((entry.pod.uid, disk))
         return found

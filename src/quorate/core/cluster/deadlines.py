@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Generic, TypeVar
 
-from quorate.core.model import limits
+from quorate.core.model import policy
 
 _Key = TypeVar("_Key", bound=tuple[Any, ...])
 
@@ -39,7 +39,7 @@ class Alarms(Generic[_Key]):
         if self._due_s.get(key) != due_s:
             self._due_s[key] = due_s
             heappush(self._heap, (due_s, key))
-        if len(self._heap) > 2 * len(self._due_s) + limits.STALE_FEW:
+        if len(self._heap) > 2 * len(self._due_s) + policy.STALE_FEW:
             self._heap = [(due_s, key) for key, due_s in self._due_s.items()]
             heapify(self._heap)
 

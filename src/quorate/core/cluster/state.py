@@ -19,6 +19,7 @@ from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.gangs.bound_pods import stay
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.cluster.gangs.owners import Owners
+from quorate.core.cluster.gangs.past_lives import left_of_earlier_life
 from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
 from quorate.core.cluster.gangs.reservations import Reservations, placed
 from quorate.core.cluster.labels.ledger import Ledger
@@ -64,7 +65,7 @@ class ClusterState:
         self.unserved: dict[str, Lack] = {}
         self.reservations = Reservations(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
-        self.found: Journal | None = None
+        self.previous_journal: Journal | None = None
         """The journal of the previous leader."""
         self.touched: set[GangKey] = set()
         """Gangs that changed since ``take_news``."""
@@ -209,18 +210,18 @@ class ClusterState:
         self.devices.note_user(pod, entry.pod)
         entry.note_nomination(pod)
         self.storage.replace(pod)
-        gang_before, owner_before = entry.gang, entry.pod.owner
+        gang_before, owner_before, adopted = entry.gang, entry.pod.owner, entry.adopted
         entry.pod, entry.label_set = pod, label_set
         entry.pod_class = self._class_of(pod)
-        entry.gang = self._gang_for(pod)
-        is_moved, is_bound = entry.gang is not gang_before, pod.bound_for != bound_for
+        gang = self._gang_for(pod)
+        is_moved, is_bound = gang is not gang_before, pod.bound_for != bound_for
         if is_moved and where is Where.PAST:
             where = Where.BOUND  # the past life belongs to its old gang
         if is_moved and where is Where.ASSUMED:
             where = Where.RELABELLED
-        if entry.gang is not None and (is_moved or is_bound):
-            has_been = was_bound or bool(pod.bound_for)
-            entry.adopted = has_been and not entry.gang.knows_attempt_of(pod)
+        if gang is not None and (is_moved or is_bound):
+            adopted = (was_bound or bool(pod.bound_for)) and not gang.knows_attempt_of(pod)
+        entry.gang, entry.where, entry.adopted = gang, where, adopted  # at once: see ``rebuilding``
         self._enter(entry, where, node if where in ON_NODES else "")
         if where is Where.REFUSED and not was_refused and entry.gang is not None:
             entry.gang.note_refusal(entry, ran=ran)
@@ -229,7 +230,7 @@ class ClusterState:
             self.grown.add(row_before)
         self.reservations.note(was, entry)
         self.classes.release(class_before)
-        self.owners.left(gang_before, owner_before)
+        self.owners.note_member_gone(gang_before, owner_before)
         if gang_before is not None and gang_before is not entry.gang:
             self._after_loss(gang_before, pod.uid)
 
@@ -258,7 +259,7 @@ class ClusterState:
         self.devices.note_user(None, entry.pod, is_under_way=entry.where in UNDER_WAY)
         self.neighbours.drop(entry.label_set, entry.pod.spec)
         self.storage.drop(change.uid)
-        self.owners.left(entry.gang, entry.pod.owner)
+        self.owners.note_member_gone(entry.gang, entry.pod.owner)
         if entry.gang is not None:
             self._after_loss(entry.gang, change.uid)
 
@@ -272,7 +273,7 @@ class ClusterState:
 
         It runs before each decision, after all news, so the order of news does not matter.
         """
-        past = gang.past_members()
+        past = gang.past_members() or left_of_earlier_life(gang, self.previous_journal)
         for entry in past:
             self._leave(entry)
             self._enter(entry, Where.PAST, entry.node)
@@ -372,8 +373,9 @@ class ClusterState:
     def owner_changed(self, change: changes.OwnerChanged) -> None:
         """Note how many pods an owner makes."""
         said = change.namespace, change.owner, change.replicas
-        self.touched |= self.reservations.owner_said(*said)
-        self.touched.update(key for key in self.owners.said(*said) if self.gangs[key].waits)
+        self.touched |= self.reservations.note_owner_replicas(*said)
+        waiting = (key for key in self.owners.note_replicas(*said) if self.gangs[key].waits)
+        self.touched.update(waiting)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
         """Note why an object cannot be read, or ("") that it can."""
@@ -395,4 +397,4 @@ class ClusterState:
         attempt.open.discard(uid)
         if not attempt.open and (gang.started or not gang.bound):
             gang.lifecycle.attempt = None
-            self.precedence.may_go(gang)
+            self.precedence.note_settled(gang)

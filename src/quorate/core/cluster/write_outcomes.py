@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorate.core.cluster.gangs.gangs import Where, place_of
+from quorate.core.cluster.gangs.gangs import PodEntry, Where, place_of
 from quorate.core.cluster.gangs.pods import SETTLED, UNDER_WAY
 from quorate.core.cluster.state import ClusterState
 from quorate.core.model import changes
@@ -16,7 +16,7 @@ from quorate.core.model.changes import BindFailure
 
 def journal_found(cluster: ClusterState, change: changes.JournalFound) -> None:
     """Take the journal of the previous leader."""
-    cluster.found = change.journal
+    cluster.previous_journal = change.journal
 
 
 def preemption_failed(cluster: ClusterState, change: changes.PreemptionFailed) -> None:
@@ -27,14 +27,15 @@ def preemption_failed(cluster: ClusterState, change: changes.PreemptionFailed) -
 def pod_bound(cluster: ClusterState, change: changes.PodBound) -> None:
     """Count the pod as bound."""
     entry = cluster.pods.get(change.uid)
-    if entry is None or entry.gang is None:
+    if entry is None or not _is_bound_by_us(entry):
         cluster.devices.forget(change.uid)
         return
     if entry.where is Where.RELABELLED:
         entry.adopted = True  # until the watch shows for which gang it was bound
     if entry.where not in (*SETTLED, Where.REFUSED):  # the watch may have shown a later state
         cluster.move(entry, Where.BOUND, change.node)
-    cluster.settle(entry.gang, change.uid)
+    if entry.gang is not None:
+        cluster.settle(entry.gang, change.uid)
 
 
 def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
@@ -42,20 +43,31 @@ def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
     if change.failure is BindFailure.GONE:
         cluster.pod_gone(changes.PodGone(change.uid))
     entry = cluster.pods.get(change.uid)
-    if entry is None or entry.gang is None:
+    if entry is None or not _is_bound_by_us(entry):
         cluster.devices.forget(change.uid)
         return
+    gang = entry.gang
     if entry.where in UNDER_WAY and change.failure is BindFailure.ELSEWHERE:
-        if entry.gang.attempt is not None:
-            entry.gang.attempt.completing.discard(change.uid)  # a foreign bind completes no gang
+        if gang is not None and gang.attempt is not None:
+            gang.attempt.completing.discard(change.uid)  # a foreign bind completes no gang
         entry.elsewhere = True
         cluster.move(entry, Where.BOUND, change.node)
     elif entry.where in UNDER_WAY and entry.node == change.node:
-        if change.failure is not BindFailure.NOT_SENT and entry.where is Where.ASSUMED:
-            entry.gang.memory.failed = True
-            entry.gang.memory.last_failure = change.message
+        if (
+            gang is not None
+            and change.failure is not BindFailure.NOT_SENT
+            and entry.where is Where.ASSUMED
+        ):
+            gang.memory.failed = True
+            gang.memory.last_failure = change.message
         cluster.move(entry, place_of(entry.pod, None, cluster.scheduler_names), "")
-    cluster.settle(entry.gang, change.uid)
+    if gang is not None:
+        cluster.settle(gang, change.uid)
+
+
+def _is_bound_by_us(entry: PodEntry) -> bool:
+    """Whether an outcome of our bind counts: what stands in for a pod may have no gang."""
+    return entry.gang is not None or entry.where in UNDER_WAY
 
 
 def note_prepared(cluster: ClusterState, change: changes.PrepareFailed | changes.Undone) -> None:

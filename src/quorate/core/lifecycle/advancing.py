@@ -15,7 +15,7 @@ from itertools import islice
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.attempts import Attempts
-from quorate.core.lifecycle.effects import Failed, Tried
+from quorate.core.lifecycle.effects import Failed, GangOutcome
 from quorate.core.lifecycle.nominating import Nominating
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
@@ -45,18 +45,18 @@ class Due:
     failed: list[Failed] = field(default_factory=list)
     """Gangs with which a defect of ours was met."""
 
-    def plan(self, tried: Sequence[Tried]) -> Plan:
+    def plan(self, outcomes: Sequence[GangOutcome]) -> Plan:
         """Return one plan with this and with the outcomes of the gangs that were tried."""
-        placed = [one for one in tried if one.binds is not None]
+        placed = [one for one in outcomes if one.binds is not None]
         return Plan(
             gangs=(*self.gangs, *(o.binds for o in placed if o.binds and not o.prepares)),
             preparing=tuple(o.binds for o in placed if o.binds and o.prepares),
-            undo=(*self.undo, *(one.undo for one in tried if one.undo is not None)),
+            undo=(*self.undo, *(one.undo for one in outcomes if one.undo is not None)),
             evictions=tuple(self.evictions),
-            take_backs=tuple(back for one in tried for back in one.take_backs),
+            take_backs=tuple(back for one in outcomes for back in one.take_backs),
             preemptions=(
                 *self.preemptions,
-                *(one.preemption for one in tried if one.preemption is not None),
+                *(one.preemption for one in outcomes if one.preemption is not None),
             ),
             touched=tuple(sorted(self.touched)),
         )
@@ -114,7 +114,7 @@ class Advance:
         of the news: call it again while ``is_behind``.
         """
         cluster.devices.pass_time(now_s)
-        self._attempts.follow(cluster.found, now_s)
+        self._attempts.note_previous_leader(cluster.previous_journal, now_s)
         for key in self._preparations.open_keys():
             if _is_aside(key, cluster, now_s):
                 continue
@@ -182,7 +182,7 @@ class Advance:
                 cluster.reservations.settle(key, gang, now_s, policy)
                 if gang is not None:
                     _note_refusals(gang, now_s, policy.avoid_s)
-                    self._attempts.resume(gang, cluster.found, now_s)
+                    self._attempts.resume(gang, cluster.previous_journal, now_s)
         ended: list[GangEntry] = []
         for key in self._attempts.due(cluster.gangs, now_s):
             if _is_aside(key, cluster, now_s):
@@ -192,7 +192,7 @@ class Advance:
                 self._attempts.end(cluster.gangs[key], evictions)
                 due.evictions += evictions
                 ended.append(cluster.gangs[key])
-                cluster.precedence.may_go(cluster.gangs[key])
+                cluster.precedence.note_settled(cluster.gangs[key])
         changed = [cluster.gangs[key] for key in sorted(touched) if key in cluster.gangs]
         self._attempts.note_failures([*changed, *ended], now_s)
         touched.update(gang.key for gang in ended)

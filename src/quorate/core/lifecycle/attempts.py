@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
 from quorate.core.cluster.gangs.gangs import Attempt, GangEntry, PodEntry, Where
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 from quorate.core.model.journal import Journal, journal_of
 from quorate.core.model.plan import Eviction, GangBinds, attempt_id
 from quorate.core.model.policy import Policy
@@ -37,13 +37,13 @@ class Attempts:
         self._may_arrive = False
         """Whether binds of the previous leader may still arrive."""
 
-    def follow(self, before: Journal | None, now_s: float) -> None:
+    def note_previous_leader(self, before: Journal | None, now_s: float) -> None:
         """Note the previous leader's journal, and for how long its binds may still arrive.
 
-        None: there was no leader, or it died before it wrote a journal.
+        None: there was no leader before.
         """
         if self._late_until_s is None or before is not self._before:
-            self._before, self._late_until_s = before, now_s + limits.LATE_S
+            self._before, self._late_until_s = before, now_s + policy.LATE_S
         self._may_arrive = now_s < self._late_until_s
 
     def begin(self, gang: GangEntry, plan: GangBinds, now_s: float) -> None:
@@ -129,7 +129,7 @@ class Attempts:
         there = gang.waits or gang.bound
         if not there or gang.key.is_single or gang.started or not gang.ours:
             return False
-        if self._before is None and gang.bound:
+        if gang.bound and (self._before is None or self._before.open is None):
             return False  # it has an open attempt already, or has to be left alone
         bound = (
             (e.pod for e in gang.members.values() if e.where is Where.BOUND) if gang.bound else ()

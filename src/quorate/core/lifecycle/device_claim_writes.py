@@ -19,7 +19,7 @@ from quorate.core.model.plan import Give, SpecialClaim, TakeBack
 from quorate.core.room.room import Room
 
 
-def hand_out(
+def claim_writes(
     pod_class: PodClass,
     entries: Sequence[PodEntry],
     rows: Sequence[int],
@@ -33,7 +33,7 @@ def hand_out(
     gives = []
     for entry, row in zip(entries, rows, strict=True):
         pod = entry.pod
-        given = dict(room.taking.hand_out(pod_class.id, row))
+        given = dict(room.device_room.pop_allocations(pod_class.id, row))
         mine = []
         needed = [one.claim for one in pod.device_claims if one.claim]
         for place, name in enumerate(needed):
@@ -41,7 +41,7 @@ def hand_out(
             claim = devices.claims[key]
             of = claim.namespace, claim.name, claim.uid
             if claim.allocation is None:
-                allocation = given.get(place) or room.taking.allocation(key)
+                allocation = given.get(place) or room.device_room.allocation(key)
                 assert allocation is not None, "a claim of a placed pod has devices"
                 mine.append(Give(*of, allocation))
             elif key in devices.taken_back:

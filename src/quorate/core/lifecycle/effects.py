@@ -6,17 +6,20 @@ gang without an outcome here is left as it was.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
 from typing import NamedTuple
+
+import msgspec
 
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import GangKey
 from quorate.core.model.plan import GangBinds, Plan, Preemption, TakeBack, Undo
 
 
-class Next(Enum):
+class NextPlace(Enum):
     """Where a gang goes after it was tried."""
 
     NOTHING = "nothing"
@@ -29,20 +32,20 @@ class Next(Enum):
     """It is tried again in the next turn."""
 
 
-class GivenUp(NamedTuple):
-    """A gang is not tried before ``until_s`` (epoch seconds); ``said`` is the reason in words."""
+class Postponed(NamedTuple):
+    """A gang is not tried before ``until_s`` (epoch seconds); ``message`` says why."""
 
     until_s: float
-    said: str
+    message: str
 
 
 @dataclass(slots=True)
-class Tried:
+class GangOutcome:
     """The outcome of one gang's try."""
 
     key: GangKey
-    next: Next = Next.NOTHING
-    is_planned: bool = False
+    next_place: NextPlace = NextPlace.NOTHING
+    passed_gates: bool = False
     """Whether it came as far as the nodes: no gate held it back."""
     binds: GangBinds | None = None
     ends_avoidance: bool = False
@@ -50,9 +53,9 @@ class Tried:
     """For a blocked gang: how many members of each class wait."""
     need: int = 0
     """For a blocked gang: how many of them have to be placed at once."""
-    said: str | None = None
+    preemption_message: str | None = None
     """Why preemption did not help, in words; None: it was not tried."""
-    given_up: GivenUp | None = None
+    postponed: Postponed | None = None
     preemption: Preemption | None = None
     undo: Undo | None = None
     take_backs: tuple[TakeBack, ...] = ()
@@ -76,7 +79,7 @@ class Decision:
 
     plan: Plan
     now_s: float
-    tried: tuple[Tried, ...] = ()
+    outcomes: tuple[GangOutcome, ...] = ()
     failed: Failed | None = None
     displaced: frozenset[GangKey] = frozenset()
     """Gangs whose promises were taken back for others; they need another node."""
@@ -84,3 +87,10 @@ class Decision:
     """The offset at which the next cycle begins its search for victims."""
     is_more: bool = False
     """Whether the turn ended with work left, so that the next one follows at once."""
+
+    def plan_without(self, gangs: Set[GangKey]) -> Plan:
+        """Return the plan without what was decided for these gangs: it could not be made true."""
+        dropped = {back for one in self.outcomes if one.key in gangs for back in one.take_backs}
+        plan = self.plan.without(gangs)
+        left = tuple(back for back in plan.take_backs if back not in dropped)
+        return msgspec.structs.replace(plan, take_backs=left)

@@ -14,7 +14,7 @@ from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.slots import checked_of
 from quorate.core.model import GangKey, Node
 from quorate.core.model.plan import Preemption
-from quorate.core.preempt.clearing import promise
+from quorate.core.preempt.cycle_preemptions import promise
 from quorate.core.room.room import Room
 from quorate.core.rules.masks import mask_of
 

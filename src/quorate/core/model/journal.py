@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 
 
 class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -19,7 +19,8 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``by`` begins the ids of its attempts, and ``made`` is the number of its newest. ``open`` are
     the gangs that were being bound or undone; None when it is not known, or they were too many.
-    ``since`` began the ids of leaders that came after it and have written no journal of their own.
+    ``since`` began the ids of leaders that came after it, in their order, and have written no
+    journal of their own.
     """
 
     by: str
@@ -31,8 +32,8 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return it as the next leader keeps it until it has one of its own."""
         if to in (self.by, *self.since):
             return self
-        if len(self.since) >= limits.SINCE_MAX:
-            return msgspec.structs.replace(self, open=None)
+        if len(self.since) >= policy.SINCE_MAX:
+            return Journal(self.since[0], 0, None, (*self.since[1:], to))
         return msgspec.structs.replace(self, since=(*self.since, to))
 
     def is_settled(self, gang: GangKey, attempts: Iterable[str]) -> bool:
@@ -51,6 +52,26 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
         return True
 
 
+def is_older(attempt: str, than: str, journal: Journal | None) -> bool:
+    """Tell whether it is known that one attempt began before another.
+
+    One leader numbers its attempts; ``journal`` says which leaders came last.
+    """
+    by, _, number = attempt.rpartition("-")
+    later_by, _, later = than.rpartition("-")
+    if by == later_by:
+        return _number(number) < _number(later)
+    leaders = (journal.by, *journal.since) if journal is not None else ()
+    if not by or later_by not in leaders:
+        return False
+    return by not in leaders or leaders.index(by) < leaders.index(later_by)
+
+
+def _number(text: str) -> int:
+    """Return the number of an attempt; -1 if it is none, as whoever writes pods may see to."""
+    return int(text[:18]) if text.isdecimal() else -1
+
+
 def journal_of(
     by: str, made: int, gangs: Iterable[GangKey], waiting: Iterable[GangKey] = ()
 ) -> Journal:
@@ -61,7 +82,7 @@ def journal_of(
     """
     entries = set(map(entry_of, gangs))
     for some in (entries | set(map(entry_of, waiting)), entries):
-        if sum(map(len, some)) <= limits.OPEN_BYTES_MAX:
+        if sum(map(len, some)) <= policy.OPEN_BYTES_MAX:
             return Journal(by, made, tuple(sorted(some)))
     return Journal(by, made, None)
 

@@ -174,7 +174,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     wake_at_s: float | None = None
 
     def without(self, gangs: Set[GangKey]) -> Plan:
-        """Return the plan without what was decided for these gangs: it could not be made true."""
+        """Return the plan without what names these gangs: take-backs name none."""
         return msgspec.structs.replace(
             self,
             gangs=tuple(one for one in self.gangs if one.key not in gangs),

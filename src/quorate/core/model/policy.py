@@ -1,4 +1,8 @@
-"""The choices of an operator; budgets of turns, placing, checks and messages (see ``limits``)."""
+"""Every bound of the core: what an operator may choose (``Policy``), and what nobody configures.
+
+A bound says how much is done, kept, named or waited for at most. How much of each kind of work is
+one step of a turn's budget is measured, not chosen: that is in ``steps.costs``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ DEFAULT_SCHEDULER_NAMES = ("quorate", "cw-coscheduler", "coscheduler")
 
 # Bounds that nobody configures. Read them as ``policy.NAME``, so that a test may set them.
 
+INCIDENT_FRAMES_MAX = 4
+"""So many calls of a defect's traceback are logged, the innermost ones."""
 INCIDENTS_KEPT_MAX = 100
 """So many defects of ours are kept to be told of; of more, only the number is known."""
 ASIDE_S = 1.0
@@ -115,8 +121,6 @@ twice as many."""
 SEARCH_KINDS_AT_ONCE_MAX = 500
 """Kinds of nodes that the joint search weighs before it looks at the steps that are left."""
 
-SEARCH_US_PER_STEP = 16
-"""Microseconds of work of the joint search, as it estimates them, that are one step."""
 
 ORDER_FAILURES_MAX = 150
 """Dead ends after which the pods of a placement are taken to have no order."""
@@ -180,8 +184,6 @@ DEVICES_PER_CLAIM_MAX = 32
 DEVICE_LOOKS_MAX = 200_000
 """Devices looked at in one search for devices, about half a second in all; kube-scheduler gives up
 after ten seconds."""
-DEVICE_LOOKS_PER_STEP = 8
-"""A search counts one step for so many devices looked at."""
 DEVICE_PODS_PER_NODE_MAX = 256
 """Pods that are tried on one kind of node: more than any node takes."""
 DEVICE_SEARCHES_MAX = 8
@@ -205,6 +207,13 @@ stands for all further ones."""
 DEVICE_LATE_CLAIMS_PER_TURN_MAX = 1_000
 """Claims whose devices are given up in one turn because they were not ready in time."""
 
+DEVICE_TEXT_BYTES_MAX = 64
+"""The API's own limit of an attribute's value (DeviceAttributeMaxValueLength); names and domains
+are as long at most."""
+DEVICE_ATTRIBUTES_MAX = 32
+"""The API's own limit of a device's attributes and capacities
+(ResourceSliceMaxAttributesAndCapacitiesPerDevice)."""
+
 # CEL selectors of devices.
 
 CEL_TEXT_MAX = 10 * 1024
@@ -215,8 +224,6 @@ CEL_DEPTH_MAX = 50
 """Brackets within brackets of an expression."""
 CEL_COST_MAX = 500_000
 """What one evaluation may cost at most, in tenths of a microsecond, estimated from its text."""
-CEL_COST_PER_STEP = 150
-"""So much cost is one step."""
 CEL_NAMES_MAX = 1_000
 """Names of attributes of devices of which an expression remembers whether it looks at them."""
 CEL_LIST_MAX = 1_000
@@ -250,56 +257,66 @@ ORDER_SPREADS_MAX = 32
 RESERVED_NODES_NAMED_MAX = 5
 """Nodes that a message names of those on which capacity is reserved."""
 
-# What a step is: so much of each work takes as long as one step (``core.model.steps``), measured.
+# The guard and the invariants (``check``).
 
-CHECKED_NODES_PER_STEP = 1_500
-"""Nodes whose slots for a class are counted (``place.gang``)."""
-PACKED_NODES_PER_STEP = 115
-"""Nodes over which pods of one class are placed at once (``place.packing``)."""
-SPREAD_NODES_PER_STEP = 20
-"""Nodes over which pods that constrain one another are placed, besides the next."""
-SPREAD_LOOKUPS_PER_STEP = 16
-"""Counters of one domain that are looked up for it."""
-NOMINATED_PODS_PER_STEP = 6
-"""Nominated pods whose room is taken first for a gang (``place.one_pod.nominated``)."""
-NOMINATED_CLASSES_PER_STEP = 2
-"""Classes of these."""
-NOMINATED_ROWS_PER_STEP = 10
-"""Nodes with nominated pods that are passed over."""
-TRIAL_NODES_PER_STEP = 10_000
-"""Nodes over which counts are copied, or a rule judges, in a trial of one node."""
-VOLUME_PAIRS_PER_STEP = 1_500
-"""Pairs of volume and node that are looked at for a claim (``room.candidates``)."""
-VOLUME_GROUPS_PER_STEP = 40
-"""Groups of volumes that are looked at for a claim on one node."""
-VOLUME_PAIRS_PER_GROUP = 10
-"""Pairs of volume and node that are sorted in the time of one look at a group."""
-CLAIM_NODES_PER_STEP = 300
-"""Nodes for which a volume is chosen for one claim (``room.claim_choices``)."""
-CLAIM_PODS_PER_STEP = 4
-"""Pods that get volumes for one claim each."""
-CAPACITIES_PER_STEP = 4
-"""Published capacities of a storage class (``room.reach``)."""
-REACH_WORK_PER_STEP = 15
-"""Microseconds of work at volumes' node affinity."""
-REACH_NODES_PER_WORK = 200
-"""Nodes that are asked about one expression of it in a microsecond."""
-PORTS_PER_STEP = 16
-"""Host ports that are taken (``room.port_room``)."""
-PORT_PAIRS_PER_STEP = 100
-"""Host ports that are looked up."""
-PORTS_COPIED_PER_STEP = 1_000
-"""Host ports that are copied with a room."""
-DEVICE_SEARCH_STEPS = 3
-"""Steps of a search for devices that succeeds at once."""
-DEVICES_TAKEN_PER_STEP = 32
-"""Devices of a kind of node that are listed anew after it has given some away."""
-DEVICES_COUPLED_PER_STEP = 16
-"""Devices of views that change because others were given away."""
-DEVICES_SORTED_PER_STEP = 16
-"""Devices of a kind of node that are sorted by what device needs may have of them."""
+ADMITTED_S = 3.0
+"""How long an allowed binding counts before the watch shows it."""
+ADMITTED_MAX = 10_000
+"""So many such bindings are remembered; of more the oldest goes."""
+GANGS_NAMED_MAX = 3
+"""Gangs that a denial names of those that room is promised to."""
+OVERCOMMIT_TOLERATED_S = 15.0
+"""Another scheduler may take room at the moment of our bind; the kubelet then refuses a pod."""
+UNDONE_TOLERATED_S = 120.0
+"""Evicted pods have a grace period."""
+LATE_TOLERATED_S = 15.0
+"""The last outcome of an attempt may arrive shortly after its deadline."""
 
-# How many are looked at one by one, and how many between two looks at the steps that are left.
+# The journal in the Lease, and the new beginning after a defect.
+
+OPEN_BYTES_MAX = 100_000
+"""Bytes of the names of open gangs. Annotations of one object may take 256 KiB together."""
+SINCE_MAX = 32
+"""Leaders without a journal that are named; after more of them nothing is known."""
+LATE_S = 60.0
+"""So long after a leader's end its binds may still arrive: no request lasts longer."""
+REBUILDING_PASSES_MAX = 3
+"""An object that meets a defect may leave damage behind: it is set aside, and all begins anew, so
+many times."""
+
+# What is told, and how often (``telling``).
+
+SAYINGS_PER_S = 100
+"""Conditions and Events of all gangs together, in the long run."""
+SAYINGS_AT_ONCE_MAX = 2000
+"""So many may be said at once after a quiet time: a gang of 1,000 hears it all in one go."""
+QUIET_S = 0.2
+"""A gang is looked at once it has not changed for so long."""
+PATIENCE_S = 1.0
+"""And after so long at most, though it goes on changing."""
+PODS_PER_S = 200
+"""A large gang that keeps changing is looked at less often: each of its pods may have to hear."""
+AGAIN_S = 30.0
+"""So long after it was said, a reason is said again with other counts."""
+AFTER_LOSS_S = 10.0
+"""So long after it was lost on its way, it is said again."""
+CHANGES_AT_ONCE_MAX = 4
+"""So many changes of reason are said at once in ``AGAIN_S``: a reason that flaps is no news."""
+SERIES_S_MAX = 3600.0
+"""An API server keeps an Event for an hour after it was written last."""
+
+# What one message lists (``words``, ``rules.faults``).
+
+GATES_NAMED_MAX = 5
+"""Scheduling gates; a pod may have as many as fit into an object."""
+TASKS_NAMED_MAX = 5
+"""Tasks that lack members."""
+NAME_CHARS_MAX = 60
+"""Characters of a name of a gate or a task."""
+TERM_CHARS_MAX = 60
+"""Characters of an expression that can never be met."""
+
+# How many are looked at one by one, how many at once, and how many that are stale are kept.
 
 ANSWERS_UNUSED_FEW = 64
 """So many classes may be given back before answers that no class needs are looked for."""
@@ -309,6 +326,20 @@ SINGLE_ROWS_FEW = 10
 """So few nodes are judged and scored one by one; more as arrays, which costs more for one."""
 DEVICE_LOOKS_AT_ONCE_MAX = 256
 """Devices looked at before a search for devices looks at the steps that are left."""
+WOKEN_FEW = 8
+"""So few woken gangs are looked at one by one; of more, by the totals of their buckets."""
+SLOT_CELLS_AT_ONCE = 2**20
+SLOT_ROWS_AT_ONCE_MIN = 64
+"""Slots are counted for so many cells (demands times rows) at once, and for so many rows at
+least: the arrays between stay in the cache."""
+MASKS_UNUSED_FEW = 64
+"""Masks of classes that are kept unused, or as many as are in use."""
+STALE_FEW = 64
+"""So many entries of a heap or a circle may be stale, beyond as many as are alive; then it is made
+anew (``cluster.deadlines``, ``queue.ready``, ``queue.rounds``)."""
+PREEMPTABLE_ALIKE_FEW = 8
+"""Of so few rows that hold the same, amounts are added up with those of others, of more apart
+(``cluster.priorities.preemptable``)."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ import numpy as np
 
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.greedy import (
     Demand,
     Placement,
@@ -26,7 +26,7 @@ from quorate.core.place.greedy import (
 )
 from quorate.core.place.packing import pack
 from quorate.core.place.packing.fill import Packing
-from quorate.core.place.search.joint import Found, JointSearch, steps_to_begin
+from quorate.core.place.search.joint import JointSearch, SearchOutcome, steps_to_begin
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 
@@ -130,7 +130,7 @@ def _as_answer(best: Placement, demand: Demand, *, exhausted: bool) -> Placement
 
 def _search(
     demand: Demand, room: Room, steps_max: int, steps: Steps, search: JointSearch | None
-) -> tuple[JointSearch | None, Found | None]:
+) -> tuple[JointSearch | None, SearchOutcome | None]:
     """Continue a search, or begin one; begin again where its solution is no longer valid.
 
     No search is created if building its tables would use up all the steps that it may take.
@@ -140,12 +140,12 @@ def _search(
         if found is None or found.order is None or _holds(found.order, demand, room, steps):
             return search, found
     if steps_to_begin(len(demand.classes), len(room.free)) >= steps_max:
-        return None, Found(None, exhausted=True)
-    search = JointSearch(demand.classes, demand.need, demand.least, room, steps_max)
+        return None, SearchOutcome(None, exhausted=True)
+    search = JointSearch(demand.classes, demand.need, demand.task_minima, room, steps_max)
     return search, _run(search, steps)
 
 
-def _run(search: JointSearch, steps: Steps) -> Found | None:
+def _run(search: JointSearch, steps: Steps) -> SearchOutcome | None:
     """Continue a search. It gets some steps in each turn, even if greedy orders used them up."""
     mine = Steps(max(steps.left, policy.SEARCH_STEPS_MIN))
     found = search.run(mine)
@@ -176,7 +176,7 @@ def _lacks_slots(demand: Demand, room: Room, steps: Steps) -> bool:
     """Whether fewer than ``need`` pods have a slot even if each class is placed alone."""
     alone, most = [], demand.pods
     for pod_class, count in demand.classes:
-        steps.take(1 + len(room.free) // policy.CHECKED_NODES_PER_STEP)
+        steps.take(1 + len(room.free) // costs.CHECKED_NODES_PER_STEP)
         alone.append((pod_class, min(count, int(pod_slots(pod_class, room).sum()))))
         most -= count - alone[-1][1]
         if most < demand.need:
@@ -199,7 +199,7 @@ def _holds(order: tuple[tuple[int, int], ...], demand: Demand, room: Room, steps
         is_split = pack.constrain_one_another(pod_class, room)
         for some in [[row] for row in rows] if is_split else [rows]:
             here, pods = np.unique(some, return_counts=True)
-            steps.take(len(room.free) // policy.CHECKED_NODES_PER_STEP + 5)
+            steps.take(len(room.free) // costs.CHECKED_NODES_PER_STEP + 5)
             if bool((pod_slots(pod_class, after)[here] < pods).any()):
                 return False
             after.take_at(pod_class, here, pods)

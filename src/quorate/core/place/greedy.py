@@ -13,13 +13,14 @@ from itertools import islice, permutations, product
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.gangs.tasks import TaskMinima
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.place.packing import pack
 from quorate.core.place.packing.fill import Packing
 from quorate.core.place.search.joint import JointSearch
-from quorate.core.place.tasks import Least, needed, towards_quorum
+from quorate.core.place.tasks import needed, towards_quorum
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
 
@@ -28,12 +29,12 @@ from quorate.core.rules.filtering import pod_slots
 class Demand:
     """Waiting pods, as ``(class, count)``; at least ``need`` of them must be placed, or none.
 
-    ``least`` has the minimum of each task among the placed pods; the sum is at most ``need``.
+    ``task_minima`` has the minimum of each task among the placed pods; the sum is at most ``need``.
     """
 
     classes: tuple[tuple[PodClass, int], ...]
     need: int
-    least: Least = ()
+    task_minima: TaskMinima = ()
 
     @property
     def pods(self) -> int:
@@ -47,11 +48,13 @@ class Demand:
         Where the tasks' minima make up the whole quorum, other pods wait until the gang has
         started: no bind of theirs may stand in for a pod that a task needs.
         """
-        return self.need if self.least and needed(self.least) >= self.need else self.pods
+        return (
+            self.need if self.task_minima and needed(self.task_minima) >= self.need else self.pods
+        )
 
     def towards_quorum(self, placed: Iterable[tuple[PodClass, int]]) -> int:
         """Return how many of the placed pods count towards the quorum."""
-        return towards_quorum(placed, self.need, self.least)
+        return towards_quorum(placed, self.need, self.task_minima)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def place_in_order(
     """
     after = room.copy()
     needs: dict[int, Ints] = {}
-    left = dict(demand.least)
+    left = dict(demand.task_minima)
     for pod_class, count in classes if left else ():
         some = min(count, left.get(pod_class.task, 0))
         _expect(pod_class, after)
@@ -152,7 +155,7 @@ def with_extras(
     None is added where the tasks' minima make up the whole quorum.
     """
     nobody = np.zeros(len(after.free), np.int64)
-    has_others = not demand.least or needed(demand.least) < demand.need
+    has_others = not demand.task_minima or needed(demand.task_minima) < demand.need
     pods = []
     for pod_class, count in classes:
         quorum = found.get(pod_class.id, nobody)

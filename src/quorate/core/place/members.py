@@ -6,12 +6,12 @@ from collections.abc import Container
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
-from quorate.core.cluster.gangs.tasks import task_of
+from quorate.core.cluster.gangs.tasks import TaskMinima, task_of
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.storage.needs import VolumeNeeds
 from quorate.core.cluster.storage.volume_needs import volume_needs_of
 from quorate.core.place.greedy import Demand
-from quorate.core.place.tasks import Least, numbers_of
+from quorate.core.place.tasks import numbers_of
 
 Members = dict[PodClass, list[PodEntry]]
 
@@ -82,7 +82,7 @@ def _add_with_problems(
         members.setdefault(pod_class, []).append(entry)
 
 
-def demand_of(members: Members, need: int, least: Least) -> Demand:
-    """Return the demand of the waiting members; ``least`` as in ``Demand``."""
+def demand_of(members: Members, need: int, task_minima: TaskMinima) -> Demand:
+    """Return the demand of the waiting members; ``task_minima`` as in ``Demand``."""
     classes = tuple((pod_class, len(entries)) for pod_class, entries in members.items())
-    return Demand(classes, need, least if need else ())
+    return Demand(classes, need, task_minima if need else ())

@@ -13,12 +13,9 @@ from collections.abc import Iterable
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PLACED, GangEntry
-from quorate.core.cluster.gangs.tasks import lacking, task_of
+from quorate.core.cluster.gangs.tasks import TaskMinima, lacking, task_of
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.plan import Bind
-
-Least = tuple[tuple[int, int], ...]
-"""Pairs of a task's number and how many more of its members must be placed at once."""
 
 
 def numbers_of(gang: GangEntry) -> dict[str, int]:
@@ -31,7 +28,7 @@ def numbers_of(gang: GangEntry) -> dict[str, int]:
     return {task: number for number, (task, _) in enumerate(gang.spec.min_by_task, start=1)}
 
 
-def least_of(gang: GangEntry) -> Least:
+def task_minima_of(gang: GangEntry) -> TaskMinima:
     """Return, by task number, how many more of its members must be placed at once."""
     if gang.started:
         return ()
@@ -39,36 +36,38 @@ def least_of(gang: GangEntry) -> Least:
     return tuple((n, missing[task]) for task, n in numbers_of(gang).items() if task in missing)
 
 
-def needed(least: Least) -> int:
+def needed(task_minima: TaskMinima) -> int:
     """Return the sum of the minima, in pods."""
-    return sum(count for _, count in least)
+    return sum(count for _, count in task_minima)
 
 
-def towards_quorum(placed: Iterable[tuple[PodClass, int]], need: int, least: Least) -> int:
+def towards_quorum(
+    placed: Iterable[tuple[PodClass, int]], need: int, task_minima: TaskMinima
+) -> int:
     """Return how many of the placed pods count towards a quorum of ``need`` more.
 
     Without minima, all of them count. With minima, pods of one task cannot stand in for another
     task: the result is ``need`` only if there are enough in all and of each task.
     """
-    if not least:
+    if not task_minima:
         return sum(count for _, count in placed)
     by_task: Counter[int] = Counter()
     for pod_class, count in placed:
         by_task[pod_class.task] += count
-    of_tasks = sum(min(by_task[task], count) for task, count in least)
-    return of_tasks + min(by_task.total() - of_tasks, need - needed(least))
+    of_tasks = sum(min(by_task[task], count) for task, count in task_minima)
+    return of_tasks + min(by_task.total() - of_tasks, need - needed(task_minima))
 
 
 def quorum_first(
-    binds: tuple[Bind, ...], least: Least, gang: GangEntry, cluster: Cluster
+    binds: tuple[Bind, ...], task_minima: TaskMinima, gang: GangEntry, cluster: Cluster
 ) -> tuple[Bind, ...]:
     """Put the binds that the tasks need before the others.
 
     The last of a quorum's binds is sent after all others, and it must complete the quorum.
     """
-    if not least:
+    if not task_minima:
         return binds
-    numbers, left = numbers_of(gang), dict(least)
+    numbers, left = numbers_of(gang), dict(task_minima)
     first: list[Bind] = []
     others: list[Bind] = []
     for bind in binds:

@@ -1,7 +1,7 @@
 """Make room for a pod that fits nowhere by deleting pods of lower priority on one node.
 
 In: the pod, the room, the cluster. Out: the node and its victims, or why no node helps. Called by
-``preempt.clearing`` for pods of no gang under a profile of kube-scheduler's. Source of every rule:
+``cycle_preemptions`` for pods of no gang under a profile of kube-scheduler's. Source of every rule:
 kube-scheduler 1.36's DefaultPreemption and its evaluator. Two differences: the node where the
 search starts is not random, and pods whose gang's binds are under way are never victims.
 """
@@ -18,13 +18,13 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.devices.requests import Extended
+from quorate.core.cluster.devices.requests import ExtendedResources
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import limits, policy
+from quorate.core.model import policy
 from quorate.core.model.reasons import RuledOut, available
-from quorate.core.model.steps import GoesOnError, Steps
-from quorate.core.place.one_pod.nominated import Look, look
+from quorate.core.model.steps import GoesOnError, Steps, costs
+from quorate.core.place.one_pod.nominated import NodeVerdicts, judge_nodes
 from quorate.core.place.one_pod.trial import Trial
 from quorate.core.room.promises import Promised, Promises
 from quorate.core.room.room import Room
@@ -56,11 +56,11 @@ class Candidate(NamedTuple):
     cost: tuple[int, int, int, int]
 
 
-Answer = Candidate | tuple[str, ...]
+NodeResult = Candidate | tuple[str, ...]
 """The candidate, or the reasons why the node is not one."""
 
 
-class GoodAt(NamedTuple):
+class StateVersion(NamedTuple):
     """The state that results refer to: a version of node attributes, and positions in two logs."""
 
     version: tuple[int, int, int]
@@ -68,7 +68,7 @@ class GoodAt(NamedTuple):
     selectors: int
 
     @classmethod
-    def now(cls, room: Room) -> GoodAt:
+    def now(cls, room: Room) -> StateVersion:
         """Return the present version and positions."""
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
         return cls(
@@ -77,30 +77,30 @@ class GoodAt(NamedTuple):
 
 
 @dataclass(slots=True)
-class Known:
+class NodeResults:
     """Results of a search by row, for one class and priority.
 
     A result is valid until the row or its nominations change, or the pod counts that the class's
     rules read.
     """
 
-    answers: dict[int, Answer] = field(default_factory=dict)
-    old: set[int] = field(default_factory=set)
+    by_row: dict[int, NodeResult] = field(default_factory=dict)
+    earlier: set[int] = field(default_factory=set)
     """Rows that an earlier turn examined: if one is chosen, it is examined again."""
     since: tuple[int, int] = (0, 0)
-    """The state when the first of these rows was examined; see ``Clearings._happened``."""
+    """The state when the first of these rows was examined; see ``CyclePreemptions._versions``."""
     start: int = 0
     """The node at which every turn of the search starts."""
-    good_at: GoodAt | None = None
+    valid_at: StateVersion | None = None
     """None: the search has not ended, so its results are used even if some are outdated."""
 
-    def is_good(self, pod_class: PodClass, room: Room) -> bool:
+    def is_valid(self, pod_class: PodClass, room: Room) -> bool:
         """Drop the rows that changed; return False if all results are invalid."""
-        if self.good_at is None:
+        if self.valid_at is None:
             return True
-        rows = room.snapshot.table.log.since(self.good_at.rows)
-        changed_selectors = room.snapshot.neighbours.log.since(self.good_at.selectors)
-        if rows is None or changed_selectors is None or self.good_at.version != room.version:
+        rows = room.snapshot.table.log.since(self.valid_at.rows)
+        changed_selectors = room.snapshot.neighbours.log.since(self.valid_at.selectors)
+        if rows is None or changed_selectors is None or self.valid_at.version != room.version:
             return False
         for row in rows:
             self.forget(row)
@@ -108,22 +108,22 @@ class Known:
 
     def forget(self, row: int) -> None:
         """Drop the result of a row."""
-        self.answers.pop(row, None)
-        self.old.discard(row)
+        self.by_row.pop(row, None)
+        self.earlier.discard(row)
 
     def forget_new(self) -> None:
         """Keep only the results of earlier turns."""
-        self.answers = {row: self.answers[row] for row in self.old}
+        self.by_row = {row: self.by_row[row] for row in self.earlier}
 
 
 @dataclass(slots=True)
-class Outcome:
+class VictimChoice:
     """The result: the chosen candidate, or why there is none, in kube-scheduler's words."""
 
     chosen: Candidate | None = None
     candidates: tuple[Candidate, ...] = ()
     """All candidates that were found."""
-    said: str = ""
+    message: str = ""
     keeps_nomination: bool = False
     """Whether an earlier nomination stays, although no candidate was found."""
 
@@ -137,8 +137,8 @@ class _Search:
     room: Room
     promises: Promises
     promised: Promised
-    seen: Look
-    known: Known
+    seen: NodeVerdicts
+    results: NodeResults
     steps: Steps
     until: int
     """The steps after which no further node is examined in this turn."""
@@ -151,21 +151,22 @@ def preempt(
     room: Room,
     promises: Promises,
     promised: Promised,
-    known: Known,
+    results: NodeResults,
     avoided: Collection[int] = (),
-) -> Outcome:
+) -> VictimChoice:
     """Return the node to clear for the pod, and its victims. Deletes nothing.
 
-    ``known`` has the results so far: its rows are not examined again, new results are added, and
+    ``results`` has the results so far: its rows are not examined again, new results are added, and
     it names the node to start at. ``avoided`` rows are not candidates. Raises GoesOnError if the
-    turn ends first: call again with the same ``known`` to continue.
+    turn ends first: call again with the same ``results`` to continue.
     """
     cluster = promises.cluster
-    seen = look(pod_class, room, cluster, promised)
+    seen = judge_nodes(pod_class, room, cluster, promised)
     seen.resolvable[list(avoided)] = False
     has_claims_rule = _DEVICES not in pod_class.profile.disabled
-    if has_claims_rule and seen.hopeless_by not in ("", _DEVICES):
-        return Outcome(said="not found")  # DynamicResources' PostFilter fails on its own state
+    if has_claims_rule and seen.unresolvable_by not in ("", _DEVICES):
+        # DynamicResources' PostFilter fails on its own state.
+        return VictimChoice(message="not found")
     extended = pod_class.device_needs.extended if pod_class.device_needs is not None else None
     prefix = (
         f"{_of_claims(entry, seen, room, cluster, extended)}, preemption: "
@@ -173,24 +174,28 @@ def preempt(
         else "preemption: "
     )
     if entry.pod.never_preempts:
-        return Outcome(said=prefix + _NEVER, keeps_nomination=True)
+        return VictimChoice(message=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, promises, seen):
-        return Outcome(said=prefix + _WAITS, keeps_nomination=True)
+        return VictimChoice(message=prefix + _WAITS, keeps_nomination=True)
     if not set(seen.rules) <= ASKED_BY_NODE | ON_PODS:  # other rules read pods of other nodes
-        known.forget_new()
+        results.forget_new()
     steps = room.steps or Steps(sys.maxsize)
     until = steps.taken + max(steps.left, policy.SEARCH_STEPS_MIN, 1)
-    search = _Search(entry, pod_class, room, promises, promised, seen, known, steps, until)
+    search = _Search(entry, pod_class, room, promises, promised, seen, results, steps, until)
     found = _candidates(search)
-    while (chosen := _best(found)) is not None and chosen.row in known.old:
+    while (chosen := _best(found)) is not None and chosen.row in results.earlier:
         _learn(chosen.row, search)
         found = _candidates(search)
-    said = "" if found else prefix + _no_candidates(search)
-    return Outcome(chosen, tuple(found), said)
+    message = "" if found else prefix + _no_candidates(search)
+    return VictimChoice(chosen, tuple(found), message)
 
 
 def _of_claims(
-    entry: PodEntry, seen: Look, room: Room, cluster: Cluster, extended: Extended | None
+    entry: PodEntry,
+    seen: NodeVerdicts,
+    room: Room,
+    cluster: Cluster,
+    extended: ExtendedResources | None,
 ) -> str:
     """Return the message of DynamicResources' PostFilter.
 
@@ -198,14 +203,14 @@ def _of_claims(
     deallocated (``devices.giving.take_backs``) if they are reserved for no other pod.
     """
     uses = entry.pod.device_claims
-    if seen.hopeless_by or _DEVICES not in seen.rules:
+    if seen.unresolvable_by or _DEVICES not in seen.rules:
         return _NO_CLAIMS
     if extended is not None and extended.is_left_over:
         return _DELETED
     place = seen.rules.index(_DEVICES)
-    verdict = seen.found[place]
+    verdict = seen.verdicts[place]
     refused = room.snapshot.alive.copy()
-    for earlier in seen.found[:place]:
+    for earlier in seen.verdicts[:place]:
         refused &= earlier.codes == 0
     refused &= verdict.codes == verdict.refusals.index(dynamic_resources.NOT_AVAILABLE) + 1
     for use in uses:
@@ -219,14 +224,14 @@ def _of_claims(
     return _STILL
 
 
-def _waits_for_victims(entry: PodEntry, promises: Promises, seen: Look) -> bool:
+def _waits_for_victims(entry: PodEntry, promises: Promises, seen: NodeVerdicts) -> bool:
     """Whether victims of this pod are being deleted on a node that may still take it."""
     node = promises.nominated.node_of(entry.pod.uid)
     row = promises.cluster.nodes.rows.get(node, -1)
     if row < 0 or not seen.resolvable[row]:
         return False
     return any(
-        other.pod.priority < entry.pod.priority and promises.is_going(other)
+        other.pod.priority < entry.pod.priority and promises.is_victim(other)
         for other in promises.cluster.pods_on(node)
     )
 
@@ -253,28 +258,28 @@ def _candidates(search: _Search) -> list[Candidate]:
     wanted = min(wanted, len(possible))
     found: list[Candidate] = []
     refused: Counter[tuple[str, ...]] = Counter()
-    rows = _worth_a_trial(np.roll(possible, -(search.known.start % len(possible))), search)
-    answers = search.known.answers
+    rows = _worth_a_trial(np.roll(possible, -(search.results.start % len(possible))), search)
+    by_row = search.results.by_row
     for row in rows.tolist():
-        candidate = answers[row] if row in answers else _learn(row, search)
+        candidate = by_row[row] if row in by_row else _learn(row, search)
         if not isinstance(candidate, Candidate):
             refused[candidate] += 1
             continue
         found.append(candidate)
         if len(found) >= wanted and any(not one.violations for one in found):
             break
-    search.steps.take((len(found) + refused.total()) // limits.KNOWN_NODES_PER_STEP)
+    search.steps.take((len(found) + refused.total()) // costs.KNOWN_NODES_PER_STEP)
     for texts, nodes in refused.items():
         search.reasons.update(dict.fromkeys(texts, nodes))
     return sorted(found, key=lambda one: one.violations > 0)
 
 
-def _learn(row: int, search: _Search) -> Answer:
+def _learn(row: int, search: _Search) -> NodeResult:
     """Examine a node, and store the result."""
     if search.steps.taken >= search.until:
         raise GoesOnError
-    answer = search.known.answers[row] = _on_node(row, search)
-    search.known.old.discard(row)
+    answer = search.results.by_row[row] = _on_node(row, search)
+    search.results.earlier.discard(row)
     return answer
 
 
@@ -301,14 +306,14 @@ def _worth_a_trial(rows: Ints, search: _Search) -> Ints:
     return rows[~is_short]
 
 
-def _on_node(row: int, search: _Search) -> Answer:
+def _on_node(row: int, search: _Search) -> NodeResult:
     """Return the fewest, least important pods whose deletion lets the pod in, or why none do."""
     promises, priority = search.promises, search.entry.pod.priority
     cluster = promises.cluster
     name = search.room.snapshot.node(row).name
     there = cluster.pods_on(name)
-    search.steps.take(1 + len(there) // limits.VICTIM_PODS_PER_STEP)
-    possible = [one for one in there if one.pod.priority < priority and promises.may_go(one)]
+    search.steps.take(1 + len(there) // costs.VICTIM_PODS_PER_STEP)
+    possible = [one for one in there if one.pod.priority < priority and promises.may_be_victim(one)]
     if not possible:
         return (_NO_VICTIMS,)
     trial = Trial(
@@ -326,14 +331,14 @@ def _on_node(row: int, search: _Search) -> Answer:
         return refused.texts
     possible.sort(key=importance)
     violating, others = cluster.precedence.budgets.split(possible)
-    victims = _not_spared(violating, trial)
+    victims = _not_reprieved(violating, trial)
     violations = len(victims)
-    victims += _not_spared(others, trial)
+    victims += _not_reprieved(others, trial)
     victims.sort(key=importance)
     return Candidate(row, tuple(victims), violations, _cost(victims, violations)) if victims else ()
 
 
-def _not_spared(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
+def _not_reprieved(pods: list[PodEntry], trial: Trial) -> list[PodEntry]:
     """Put back each pod that leaves the preemptor room; return the others."""
     victims = []
     for one in pods:

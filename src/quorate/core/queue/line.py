@@ -2,7 +2,7 @@
 
 In: the queue and the totals of slots. Out: gangs; ready and woken ones are merged by order key. A
 bucket yields one gang after the other, as long as it may have room; when a gang is tried in vain,
-its likes are skipped. Made by ``waking``; read by ``planning``.
+the gangs of its class are skipped. Made by ``waking``; read by ``planning``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from heapq import heapify, heappop, heapreplace
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.model import GangKey, limits
-from quorate.core.model.steps import Steps
+from quorate.core.model import GangKey, policy
+from quorate.core.model.steps import Steps, costs
 from quorate.core.queue.ordering import OrderKey
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.totals.cycle_totals import CycleTotals
-from quorate.core.queue.wakeups.buckets import Bucket, Likeness, Likes
+from quorate.core.queue.wakeups.buckets import Bucket, GangClass, GangGroup
 
 
 class Line:
@@ -55,7 +55,7 @@ class Line:
             if not bucket.watches:
                 blocked.looked_at(bucket)
             self._wake(bucket)
-            if place % limits.QUEUE_LOOKS_PER_STEP == 0:
+            if place % costs.QUEUE_LOOKS_PER_STEP == 0:
                 self._steps.take()
                 if self._steps.are_over:
                     self._is_cut_short = True
@@ -80,30 +80,30 @@ class Line:
         """Whether no woken gang is left that this turn could have tried."""
         return not self._is_cut_short and self._first_woken() is None
 
-    def may_fit(self, likeness: Likeness) -> bool:
-        """Whether there may be room for a gang of this likeness, by slots and this turn's tries."""
-        bucket, likes = self._queue.blocked.find(likeness)
-        if likes is not None and likes.failed_in == self.number:
+    def may_fit(self, gang_class: GangClass) -> bool:
+        """Whether there may be room for a gang of this class, by slots and this turn's tries."""
+        bucket, group = self._queue.blocked.find(gang_class)
+        if group is not None and group.failed_in == self.number:
             return False
         return bucket is None or not self._is_short(bucket)
 
-    def took(self, rows: Iterable[int], free: Ints) -> None:
+    def note_placed(self, rows: Iterable[int], free: Ints) -> None:
         """Note that pods were placed on these rows; ``free`` is int64[n, r], left on all nodes."""
-        self.totals.took(rows, free)
+        self.totals.note_placed(rows, free)
 
-    def failed(self, gang: GangEntry, likeness: Likeness) -> Likes | None:
-        """Block a gang that was tried in vain; its likes are not tried in this turn either.
+    def failed(self, gang: GangEntry, gang_class: GangClass) -> GangGroup | None:
+        """Block a gang that was tried in vain; this turn tries no other gang of its class.
 
-        Return the likes if slots suffice: the caller then has to note what may help them. Return
+        Return the group if slots suffice: the caller then has to note what may help it. Return
         None if slots are too few; the bucket watches them.
         """
-        likes = self._queue.block(gang, likeness)
-        likes.failed_in = self.number
-        short = self._short_of(likes.bucket)
+        group = self._queue.block(gang, gang_class)
+        group.failed_in = self.number
+        short = self._short_of(group.bucket)
         if short:
-            self._queue.blocked.watch(likes.bucket, short)
+            self._queue.blocked.watch(group.bucket, short)
             return None
-        return likes
+        return group
 
     def _wake(self, bucket: Bucket) -> None:
         """Add a bucket to the line if it may have room for its first gang."""
@@ -124,15 +124,15 @@ class Line:
 
     def _first_woken(self) -> OrderKey | None:
         """Return the order key of the first gang of all buckets that may have room, or None."""
-        if self._looked_at != self.totals.version and len(self._woken) > limits.WOKEN_FEW:
+        if self._looked_at != self.totals.version and len(self._woken) > policy.WOKEN_FEW:
             self._leave_out()
         while self._woken:
             order, _, bucket = self._woken[0]
-            first, likes = bucket.first, bucket.first_likes
-            if first is None or likes is None:
+            first, group = bucket.first, bucket.first_group
+            if first is None or group is None:
                 heappop(self._woken)
                 self._queue.blocked.close_if_tried(bucket)
-            elif likes.failed_in == self.number:  # one of its likes failed in this turn
+            elif group.failed_in == self.number:  # another gang of its class failed in this turn
                 heappop(self._woken)
             elif first != order:
                 heapreplace(self._woken, (first, bucket.number, bucket))

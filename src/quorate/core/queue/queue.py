@@ -15,7 +15,7 @@ from quorate.core.queue.ordering import order_key
 from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
 from quorate.core.queue.wakeups.blocked import Blocked
-from quorate.core.queue.wakeups.buckets import Likeness, Likes
+from quorate.core.queue.wakeups.buckets import GangClass, GangGroup
 
 
 class Queue:
@@ -46,10 +46,10 @@ class Queue:
         for due in (self.backing_off, self.alarms):
             self.make_ready(due.take_due(now_s))
 
-    def block(self, gang: GangEntry, likeness: Likeness) -> Likes:
-        """Block a gang until a change may give it what it needs; return its likes."""
+    def block(self, gang: GangEntry, gang_class: GangClass) -> GangGroup:
+        """Block a gang until a change may give it what it needs; return the gangs of its class."""
         self.rounds.add(gang.key)
-        return self.blocked.add(order_key(gang), likeness)
+        return self.blocked.add(order_key(gang), gang_class)
 
     def take(self, key: GangKey) -> None:
         """Remove a gang from the blocked and the searched ones, to be tried now."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 from quorate.core.queue.ordering import OrderKey, order_key
 
 
@@ -75,7 +75,7 @@ class Ready:
 
     def _add_all(self, new: Iterable[OrderKey]) -> None:
         ranks = list(new)
-        is_stale = len(self._heap) > 2 * len(self._ranks) + limits.STALE_FEW
+        is_stale = len(self._heap) > 2 * len(self._ranks) + policy.STALE_FEW
         if is_stale or len(ranks) > len(self._heap) // 8:
             self._heap = [rank for rank in self._heap if self._ranks.get(rank[-1]) == rank] + ranks
             heapify(self._heap)

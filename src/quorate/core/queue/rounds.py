@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 
 
 class Rounds:
@@ -31,7 +31,7 @@ class Rounds:
         self._made += 1
         self._places[key] = self._made
         self._circle.append((key, self._made))
-        if len(self._circle) > 2 * len(self._places) + limits.STALE_FEW:
+        if len(self._circle) > 2 * len(self._places) + policy.STALE_FEW:
             self._circle = deque(one for one in self._circle if self._places.get(one[0]) == one[1])
             self._left = min(self._left, len(self._circle))
 

@@ -14,6 +14,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.storage.needs import UnboundNeed
 from quorate.core.cluster.storage.volume_needs import fits_claim
 from quorate.core.model import SelectorTerm, policy
+from quorate.core.model.steps import costs
 from quorate.core.model.storage import Volume
 from quorate.core.room.reach import Reach
 
@@ -35,7 +36,7 @@ class Candidates:
         """Whether each volume is reachable from one node only: no pod elsewhere can take it."""
         pairs = sum(len(rows) for _, rows in groups)
         each = 0 if self._flat is not None else len(groups) // 8 + len(order) // 100
-        self.steps = each + pairs // policy.VOLUME_PAIRS_PER_STEP
+        self.steps = each + pairs // costs.VOLUME_PAIRS_PER_STEP
         """The cost of one ``pick`` over all nodes, in steps."""
         self.steps_to_make = len(order) // 12 + pairs // 500
         self._at_rows: tuple[Ints, list[int]] | None = None
@@ -119,7 +120,7 @@ class Candidates:
             order = np.argsort(rows.astype(np.uint16) if n <= 2**16 else rows, kind="stable")
             starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
             self._at_rows = groups[order], starts.tolist()
-            self._looks += len(rows) // policy.VOLUME_PAIRS_PER_GROUP
+            self._looks += len(rows) // costs.VOLUME_PAIRS_PER_GROUP
         groups_in_order, starts_at = self._at_rows
         if row + 1 >= len(starts_at):
             return []
@@ -128,7 +129,7 @@ class Candidates:
 
     def take_steps(self) -> int:
         """Return the steps that ``pick_at`` has done, and reset the count."""
-        steps, self._looks = divmod(self._looks, policy.VOLUME_GROUPS_PER_STEP)
+        steps, self._looks = divmod(self._looks, costs.VOLUME_GROUPS_PER_STEP)
         return steps
 
     def free_at(self, n: int, taken: Collection[int]) -> Ints:

@@ -18,8 +18,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.storage.needs import UnboundNeed, VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import UNLIMITED
-from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.model.storage import ClaimKey
 from quorate.core.room.candidates import Candidates, Starts, candidates_of
 from quorate.core.room.reach import NO_VOLUME, OK, Codes, Reach
@@ -99,7 +98,7 @@ class ClaimChoices:
                     elsewhere |= choice < 0
                 made.append((part.need, choice < 0))
             choices.append(choice)
-            self._count(1 + n // policy.CLAIM_NODES_PER_STEP + _steps_of(part))
+            self._count(1 + n // costs.CLAIM_NODES_PER_STEP + _steps_of(part))
         for need, lacks in (*there, *made):
             lacking = lacks & (codes == OK)
             if lacking.any():
@@ -205,7 +204,7 @@ class ClaimChoices:
                 parts = [self._part(need) for need in volume_needs.unbound]
         self._taken = frozenset(taken)
         looked = {part.candidates for part in parts if part.candidates is not None}
-        self._count(1 + len(found) * len(parts) // policy.CLAIM_PODS_PER_STEP)
+        self._count(1 + len(found) * len(parts) // costs.CLAIM_PODS_PER_STEP)
         self._count(sum(candidates.take_steps() for candidates in looked))
         return found
 

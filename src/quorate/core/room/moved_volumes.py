@@ -29,9 +29,9 @@ class MovedVolumes:
             return False
         for volume_id in user.ids:
             self._ids[volume_id] += pods
-        for key in user.uses.counted:
+        for key in user.volume_set.counted:
             self._claims[key] += pods
-        for disk in user.uses.disks:
+        for disk in user.volume_set.disks:
             self._disks[disk] += pods
         return True
 

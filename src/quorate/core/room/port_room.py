@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints
-from quorate.core.model import EVERY_ADDRESS, HostPort, policy
-from quorate.core.model.steps import Steps
+from quorate.core.model import EVERY_ADDRESS, HostPort
+from quorate.core.model.steps import Steps, costs
 
 _Key = tuple[str, int] | tuple[str, str, int]
 
@@ -38,10 +38,10 @@ class PortRoom:
     def take(self, ports: tuple[HostPort, ...], rows: Ints) -> None:
         """Count pods with these ports on the rows."""
         if self._is_shared:
-            self.count(len(self._rows) // policy.PORTS_COPIED_PER_STEP)
+            self.count(len(self._rows) // costs.PORTS_COPIED_PER_STEP)
             self._rows, self._is_shared = dict(self._rows), False
         self._taken.append((ports, rows))
-        self.count(len(ports) // policy.PORTS_PER_STEP)
+        self.count(len(ports) // costs.PORTS_PER_STEP)
         for port in ports:
             keys: tuple[_Key, ...] = ((port.protocol, port.port), port)
             for key in keys:
@@ -63,7 +63,7 @@ class PortRoom:
                 if rows is not None:
                     found[id(rows)] = rows
             looks += 1
-        self.count(looks // policy.PORT_PAIRS_PER_STEP)
+        self.count(looks // costs.PORT_PAIRS_PER_STEP)
         return list(found.values())
 
     def has(self, row: int, port: HostPort) -> bool:

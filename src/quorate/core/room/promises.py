@@ -24,7 +24,7 @@ class Promises:
 
     cluster: Cluster
     nominated: Nominations
-    going: set[str] = field(default_factory=set)
+    victims: set[str] = field(default_factory=set)
     """Uids of pods that this cycle deletes for others."""
     placed: set[GangKey] = field(default_factory=set)
     """Gangs with members that this cycle placed: their pods cannot be victims yet."""
@@ -50,12 +50,12 @@ class Promises:
                 found[rows[node]] = there
         return found
 
-    def is_going(self, entry: PodEntry) -> bool:
+    def is_victim(self, entry: PodEntry) -> bool:
         """Whether a pod is being deleted to make room for another one."""
         by_others = entry.pod.terminating and entry.pod.preempted
-        return entry.preempting or entry.pod.uid in self.going or by_others
+        return entry.preempting or entry.pod.uid in self.victims or by_others
 
-    def may_go(self, entry: PodEntry) -> bool:
+    def may_be_victim(self, entry: PodEntry) -> bool:
         """Whether a pod may be a victim, given what this cycle has decided so far."""
         gang = entry.gang
         if entry.where is not Where.PAST and gang is not None and gang.key in self.placed:

@@ -14,7 +14,8 @@ from quorate.core.cluster.nodes.terms import matches_term
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.needs import Topology
 from quorate.core.cluster.storage.volume_needs import ZONE_LABELS
-from quorate.core.model import SelectorTerm, policy
+from quorate.core.model import SelectorTerm
+from quorate.core.model.steps import costs
 from quorate.core.model.storage import NO_PROVISIONER
 
 Codes = npt.NDArray[np.int8]
@@ -45,7 +46,7 @@ class Reach:
             for term in terms:
                 found |= matches_term(term, self.snapshot)
                 parts = len(term.expressions) + len(term.fields)
-                self._work += (1 + parts) * len(found) // policy.REACH_NODES_PER_WORK + 10
+                self._work += (1 + parts) * len(found) // costs.REACH_NODES_PER_WORK + 10
             self._affinities[terms] = found
         return found
 
@@ -138,7 +139,7 @@ class Reach:
         if found is None:
             found = self._space[class_name] = np.full(len(self.snapshot), -1, np.int64)
             published = self.snapshot.storage.capacities.of(class_name)
-            self._steps += len(published) // policy.CAPACITIES_PER_STEP
+            self._steps += len(published) // costs.CAPACITIES_PER_STEP
             for one in published:
                 if one.nodes is None or one.size_max is None:
                     continue
@@ -149,7 +150,7 @@ class Reach:
 
     def take_steps(self) -> int:
         """Return the steps that were done, and reset the count."""
-        more, self._work = divmod(self._work, policy.REACH_WORK_PER_STEP)
+        more, self._work = divmod(self._work, costs.REACH_WORK_PER_STEP)
         steps, self._steps = self._steps + more, 0
         return steps
 

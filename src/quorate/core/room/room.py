@@ -7,7 +7,7 @@ hand. Called by the planner and by the rules in ``core.rules``; the room itself 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from quorate.core.model import HostPort, policy
 from quorate.core.model.steps import Steps
 from quorate.core.room.amounts import Amounts
 from quorate.core.room.answers import Answers, Version
-from quorate.core.room.devices.taking import Taking, by_nodes
+from quorate.core.room.devices.device_room import DeviceRoom, by_nodes
 from quorate.core.room.port_room import PortRoom
 from quorate.core.room.volume_room import VolumeRoom
 
@@ -62,7 +62,7 @@ class Room:
         """The same columns, summed over domains; see ``sums``."""
         self._placed: dict[Key, tuple[tuple[Ints, Ints], ...]] = {}
         """By column: the rows where this room placed pods, and what each row adds to the count."""
-        self._taking: Taking | None = None
+        self._device_room: DeviceRoom | None = None
         self._in_sum: Sums | None = None
 
     def copy(self) -> Room:
@@ -87,7 +87,7 @@ class Room:
         other._counts, other._placed = dict(self._counts), dict(self._placed)
         other._sums = dict(self._sums)
         other._in_sum = self._in_sum
-        other._taking = self._taking.copy() if self._taking is not None else None
+        other._device_room = self._device_room.copy() if self._device_room is not None else None
         return other
 
     def take_steps(self, count: int) -> None:
@@ -105,17 +105,19 @@ class Room:
         return self.answers.version_of(self.snapshot)
 
     @property
-    def taking(self) -> Taking:
+    def device_room(self) -> DeviceRoom:
         """The devices that are left for claims."""
-        if self._taking is None:
+        if self._device_room is None:
             of = self.snapshot
             outcomes, steps = self.answers.outcomes, self.steps
-            self._taking = Taking(of.devices, of.device_views, of.table, outcomes, steps=steps)
-        return self._taking
+            self._device_room = DeviceRoom(
+                of.devices, of.device_views, of.table, outcomes, steps=steps
+            )
+        return self._device_room
 
     def adopt_choices(self, other: Room) -> None:
         """Adopt the volumes and devices that were chosen in ``other``, a copy of this room."""
-        self.volumes, self._taking = other.volumes, other._taking
+        self.volumes, self._device_room = other.volumes, other._device_room
 
     def amounts(self, rows: Ints | None = None) -> Amounts:
         """Return the amounts that allocation scores read, for these rows (None: all rows)."""
@@ -143,7 +145,7 @@ class Room:
         if pod_class.device_needs is not None:
             for ask, on in by_nodes(pod_class.device_needs, self.snapshot, np.repeat(rows, pods)):
                 names = [self.snapshot.node(row).name for row in on.tolist()]
-                self.taking.take(pod_class.id, ask, on.tolist(), names)
+                self.device_room.take(pod_class.id, ask, on.tolist(), names)
         if pod_class.volume_needs is not None:
             self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)
@@ -156,14 +158,26 @@ class Room:
         """
         if pod_class.matched or uses_selectors(pod_class.spec):
             effects = self.snapshot.neighbours.effects(pod_class.spec, pod_class.matched)
-            self.changed_selectors += effects
-            for key, amount in effects.items():
-                self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
-            for key in effects.keys() & self._counts.keys():
-                counts = self._counts[key] = self._counts[key].copy()
-                counts[rows] += effects[key] * pods
-            if self._sums:
-                self._shift_sums(effects, rows, pods)
+            self._shift(effects, rows, pods)
+
+    def suppose(self, selectors: Iterable[int], rows: Ints, pods: Ints) -> None:
+        """Add ``pods`` as ``shift_counts`` does to what ``supposed`` says of these selectors."""
+        self._shift({Key(Column.SUPPOSED, number): 1 for number in selectors}, rows, pods)
+
+    def supposed(self, selector: int) -> Ints | None:
+        """Return int64[n]: pods of the selector that a trial alone added; None: it added none."""
+        key = Key(Column.SUPPOSED, selector)
+        return self.counts(key) if key in self._placed else None
+
+    def _shift(self, effects: dict[Key, int], rows: Ints, pods: Ints) -> None:
+        self.changed_selectors += effects
+        for key, amount in effects.items():
+            self._placed[key] = (*self._placed.get(key, ()), (rows, amount * pods))
+        for key in effects.keys() & self._counts.keys():
+            counts = self._counts[key] = self._counts[key].copy()
+            counts[rows] += effects[key] * pods
+        if self._sums:
+            self._shift_sums(effects, rows, pods)
 
     def _shift_sums(self, effects: dict[Key, int], rows: Ints, pods: Ints) -> None:
         """Update the cached sums, or drop them where a new sum costs no more than an update."""

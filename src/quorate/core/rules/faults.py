@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from quorate.core.model import Requirement, SelectorTerm, limits
+from quorate.core.model import Requirement, SelectorTerm, policy
 from quorate.core.model.selectors import parse_int64
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -102,5 +102,5 @@ def _bounds(alike: list[Requirement]) -> Iterator[tuple[str, int]]:
 
 def shown(text: str) -> str:
     """Return what somebody wrote, quoted, and cut where it is long."""
-    cut = text if len(text) <= limits.TERM_CHARS_MAX else f"{text[: limits.TERM_CHARS_MAX]}..."
+    cut = text if len(text) <= policy.TERM_CHARS_MAX else f"{text[: policy.TERM_CHARS_MAX]}..."
     return f'"{cut}"'

@@ -42,15 +42,17 @@ class Verdict(NamedTuple):
     codes: Refusals
     refusals: tuple[Refusal, ...]
     several: tuple[tuple[str, Mask], ...] = ()
-    early: int = 0
+    prefilter_code: int = 0
     """The code that is found before any node is looked at (PreFilter); 0: there is none."""
-    whole: str = ""
+    prefilter_message: str = ""
     """Why no node is looked at (PreFilter rejects the pod); then all nodes have one code."""
 
 
 def rejected(message: str, nodes: int, *, resolvable: bool = False) -> Verdict:
     """Return the verdict of a rule that rejects the pod whatever the nodes are."""
-    return Verdict(np.ones(nodes, np.int8), (Refusal(message, resolvable),), whole=message)
+    return Verdict(
+        np.ones(nodes, np.int8), (Refusal(message, resolvable),), prefilter_message=message
+    )
 
 
 def verdict_of(passes: Mask, refusal: Refusal) -> Verdict:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from quorate.core.model import limits
+from quorate.core.model import policy
 from quorate.core.telling.sayings import Saying
 
 _About = tuple[Hashable, ...]
@@ -47,11 +47,11 @@ class _Line:
 
 
 class Outbox:
-    """Two queues and an allowance of sayings, which grows by ``limits.SAYINGS_PER_S``."""
+    """Two queues and an allowance of sayings, which grows by ``policy.SAYINGS_PER_S``."""
 
     def __init__(self) -> None:
         self._new, self._again = _Line(), _Line()
-        self._allowance = float(limits.SAYINGS_AT_ONCE_MAX)
+        self._allowance = float(policy.SAYINGS_AT_ONCE_MAX)
         self._counted_s: float | None = None
 
     def __len__(self) -> int:
@@ -76,8 +76,8 @@ class Outbox:
     def take(self, now_s: float) -> Iterator[Saying]:
         """Yield the sayings that may be sent now (seconds of a monotonic clock)."""
         if self._counted_s is not None:
-            grown = self._allowance + (now_s - self._counted_s) * limits.SAYINGS_PER_S
-            self._allowance = min(limits.SAYINGS_AT_ONCE_MAX, grown)
+            grown = self._allowance + (now_s - self._counted_s) * policy.SAYINGS_PER_S
+            self._allowance = min(policy.SAYINGS_AT_ONCE_MAX, grown)
         self._counted_s = now_s
         while self._allowance >= 1.0:
             saying = self._new.take() or self._again.take()
@@ -88,4 +88,4 @@ class Outbox:
 
     def give_back(self) -> None:
         """Give back the allowance of one saying that needed no request."""
-        self._allowance = min(limits.SAYINGS_AT_ONCE_MAX, self._allowance + 1.0)
+        self._allowance = min(policy.SAYINGS_AT_ONCE_MAX, self._allowance + 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.model import GangKey, limits
+from quorate.core.model import GangKey, policy
 
 
 class Rest:
@@ -61,10 +61,10 @@ class Rest:
         for key, (first_s, last_s) in self._touched.items():
             gang = gangs.get(key)
             pods = len(gang.members) if gang else 0
-            patience_s = max(limits.PATIENCE_S, pods / limits.PODS_PER_S)
+            patience_s = max(policy.PATIENCE_S, pods / policy.PODS_PER_S)
             since_look_s = now_s - self._looked_s.get(key, -1e9)
             if now_s - first_s >= patience_s or (
-                now_s - last_s >= limits.QUIET_S and since_look_s >= pods / limits.PODS_PER_S
+                now_s - last_s >= policy.QUIET_S and since_look_s >= pods / policy.PODS_PER_S
             ):
                 found.append(key)
                 if len(found) == count_max:

@@ -3,7 +3,7 @@
 It does no I/O: ``shell.report.reporter``, which sends, and the simulation call it. A pod's
 condition has the newest message; the gang's Event counts repetitions; ``docs/adr/0019`` says why
 each pod has an Event too. A new reason is said at once, a few times; a new message of the same
-reason, which differs in numbers, ``limits.AGAIN_S`` after the last one. What is deferred is
+reason, which differs in numbers, ``policy.AGAIN_S`` after the last one. What is deferred is
 explained again later, so the last message is always said.
 """
 
@@ -17,7 +17,7 @@ import msgspec
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.cluster.gangs.pods import UNDER_WAY
-from quorate.core.model import GangKey, Pod, limits
+from quorate.core.model import GangKey, Pod, policy
 from quorate.core.model.reasons import Explanation, GangState, GangView, Reason
 from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.rest import Rest
@@ -60,7 +60,7 @@ class _Gang(msgspec.Struct):
     state: GangState
     reason: Reason
     changed_s: list[float] = []
-    """When its reason changed in the last ``limits.AGAIN_S``."""
+    """When its reason changed in the last ``policy.AGAIN_S``."""
     series: dict[Reason, _Series] = {}
     event_reason: Reason | None = None
     """The reason of its last Event."""
@@ -117,11 +117,11 @@ class Telling:
         said = self._pods.get(uid)
         if said is not None:
             said.is_lost, said.at_s = True, now_s
-        self.rest.look_at(key, now_s + limits.AFTER_LOSS_S)
+        self.rest.look_at(key, now_s + policy.AFTER_LOSS_S)
 
     def status_lost(self, key: GangKey, now_s: float) -> None:
         """Note that the status of a gang's object could not be written; it is said again later."""
-        self.rest.look_at(key, now_s + limits.AFTER_LOSS_S)
+        self.rest.look_at(key, now_s + policy.AFTER_LOSS_S)
 
     def settle(self, key: GangKey) -> None:
         """Forget a gang of which nothing has to be reported now."""
@@ -148,7 +148,7 @@ class Telling:
         if one is None:
             one = self._gangs[gang.key] = _Gang(explanation.state, explanation.reason)
         if one.reason is not explanation.reason and explanation.reason not in _UNSAID:
-            one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < limits.AGAIN_S]
+            one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < policy.AGAIN_S]
             one.changed_s.append(now.s)
         one.state, one.reason = explanation.state, explanation.reason
         recipients = self._waiting(gang, explanation)
@@ -218,13 +218,13 @@ class Telling:
     ) -> bool:
         """Whether a changed message is to be said now; if it is only due later, note that time."""
         if said.is_lost:
-            due_s = said.at_s + limits.AFTER_LOSS_S
+            due_s = said.at_s + policy.AFTER_LOSS_S
         elif (said.reason, said.message) == words:
             return False
-        elif said.reason is not words[0] and len(one.changed_s) <= limits.CHANGES_AT_ONCE_MAX:
+        elif said.reason is not words[0] and len(one.changed_s) <= policy.CHANGES_AT_ONCE_MAX:
             return True
         else:
-            due_s = said.at_s + limits.AGAIN_S
+            due_s = said.at_s + policy.AGAIN_S
         if now.s >= due_s:
             return True
         self.rest.look_at(key, due_s)
@@ -236,12 +236,12 @@ class Telling:
         """Queue the gang's Event: one for each reason, which continues as a series."""
         reason, message = words
         series = one.series.get(reason)
-        if series is None or now.s - series.at_s >= limits.SERIES_S_MAX:
+        if series is None or now.s - series.at_s >= policy.SERIES_S_MAX:
             series = one.series[reason] = _Series(self.stamp(now.wall_s), now.s, message)
         elif series.message == message and reason is one.event_reason:
             return
-        elif now.s - series.at_s < limits.AGAIN_S:
-            self.rest.look_at(key, series.at_s + limits.AGAIN_S)
+        elif now.s - series.at_s < policy.AGAIN_S:
+            self.rest.look_at(key, series.at_s + policy.AGAIN_S)
             return
         else:
             series.at_s, series.message, series.count = now.s, message, series.count + 1
@@ -260,13 +260,13 @@ class Telling:
     def _tell_status(self, one: _Gang, view: GangView | None, now: Now) -> None:
         """Queue the status of the gang's object: counts at once, a new message later.
 
-        A message of the same reason waits ``limits.AGAIN_S`` since the last one.
+        A message of the same reason waits ``policy.AGAIN_S`` since the last one.
         """
         if view is None or view.key.is_single:
             return
         before = one.status
         if before is not None and before[0] is view.reason and before[1] != view.message:
-            due_s = before[2] + limits.AGAIN_S
+            due_s = before[2] + policy.AGAIN_S
             if now.s < due_s:
                 self.rest.look_at(view.key, due_s)
                 view = msgspec.structs.replace(view, message=before[1])

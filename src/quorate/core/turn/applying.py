@@ -1,6 +1,6 @@
 """Writes the effects of a decision into the cluster, attempts and preparations.
 
-In: a ``Decision``, one ``Tried`` after the other. Called by ``scheduler.apply``. Planning only
+In: a ``Decision``, one outcome after the other. Called by ``scheduler.apply``. Planning only
 reads; what it has placed, promised or learned is written here and nowhere else.
 """
 
@@ -11,10 +11,10 @@ from itertools import groupby
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.attempts import Attempts
-from quorate.core.lifecycle.effects import Tried
+from quorate.core.lifecycle.effects import GangOutcome
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model.plan import GangBinds, Preemption
-from quorate.core.preempt.clearing import displaced_by
+from quorate.core.preempt.cycle_preemptions import displaced_by
 
 
 class Applier:
@@ -25,34 +25,34 @@ class Applier:
         self._attempts = attempts
         self._preparations = preparations
 
-    def apply(self, tried: Tried, now_s: float) -> None:
+    def apply(self, outcome: GangOutcome, now_s: float) -> None:
         """Write the effects of one gang's try; AssertionError if the gang no longer exists."""
-        gang = self._cluster.gangs.get(tried.key)
-        assert gang is not None, f"gang {tried.key} was tried"
-        self._remember(gang, tried)
-        if tried.binds is not None:
-            self._assume(tried.binds)
-            self._attempts.begin(gang, tried.binds, now_s)
-            if tried.prepares:
-                self._preparations.begin(gang, tried.binds)
-        for back in tried.take_backs:
+        gang = self._cluster.gangs.get(outcome.key)
+        assert gang is not None, f"gang {outcome.key} was tried"
+        self._remember(gang, outcome)
+        if outcome.binds is not None:
+            self._assume(outcome.binds)
+            self._attempts.begin(gang, outcome.binds, now_s)
+            if outcome.prepares:
+                self._preparations.begin(gang, outcome.binds)
+        for back in outcome.take_backs:
             self._cluster.devices.taken_back.add((back.namespace, back.claim))
-        if tried.undo is not None:
+        if outcome.undo is not None:
             gang.lifecycle.is_undoing = True
-        if tried.preemption is not None:
-            self._promise(tried.preemption)
+        if outcome.preemption is not None:
+            self._promise(outcome.preemption)
 
     @staticmethod
-    def _remember(gang: GangEntry, tried: Tried) -> None:
+    def _remember(gang: GangEntry, outcome: GangOutcome) -> None:
         memory = gang.memory
-        if tried.is_planned:
+        if outcome.passed_gates:
             memory.aside.end()
-        if tried.ends_avoidance:
+        if outcome.ends_avoidance:
             memory.avoid_if_possible = frozenset()
-        if tried.said is not None:
-            memory.preemption_said = tried.said
-        if tried.given_up is not None:
-            memory.not_before_s, memory.last_failure = tried.given_up
+        if outcome.preemption_message is not None:
+            memory.preemption_message = outcome.preemption_message
+        if outcome.postponed is not None:
+            memory.not_before_s, memory.last_failure = outcome.postponed
 
     def _assume(self, plan: GangBinds) -> None:
         """Assume the pods on their nodes, with what their claims get, until binds have outcomes."""

@@ -1,6 +1,6 @@
 """One cycle: place the gangs that are ready, one after the other, each whole or not at all.
 
-In: gangs in queue order, the cluster, the time. Out: one ``Tried`` for each gang. Called by
+In: gangs in queue order, the cluster, the time. Out: one ``GangOutcome`` for each gang. Called by
 ``planning``. The cycle keeps its own room, reservations and promises and only reads the cluster, so
 the same cycle may run twice, or just to answer a query.
 """
@@ -18,27 +18,26 @@ from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
 from quorate.core.cluster.gangs.reservations import Reservation, Reservations
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
-from quorate.core.lifecycle.device_claim_writes import hand_out, take_backs
-from quorate.core.lifecycle.effects import Next, Tried
+from quorate.core.lifecycle.device_claim_writes import claim_writes, take_backs
+from quorate.core.lifecycle.effects import GangOutcome, NextPlace
 from quorate.core.lifecycle.stale_claims import stale
 from quorate.core.lifecycle.volume_claim_writes import prepares
-from quorate.core.model import limits
 from quorate.core.model.plan import Bind, Prepare
 from quorate.core.model.policy import Policy
-from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.model.steps import OutOfStepsError, Steps, costs
 from quorate.core.model.storage import ClaimKey
 from quorate.core.place.gang import DoesNotFit, Unfinished, place_gang_in_turn
 from quorate.core.place.greedy import Demand, Placement
 from quorate.core.place.members import Members, demand_of, members_of
 from quorate.core.place.min_resources import shortage
-from quorate.core.place.one_pod.nominated import beside
+from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import constrain_one_another
 from quorate.core.place.search.open_searches import OpenSearches
-from quorate.core.place.tasks import least_of, quorum_first
-from quorate.core.preempt.clearing import Clearings, preempts
-from quorate.core.preempt.open_searches import VictimSearches
+from quorate.core.place.tasks import quorum_first, task_minima_of
+from quorate.core.preempt.cycle_preemptions import CyclePreemptions, preempts
+from quorate.core.preempt.victim_searches import VictimSearches
 from quorate.core.room.answers import Answers
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import end_taken, pods_of, withheld_from, without
@@ -94,24 +93,25 @@ class Cycle:
     hopeless: set[tuple[Demand, int, int | None]] = field(default_factory=set)
     reservations: Reservations = field(init=False)
     promises: Promises = field(init=False)
-    clearings: Clearings = field(init=False)
+    preemptions: CyclePreemptions = field(init=False)
     _rooms: dict[int, Room] = field(default_factory=dict)
     """The room left, by the number of reservations withheld; for gangs without reservations."""
 
     def __post_init__(self) -> None:
         """Begin with the cluster's reservations and promises."""
-        precedence = self.cluster.precedence
+        start = self.cluster.precedence.next_start
         self.reservations = self.cluster.reservations.copy()
         self.promises = Promises.of(self.cluster)
-        start = precedence.next_start
-        self.clearings = Clearings(self.promises, self.searches, self.victim_searches, start, start)
+        self.preemptions = CyclePreemptions(
+            self.promises, self.searches, self.victim_searches, start, start
+        )
 
-    def leave(self, gang: GangEntry) -> Tried:
+    def skip(self, gang: GangEntry) -> GangOutcome:
         """Return the outcome of a gang that cannot have room and is not tried."""
         undo, backs = stale(gang, self.cluster), tuple(take_backs(gang, self.cluster))
-        return Tried(gang.key, is_planned=True, undo=undo, take_backs=backs)
+        return GangOutcome(gang.key, passed_gates=True, undo=undo, take_backs=backs)
 
-    def try_gang(self, gang: GangEntry, *, preempts_more: bool, searches: bool) -> Tried:
+    def try_gang(self, gang: GangEntry, *, preempts_more: bool, searches: bool) -> GangOutcome:
         """Place a gang's waiting members, or find out what they wait for.
 
         ``preempts_more`` is false when enough pods were promised room in this turn; ``searches``
@@ -119,27 +119,27 @@ class Cycle:
         """
         one = _Try(gang, gang.memory.avoided(self.now_s), gang.memory.avoid_if_possible, searches)
         self._place_whole(one)
-        tried = Tried(gang.key, is_planned=True)
-        tried.ends_avoidance = one.avoid_if_possible != gang.memory.avoid_if_possible
+        outcome = GangOutcome(gang.key, passed_gates=True)
+        outcome.ends_avoidance = one.avoid_if_possible != gang.memory.avoid_if_possible
         if one.binds:
-            tried.binds = self.attempts.plan(gang, tuple(one.binds), self.now_s)
+            outcome.binds = self.attempts.plan(gang, tuple(one.binds), self.now_s)
             self.promises.placed.add(gang.key)
         else:
-            tried.undo = stale(gang, self.cluster)
+            outcome.undo = stale(gang, self.cluster)
         if not self._has_ended(one):
-            tried.next = Next.SEARCHED
+            outcome.next_place = NextPlace.SEARCHED
         elif one.waits:
             if not one.binds:
-                tried.take_backs = tuple(take_backs(gang, self.cluster))
-            self._wait(one, tried, preempts_more=preempts_more)
-        return tried
+                outcome.take_backs = tuple(take_backs(gang, self.cluster))
+            self._wait(one, outcome, preempts_more=preempts_more)
+        return outcome
 
-    def _wait(self, one: _Try, tried: Tried, *, preempts_more: bool) -> None:
+    def _wait(self, one: _Try, outcome: GangOutcome, *, preempts_more: bool) -> None:
         """Preempt for the members that still wait, if the gang may; note what they wait for."""
         gang = one.gang
         does_preempt = preempts(gang)
         if does_preempt and not preempts_more:
-            tried.next = Next.READY
+            outcome.next_place = NextPlace.READY
             return
         members = members_of(gang, self.cluster, one.placed)
         if does_preempt:
@@ -148,15 +148,16 @@ class Cycle:
             rows = self.cluster.nodes.rows
             avoided = [rows[node] for node in one.avoid if node in rows]
             room = without(self.room, held)
-            self.steps.take(1 + len(room.free) // limits.VICTIM_NODES_PER_STEP)
-            found = self.clearings.clear_for(gang, pod_class, room, avoided)
+            self.steps.take(1 + len(room.free) // costs.VICTIM_NODES_PER_STEP)
+            found = self.preemptions.preempt_for(gang, pod_class, room, avoided)
             if found.begins_anew:
-                tried.next = Next.SEARCHED
+                outcome.next_place = NextPlace.SEARCHED
                 return
-            tried.preemption, tried.said = found.preemption, found.said
-        tried.next = Next.BLOCKED
-        tried.waits_for = {pod_class: len(entries) for pod_class, entries in members.items()}
-        tried.need = one.need
+            outcome.preemption = found.preemption
+            outcome.preemption_message = found.message
+        outcome.next_place = NextPlace.BLOCKED
+        outcome.waits_for = {pod_class: len(entries) for pod_class, entries in members.items()}
+        outcome.need = one.need
 
     def _place_whole(self, one: _Try) -> None:
         """Place the gang; if the steps run out meanwhile, restore the cycle and raise.
@@ -225,7 +226,7 @@ class Cycle:
         if self._lacks_resources(one, withheld):
             return
         members = members_of(gang, self.cluster, one.placed)
-        demand = demand_of(members, one.need, least_of(gang))
+        demand = demand_of(members, one.need, task_minima_of(gang))
         has_own = bool(self.reservations.of(gang.key))
         promised = self.promises.to_others(gang.priority, gang)
         priority = gang.priority if nominated else None
@@ -239,7 +240,7 @@ class Cycle:
         room = self._without(withheld, is_common=not has_own)
         if elsewhere:
             room = self._without_nodes(room, elsewhere)
-        room = beside(room, promised, list(members), self.cluster)
+        room = room_less_nominated(room, promised, list(members), self.cluster)
         found = self._find(one, demand, room, len(withheld))
         if isinstance(found, Unfinished):
             return
@@ -254,7 +255,7 @@ class Cycle:
         before = len(one.binds)
         self._take(one, members, found.pods, found.room, is_whole=room is self.room)
         new = tuple(one.binds[before:])
-        one.binds[before:] = quorum_first(new, demand.least, gang, self.cluster)
+        one.binds[before:] = quorum_first(new, demand.task_minima, gang, self.cluster)
 
     def _lacks_resources(self, one: _Try, withheld: Sequence[Reservation]) -> bool:
         """Whether minResources hold back a gang that has not started; avoided nodes count too."""
@@ -319,7 +320,7 @@ class Cycle:
         self.room.take_at(pod_class, np.array([row]), np.ones(1, np.int64))
         self._note_placed(one, pod_class, [entry], [row])
         self._rooms.clear()
-        self.clearings.changed([row])
+        self.preemptions.changed([row])
 
     def _without(self, withheld: Sequence[Reservation], *, is_common: bool) -> Room:
         if not is_common:
@@ -358,7 +359,7 @@ class Cycle:
             after = left
         self.room = after
         self._rooms.clear()
-        self.clearings.changed(None)  # the gang's other pods cannot be victims for a while
+        self.preemptions.changed(None)  # the gang's other pods cannot be victims for a while
         held_before = len(self.reservations)
         if held_before:
             self.reservations = self.reservations.copy()
@@ -382,7 +383,7 @@ class Cycle:
         room, storage = self.room, self.cluster.storage
         names = {row: room.snapshot.node(row).name for row in set(rows)}
         nodes, uids = [names[row] for row in rows], [entry.pod.uid for entry in entries]
-        gives = hand_out(pod_class, entries, rows, room, self.cluster)
+        gives = claim_writes(pod_class, entries, rows, room, self.cluster)
         writes: Sequence[tuple[Prepare, ...]] = [()] * len(entries)
         if pod_class.volume_needs is not None and pod_class.volume_needs.unbound:
             writes = [

@@ -21,7 +21,6 @@ from quorate.core.model.reasons import Reason
 
 STAGES = ("observe", "decide", "apply", "verify", "explain", "rebuild")
 """The stages in which a defect may be met."""
-_FRAMES_TOLD = 4
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +51,14 @@ class _Object:
         self.due_s: float | None = None
         """None until the next decision, because changes carry no time."""
         self.node = ""
-        """The node on which we know a pod to take room; "": the one in the change."""
+        """The node that a bare stand-in for a pod names, because the place that the pod had could
+        not be carried over; "": the one in the change."""
         self.weaker = 0
         """How many stand-ins met a defect as well: the next one has less content."""
 
     def stand_in(self) -> Change | None:
         """Return the change to take in instead; None: the object is left out."""
-        if not self.weaker:
+        if not self.weaker or isinstance(self.change, changes.PodGone):
             return stand_in(self.change, self.incident)
         if isinstance(self.change, changes.PodChanged) and self.weaker == 1:
             return changes.PodChanged(_bare(self.change.pod, self.node))
@@ -83,7 +83,7 @@ class Defects:
     def note(self, stage: str, about: str, error: Exception) -> Incident:
         """Note a defect that was met; return it with its id."""
         self._made += 1
-        frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_TOLD:]
+        frames = traceback.extract_tb(error.__traceback__)[-policy.INCIDENT_FRAMES_MAX :]
         trace = " < ".join(f"{f.name}:{f.lineno}" for f in reversed(frames))
         found = Incident(
             id=f"{self._identity}-d{self._made}",
@@ -105,10 +105,12 @@ class Defects:
         self._incidents, self._untold = [], {}
         return incidents
 
-    def set_aside(self, what: ObjectId, change: Change, error: Exception, node: str = "") -> None:
+    def set_aside(
+        self, what: ObjectId, change: Change, error: Exception, *, bare: bool = False
+    ) -> None:
         """Set an object aside because a change of it met a defect.
 
-        ``node`` is a pod's node that the change lacks: the pod then only takes its room there.
+        ``bare``: a pod then only takes its room.
         """
         incident = self.note("observe", " ".join(what), error)
         known = self._objects.get(what)
@@ -117,13 +119,20 @@ class Defects:
         else:
             known.change, known.incident, known.due_s = change, incident.id, None
             known.failures += 1
-        if node:
-            known.node, known.weaker = node, max(known.weaker, 1)
+        if bare:
+            known.weaker = max(known.weaker, 1)
 
-    def weaken(self, what: ObjectId, error: Exception) -> None:
-        """Use a simpler stand-in for an object, because the last one met a defect as well."""
+    def weaken(self, what: ObjectId, error: Exception, node: str = "") -> None:
+        """Use a simpler stand-in for an object, because the last one met a defect as well.
+
+        ``node`` is where a pod takes room, if the defect was met when its place was carried over.
+        """
         self.note("observe", f"what stands in for {' '.join(what)}", error)
-        self._objects[what].weaker += 1
+        known = self._objects[what]
+        if known.weaker == 1 and node != known.node:
+            known.node = node
+        else:
+            known.weaker += 1
 
     def remove(self, what: ObjectId) -> None:
         """Forget an object that was taken in or is gone."""
@@ -227,7 +236,10 @@ def _plain(pod: Pod, incident: str, words: str) -> Pod:
 
 
 def _bare(pod: Pod, node: str) -> Pod:
-    """Return a pod without scheduler and gang that takes the same room on its node."""
+    """Return a pod without scheduler and gang that takes the same room on its node.
+
+    ``node`` is its node if the pod itself names none; "": the place that it had is carried over.
+    """
     return Pod(
         uid=pod.uid,
         namespace=pod.namespace,

@@ -19,7 +19,7 @@ import numpy as np
 
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.search.open_searches import OpenSearches
-from quorate.core.preempt.open_searches import VictimSearches
+from quorate.core.preempt.victim_searches import VictimSearches
 from quorate.core.room.answers import Answers
 
 Scheduler = TypeVar("Scheduler")

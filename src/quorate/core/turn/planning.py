@@ -19,7 +19,7 @@ from quorate.core.lifecycle.advancing import Due
 from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.device_claim_writes import take_backs
-from quorate.core.lifecycle.effects import Decision, Failed, GivenUp, Next, Tried
+from quorate.core.lifecycle.effects import Decision, Failed, GangOutcome, NextPlace, Postponed
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
 from quorate.core.model import policy as bounds
@@ -28,7 +28,7 @@ from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import GoesOnError, OutOfStepsError, Steps
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.search.open_searches import OpenSearches
-from quorate.core.preempt.open_searches import VictimSearches
+from quorate.core.preempt.victim_searches import VictimSearches
 from quorate.core.queue.gate import held_by
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
@@ -50,7 +50,7 @@ class _Turn:
     binds_left: int
     singles_left: int
     preemptions_left: int
-    tried: list[Tried] = field(default_factory=list)
+    outcomes: list[GangOutcome] = field(default_factory=list)
     failed: Failed | None = None
     begun: Cycle | None = None
     """The cycle; None until the turn first needs nodes."""
@@ -123,14 +123,14 @@ class Planner:
         self._go_on_searching(turn, now_s)
         is_more = self._waking.end(line) or bool(queue.searching)
         self.steps_taken = steps.taken
-        clearings = turn.begun.clearings if turn.begun is not None else None
+        preemptions = turn.begun.preemptions if turn.begun is not None else None
         return Decision(
-            plan=due.plan(turn.tried),
+            plan=due.plan(turn.outcomes),
             now_s=now_s,
-            tried=tuple(turn.tried),
+            outcomes=tuple(turn.outcomes),
             failed=turn.failed,
-            displaced=frozenset(clearings.displaced if clearings else ()),
-            next_start=clearings.next_start if clearings else self._cluster.precedence.next_start,
+            displaced=frozenset(preemptions.displaced if preemptions else ()),
+            next_start=(preemptions or self._cluster.precedence).next_start,
             is_more=is_more,
         )
 
@@ -165,16 +165,16 @@ class Planner:
                 self._interrupted.pop(key, None)
             elif not self._is_tried(gang, turn, now_s, searches=True):
                 if self._interrupted[key] > interruptions and long_turn == longest:
-                    turn.tried.append(self._give_up(key, now_s))
+                    turn.outcomes.append(self._give_up(key, now_s))
                 return
 
-    def _give_up(self, key: GangKey, now_s: float) -> Tried:
+    def _give_up(self, key: GangKey, now_s: float) -> GangOutcome:
         """Set aside a gang that needs more steps than the longest turn has."""
         until_s = now_s + bounds.ASIDE_S_MAX
         self.queue.forget(key)
         self.queue.back_off(key, until_s)
         del self._interrupted[key]
-        return Tried(key, given_up=GivenUp(until_s, _TOO_LONG))
+        return GangOutcome(key, postponed=Postponed(until_s, _TOO_LONG))
 
     def _long_turn(self, key: GangKey) -> int:
         """Return the steps for a gang that was interrupted often; 0: as many as others."""
@@ -200,14 +200,14 @@ class Planner:
             turn.failed = Failed(gang.key, error)
             return False  # the cycle may have placed part of it, so others wait for the next turn
         self._interrupted.pop(gang.key, None)
-        turn.tried.append(one)
+        turn.outcomes.append(one)
         binds = len(one.binds.binds) if one.binds is not None else 0
         turn.binds_left -= binds
         turn.singles_left -= binds if gang.key.is_single else 0
         turn.preemptions_left -= one.preemption is not None
-        return one.next is not Next.READY
+        return one.next_place is not NextPlace.READY
 
-    def _held(self, gang: GangEntry, now_s: float) -> Tried | None:
+    def _held(self, gang: GangEntry, now_s: float) -> GangOutcome | None:
         """Return the outcome of a gang that a gate holds back, or that has nothing to place."""
         reason = held_by(gang, self._cluster, now_s)
         if reason is Reason.NONE and gang.waits:
@@ -215,31 +215,33 @@ class Planner:
         memory = gang.memory
         if reason is Reason.BACKING_OFF or memory.aside.lasts(now_s):
             self.queue.back_off(gang.key, max(memory.not_before_s, memory.aside.until_s))
-            return Tried(gang.key)
-        self._waking.passed_by(gang)
-        return Tried(gang.key, take_backs=tuple(take_backs(gang, self._cluster)))
+            return GangOutcome(gang.key)
+        self._waking.note_nothing_to_place(gang)
+        return GangOutcome(gang.key, take_backs=tuple(take_backs(gang, self._cluster)))
 
-    def _try(self, gang: GangEntry, turn: _Turn, *, searches: bool) -> Tried:
+    def _try(self, gang: GangEntry, turn: _Turn, *, searches: bool) -> GangOutcome:
         cycle = turn.cycle
         if self._preparations.holds(gang):
-            self._waking.put_off(gang)
-            return Tried(gang.key, is_planned=True)
+            self._waking.block_until_own_change(gang)
+            return GangOutcome(gang.key, passed_gates=True)
         if not self._waking.is_worth_a_try(turn.line, gang):
-            return cycle.leave(gang)
+            return cycle.skip(gang)
         return cycle.try_gang(gang, preempts_more=turn.preemptions_left > 0, searches=searches)
 
-    def _enqueue(self, gang: GangEntry, one: Tried, turn: _Turn, now_s: float) -> None:
+    def _enqueue(self, gang: GangEntry, one: GangOutcome, turn: _Turn, now_s: float) -> None:
         """Count what was placed, and put the gang where it waits for the rest."""
         queue, rows = self.queue, self._cluster.nodes.rows
-        if one.next is not Next.SEARCHED or gang.key not in self._searches:
+        if one.next_place is not NextPlace.SEARCHED or gang.key not in self._searches:
             queue.searching.pop(gang.key, None)  # if its search starts again, others come first
         if one.binds is not None:
-            turn.line.took((rows[bind.node] for bind in one.binds.binds), turn.cycle.room.free)
-        if one.next is Next.READY:
+            turn.line.note_placed(
+                (rows[bind.node] for bind in one.binds.binds), turn.cycle.room.free
+            )
+        if one.next_place is NextPlace.READY:
             queue.make_ready([gang.key])
-        elif one.next is Next.SEARCHED:
+        elif one.next_place is NextPlace.SEARCHED:
             queue.search(gang.key)
-        elif one.next is Next.BLOCKED:
+        elif one.next_place is NextPlace.BLOCKED:
             self._waking.failed(turn.line, gang, one, turn.cycle.room)
             ends = [end_s for end_s in gang.memory.avoid.values() if end_s > now_s]
             if ends:

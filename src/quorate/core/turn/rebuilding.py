@@ -12,9 +12,11 @@ from functools import partial
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
-from quorate.core.cluster.gangs.pods import UNDER_WAY
+from quorate.core.cluster.gangs.pods import SETTLED, UNDER_WAY
 from quorate.core.cluster.objects import Objects
-from quorate.core.model import changes, limits
+from quorate.core.model import GangKey, changes
+from quorate.core.model import policy as bounds
+from quorate.core.model.journal import entry_of
 from quorate.core.model.plan import GangBinds
 from quorate.core.model.policy import Policy
 from quorate.core.turn.defects import Defects
@@ -31,11 +33,11 @@ def rebuilt(
 
     ``preparing`` are the plans whose claims are being bound.
     """
-    for _ in range(limits.REBUILDING_PASSES_MAX):
+    for _ in range(bounds.REBUILDING_PASSES_MAX):
         new, is_sound = _told_anew(old, objects, defects, policy)
         if _are_carried(old, new, defects) and is_sound:
             break
-    new.found = old.found
+    new.previous_journal = old.previous_journal
     steps: list[Callable[[], None]] = []
     for key, gang in old.gangs.items():
         if key in new.gangs:
@@ -78,39 +80,62 @@ def _told_anew(
 def _are_carried(old: Cluster, new: Cluster, defects: Defects) -> bool:
     """Carry over what no object says of pods; return whether no pod met a defect.
 
-    A pod that meets one is set aside.
+    A pod that meets one is set aside. What stands in for a pod takes over its place too: a bind
+    under way goes on, and its room must not be given again.
     """
     is_sound = True
     for uid, before in old.pods.items():
         entry, what = new.pods.get(uid), ("pod", uid)
-        if entry is None or defects.has(what):
+        if entry is None:
             continue
+        is_aside = defects.has(what)
         try:
-            _carry_pod(before, entry, new)
+            _carry_place(before, entry, new)
+            _carry_decisions(before, entry, new, is_aside=is_aside)
         except Exception as error:
-            defects.set_aside(what, changes.PodChanged(entry.pod), error, node=before.node)
+            if is_aside:
+                defects.weaken(what, error, node=before.node)
+            else:
+                defects.set_aside(what, changes.PodChanged(entry.pod), error, bare=True)
             is_sound = False
     return is_sound
 
 
-def _carry_pod(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
-    """Carry over what the watch has not reported yet: the pod's node by our bind, our decisions."""
-    if entry.gang is not None:
-        entry.gang.set_adopted(entry, before.adopted)
+def _carry_place(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
+    """Carry over what the watch has not reported yet: the pod's place and node, by our bind.
+
+    The change that met the defect may have moved the pod to another gang.
+    """
+    gang, is_moved = entry.gang, _key_of(entry) != _key_of(before)
+    if gang is not None and not is_moved:
+        gang.set_adopted(entry, before.adopted)
+    elif gang is not None and before.where in SETTLED:
+        gang.set_adopted(entry, entry.pod.bound_for != entry_of(gang.key))
     entry.elsewhere = before.elsewhere
     if before.where in UNDER_WAY and entry.where not in (Where.BOUND, Where.REFUSED):
-        cluster.move(entry, before.where, before.node)
+        cluster.move(entry, Where.RELABELLED if is_moved else before.where, before.node)
     elif before.where is Where.BOUND and entry.where not in (Where.BOUND, Where.REFUSED):
         cluster.move(entry, Where.BOUND, before.node)
     elif before.where is Where.PAST and entry.where is not Where.REFUSED:
-        cluster.move(entry, Where.PAST, entry.node or before.node)
+        where = Where.BOUND if is_moved else Where.PAST
+        cluster.move(entry, where, entry.node or before.node)
     elif before.where is Where.FOREIGN and before.node and entry.where is Where.FOREIGN:
         cluster.move(entry, Where.FOREIGN, before.node)
+
+
+def _carry_decisions(
+    before: PodEntry, entry: PodEntry, cluster: Cluster, *, is_aside: bool
+) -> None:
+    """Carry over what we decided of a pod. What stands in for one has no promise of room."""
     entry.preempting = before.preempting
-    if before.nominated != entry.nominated:
+    if before.nominated != entry.nominated and not is_aside:
         cluster.precedence.nominate(entry, before.nominated)
     if before.evicting and entry.gang is not None:
         entry.gang.give_up([entry])
+
+
+def _key_of(entry: PodEntry) -> GangKey | None:
+    return entry.gang.key if entry.gang is not None else None
 
 
 def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
@@ -134,7 +159,7 @@ def _carry_holds(old: Cluster, new: Cluster) -> None:
 
 
 def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) -> None:
-    """Carry over the volumes, nodes and devices that plans under way give to claims."""
+    """Carry over the volumes, nodes and devices that plans under way give to claims, or take."""
     for plan in preparing:
         for bind in plan.binds:
             if bind.prepare and bind.uid in new.pods:
@@ -143,3 +168,6 @@ def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) ->
     for key, allocation, uids in old.devices.assumed():
         for uid in uids:
             new.devices.assume(key, allocation, uid)
+    for key in old.devices.taken_back & new.devices.claims.keys():
+        if new.devices.claims[key].version == old.devices.claims[key].version:
+            new.devices.taken_back.add(key)

@@ -15,21 +15,21 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.lifecycle.effects import Tried
-from quorate.core.model import GangKey, limits, policy
-from quorate.core.model.steps import Steps
+from quorate.core.lifecycle.effects import GangOutcome
+from quorate.core.model import GangKey, policy
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
 from quorate.core.place.packing.fill import Packing
-from quorate.core.place.tasks import least_of
-from quorate.core.preempt.clearing import preempts
+from quorate.core.place.tasks import task_minima_of
+from quorate.core.preempt.cycle_preemptions import preempts
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.totals.cycle_totals import CycleTotals
-from quorate.core.queue.totals.slots import Ground
+from quorate.core.queue.totals.slots import SlotInputs
 from quorate.core.queue.totals.withheld import Withheld
-from quorate.core.queue.wakeups.buckets import Bucket, Likeness, Likes, short_of
-from quorate.core.queue.wakeups.likeness import Waiting, asleep, likeness_of
+from quorate.core.queue.wakeups.buckets import Bucket, GangClass, GangGroup, short_of
+from quorate.core.queue.wakeups.gang_class import Waiting, class_of_its_own, gang_class_of
 from quorate.core.queue.wakeups.watches import Watches
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import RESOURCES, TAINTS, Interest
@@ -54,8 +54,8 @@ class Waking:
         """Whether a change since the last turn may let pods fit."""
         self._ask_room: Callable[[], Room] | None = None
         self._room_now: Room | None = None
-        self._to_check: dict[Likes, None] = {}
-        """Likes that a change may help, if their rules allow it."""
+        self._to_check: dict[GangGroup, None] = {}
+        """Groups that a change may help, if their rules allow it."""
         self._offered: list[Bucket] = []
         """Buckets without tallies that may have room in this turn."""
         self._sums: Watches[GangKey] = Watches()
@@ -85,21 +85,21 @@ class Waking:
         self._ask_room, self._room_now = ask_room, None
         self._return_offered()
         blocked = self._queue.blocked
-        blocked.slots.stand_on(self._ground)
+        blocked.slots.set_inputs(self._slot_inputs)
         if nodes_differ:
             self._queue.rounds.begin()
-        happened = self._hear(grown)
-        self.has_news = bool(grown or happened)
-        for likes in blocked.reached(blocked.slots.bring_up_to_date(steps)):
-            self._to_check[likes] = None
-        for likes in blocked.interested_in(happened):
-            self._to_check[likes] = None
+        news = self._take_news(grown)
+        self.has_news = bool(grown or news)
+        for group in blocked.reached(blocked.slots.bring_up_to_date(steps)):
+            self._to_check[group] = None
+        for group in blocked.interested_in(news):
+            self._to_check[group] = None
         if grown:
             self._wake_by_sums()
         totals = CycleTotals(blocked.slots, self._withheld, steps)
         checks = Steps(max(1, min(steps.left, policy.CHECK_STEPS_MAX)))
         self._check(totals, checks)
-        if grown or happened:
+        if grown or news:
             blocked.note_news()
         others = Steps(max(1, checks.left))  # each turn looks at one bucket at least
         self._offered = list(self._look_at_unwatched(others))
@@ -109,32 +109,32 @@ class Waking:
         return line
 
     def is_worth_a_try(self, line: Line, gang: GangEntry) -> bool:
-        """Whether a gang may have room; if not, it is blocked together with its likes.
+        """Whether a gang may have room; if not, it is blocked together with the gangs of its class.
 
         A pod that may preempt is tried in any case: the try finds out why it cannot preempt.
         """
         self._forget_object(gang.key)
         if preempts(gang):
             return True
-        likeness = self._likeness(gang, self._waiting(gang), gang.need)
-        if line.may_fit(likeness):
+        gang_class = self._gang_class(gang, self._waiting(gang), gang.need)
+        if line.may_fit(gang_class):
             return True
-        self._queue.block(gang, likeness)
+        self._queue.block(gang, gang_class)
         return False
 
-    def failed(self, line: Line, gang: GangEntry, one: Tried, room: Room) -> None:
+    def failed(self, line: Line, gang: GangEntry, one: GangOutcome, room: Room) -> None:
         """Block a gang that was tried, by the pods that still wait; ``room`` is what was left."""
         is_promised = one.preemption is not None
-        likeness = self._likeness(gang, one.waits_for, one.need, is_promised=is_promised)
-        likes = line.failed(gang, likeness)
-        if likes is not None:
-            self._note_failure(likes, gang, one.waits_for, room)
+        gang_class = self._gang_class(gang, one.waits_for, one.need, is_promised=is_promised)
+        group = line.failed(gang, gang_class)
+        if group is not None:
+            self._note_failure(group, gang, one.waits_for, room)
 
-    def put_off(self, gang: GangEntry) -> None:
+    def block_until_own_change(self, gang: GangEntry) -> None:
         """Block a gang until an object of its own changes."""
-        self._queue.blocked.failed(self._queue.block(gang, asleep(gang)), ())
+        self._queue.blocked.failed(self._queue.block(gang, class_of_its_own(gang)), ())
 
-    def passed_by(self, gang: GangEntry) -> None:
+    def note_nothing_to_place(self, gang: GangEntry) -> None:
         """Note a gang with nothing to place. If it has no pods, only its minResources wake it."""
         self._forget_object(gang.key)
         if gang.members:
@@ -152,7 +152,7 @@ class Waking:
         self._ask_room, self._room_now = None, None
         blocked = self._queue.blocked
         blocked.sweep()
-        blocked.slots.leave()
+        blocked.slots.end_turn()
         is_more |= blocked.is_open or blocked.slots.is_behind or blocked.owed > 0
         return is_more or bool(self._to_check)
 
@@ -168,33 +168,33 @@ class Waking:
 
     # What happened
 
-    def _hear(self, grown: set[int]) -> list[Interest]:
+    def _take_news(self, grown: set[int]) -> list[Interest]:
         """Pass the news of rows on to the slot totals; return all other news as interests."""
         cluster = self._cluster
         rows = cluster.nodes.log.since(self._rows_seen)
         self._rows_seen = cluster.nodes.log.position
         nodes = cluster.nodes.take_news()
-        happened: list[Interest] = []
+        news: list[Interest] = []
         delegated = cluster.resources.columns.keys() & cluster.devices.backed.keys()
         if delegated != self._delegated:
             self._delegated, rows = delegated, None
         if self._columns_seen != cluster.resources.version:
             self._columns_seen, rows = cluster.resources.version, None
             self._forget_columns()
-            happened.append(RESOURCES)
+            news.append(RESOURCES)
         self._queue.blocked.slots.note(rows, grown)
         changed_selectors = cluster.neighbours.take_changed_selectors()
         devices, classes = cluster.devices.take_news()
-        happened += news_of(
+        news += news_of(
             nodes.labels, changed_selectors, taints=nodes.taints, devices=devices or classes
         )
-        return happened
+        return news
 
     def _forget_columns(self) -> None:
         """Wake all that wait for a sum: a column may stand for another resource now."""
         blocked = self._queue.blocked
-        for likes in blocked.short_in_any_sum():
-            blocked.rouse(likes)
+        for group in blocked.short_in_any_sum():
+            blocked.retry(group)
         short = list(self._objects)
         for key in short:
             self._forget_object(key)
@@ -206,8 +206,8 @@ class Waking:
         if not (blocked.looks_at_sums or self._objects):
             return
         free = np.minimum(self._room.in_sum(), 2.0**62).astype(np.int64)
-        for likes in blocked.reached_in_sum(free):
-            blocked.rouse(likes)
+        for group in blocked.reached_in_sum(free):
+            blocked.retry(group)
         gangs = self._cluster.gangs
         reached = self._sums.reached(free[None])
         if len(self._objects) > len(gangs):  # some are gone
@@ -217,51 +217,51 @@ class Waking:
         self._queue.make_ready(reached)
 
     def _check(self, totals: CycleTotals, steps: Steps) -> None:
-        """Wake the likes for which there may be room by all their rules."""
+        """Wake the groups for which there may be room by all their rules."""
         blocked = self._queue.blocked
-        for likes in list(self._to_check):
+        for group in list(self._to_check):
             if steps.are_over:
                 return
-            del self._to_check[likes]
-            if not (likes.live and likes.is_tried) or likes.bucket.is_unwatched:
+            del self._to_check[group]
+            if not (group.live and group.is_tried) or group.bucket.is_unwatched:
                 continue  # buckets without tallies are looked at in rotation, after any news
-            short = blocked.lacks(likes.bucket, totals, steps)
+            short = blocked.lacks(group.bucket, totals, steps)
             if short:
-                blocked.watch(likes.bucket, short)
-            elif not likes.looks_further:
-                blocked.rouse(likes)
+                blocked.watch(group.bucket, short)
+            elif not group.looks_further:
+                blocked.retry(group)
             else:
-                self._check_rules(likes, steps)
+                self._check_rules(group, steps)
 
-    def _check_rules(self, likes: Likes, steps: Steps) -> None:
-        """Ask the rules about the first of these gangs; a gang whose likeness changed is moved.
+    def _check_rules(self, group: GangGroup, steps: Steps) -> None:
+        """Ask the rules about the first of these gangs; a gang whose class changed is moved.
 
         If a defect of ours is met here, the gang is made ready: trying it handles the defect.
         """
-        while (head := likes.head()) is not None and not steps.are_over:
+        while (head := group.head()) is not None and not steps.are_over:
             gang = self._cluster.gangs[head[-1]]
             try:
-                if self._is_checked(likes, gang, steps):
+                if self._is_checked(group, gang, steps):
                     return
             except Exception:
                 self._queue.make_ready([gang.key])
-        if likes.live:
-            self._to_check[likes] = None
+        if group.live:
+            self._to_check[group] = None
 
-    def _is_checked(self, likes: Likes, gang: GangEntry, steps: Steps) -> bool:
-        """Ask the rules about one of these gangs. Return False if its likeness changed instead."""
+    def _is_checked(self, group: GangGroup, gang: GangEntry, steps: Steps) -> bool:
+        """Ask the rules about one of these gangs. Return False if its class changed."""
         queue, room = self._queue, self._room
-        steps.take(1 + gang.waits // limits.WOKEN_PODS_PER_STEP)
+        steps.take(1 + gang.waits // costs.WOKEN_PODS_PER_STEP)
         waiting = self._waiting(gang)
-        likeness = self._likeness(gang, waiting, gang.need)
-        if likeness != likes.likeness:
-            queue.block(gang, likeness)
+        gang_class = self._gang_class(gang, waiting, gang.need)
+        if gang_class != group.gang_class:
+            queue.block(gang, gang_class)
             return False
-        steps.take(len(waiting) * (1 + len(room.free) // limits.WOKEN_ROWS_PER_STEP))
-        if may_fit(likeness.classes, likeness.need, room, self._packing):
-            queue.blocked.rouse(likes)
+        steps.take(len(waiting) * (1 + len(room.free) // costs.WOKEN_ROWS_PER_STEP))
+        if may_fit(gang_class.classes, gang_class.need, room, self._packing):
+            queue.blocked.retry(group)
         else:
-            self._note_failure(likes, gang, waiting, room)
+            self._note_failure(group, gang, waiting, room)
         return True
 
     def _look_at_unwatched(self, steps: Steps) -> Iterator[Bucket]:
@@ -279,24 +279,26 @@ class Waking:
 
     # Gangs that failed
 
-    def _note_failure(self, likes: Likes, gang: GangEntry, waiting: Waiting, room: Room) -> None:
-        """Note which changes may help likes that have enough slots and yet do not fit."""
+    def _note_failure(
+        self, group: GangGroup, gang: GangEntry, waiting: Waiting, room: Room
+    ) -> None:
+        """Note which changes may help a group that has enough slots and yet does not fit."""
         blocked = self._queue.blocked
         short = self._short_in_sum(gang, room)
         if short is not None:
             column, wanted = short
             if column >= 0:
-                blocked.short_in_sum(likes, column, wanted)
+                blocked.short_in_sum(group, column, wanted)
             else:
-                blocked.failed(likes, (RESOURCES, TAINTS))
+                blocked.failed(group, (RESOURCES, TAINTS))
             return
         interests: set[Interest] = set()
         for pod_class in waiting:
             interests |= interests_of(pod_class, room)
-        likes.looks_further = likes.likeness.level is None and any(
+        group.looks_further = group.gang_class.level is None and any(
             looks_further(pod_class, room) for pod_class in waiting
         )
-        blocked.failed(likes, tuple(interests))
+        blocked.failed(group, tuple(interests))
 
     def _short_in_sum(self, gang: GangEntry, room: Room) -> tuple[int, int] | None:
         """Return the column of a resource that minResources lack, and how much has to be free.
@@ -317,15 +319,17 @@ class Waking:
         members = members_of(gang, self._cluster)
         return {pod_class: len(entries) for pod_class, entries in members.items()}
 
-    def _likeness(
+    def _gang_class(
         self, gang: GangEntry, waiting: Waiting, need: int, *, is_promised: bool = False
-    ) -> Likeness:
+    ) -> GangClass:
         may_preempt = preempts(gang) and not _never_preempts(gang)
         level = gang.priority if may_preempt else None
-        least = least_of(gang) if need else ()
+        task_minima = task_minima_of(gang) if need else ()
         memory = gang.memory
         is_alone = is_promised or bool(memory.avoid and memory.avoided(self._now_s))
-        return likeness_of(gang, waiting, need, least, self._cluster, level, is_alone=is_alone)
+        return gang_class_of(
+            gang, waiting, need, task_minima, self._cluster, level, is_alone=is_alone
+        )
 
     # Room, and what is withheld of it
 
@@ -337,7 +341,7 @@ class Waking:
             self._room_now = self._ask_room()
         return self._room_now
 
-    def _ground(self) -> Ground:
+    def _slot_inputs(self) -> SlotInputs:
         room, bound = self._room, self._cluster.precedence.bound
         width = room.free.shape[1]
 
@@ -346,7 +350,7 @@ class Waking:
                 return np.zeros((len(rows), width), np.int64)
             return bound.below(priority, rows, width)
 
-        return Ground(
+        return SlotInputs(
             room.free,
             lambda pod_class: mask_of(pod_class, room),
             below,

@@ -17,18 +17,18 @@ from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import Pod, limits
+from quorate.core.model import Pod
 from quorate.core.model import policy as bounds
 from quorate.core.model.policy import Policy
 from quorate.core.model.quantity import format_amount
 from quorate.core.model.reasons import Blocker, available
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.gang import DoesNotFit, place_gang_within
 from quorate.core.place.greedy import Demand, Placement, largest_first
 from quorate.core.place.members import demand_of, members_of
-from quorate.core.place.one_pod.nominated import look, ruled_out
+from quorate.core.place.one_pod.nominated import judge_nodes, ruled_out
 from quorate.core.place.packing.pack import pack
-from quorate.core.place.tasks import least_of
+from quorate.core.place.tasks import task_minima_of
 from quorate.core.room.promises import Promised, Promises
 from quorate.core.room.room import Room
 from quorate.core.rules.devices.dynamic_resources import is_broken
@@ -117,14 +117,14 @@ class Diagnoses:
                 self._shared[alike] = found
         diagnosis, message = found
         memory = gang.memory
-        said = f" {memory.preemption_said}" if message and memory.preemption_said else ""
+        said = f" {memory.preemption_message}" if message and memory.preemption_message else ""
         return diagnosis.of_pod(entry.pod.name), message + said
 
 
 def diagnose(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> Diagnosis:
     """Try to place the gang, and explain for each class why it does not fit. Changes nothing."""
     members = members_of(gang, cluster)
-    demand = demand_of(members, gang.need, least_of(gang))
+    demand = demand_of(members, gang.need, task_minima_of(gang))
     classes = _to_look_at(demand, room)
     is_cut = len(classes) < len(demand.classes)
     found = None if is_cut else _placed(demand, room, policy)
@@ -188,7 +188,7 @@ def _to_look_at(demand: Demand, room: Room) -> tuple[tuple[PodClass, int], ...]:
     for pod_class, count in ordered:
         if steps.are_over:
             break
-        steps.take(1 + len(room.free) // limits.EXPLAINED_NODES_PER_STEP)
+        steps.take(1 + len(room.free) // costs.EXPLAINED_NODES_PER_STEP)
         is_first[pod_class.id] = int(pod_slots(pod_class, room).sum()) < count
     ordered = tuple(sorted(ordered, key=lambda one: not is_first.get(one[0].id)))
     return ordered[: bounds.EXPLAINED_CLASSES_MAX]
@@ -211,7 +211,7 @@ def would_fit(gang: GangEntry, cluster: Cluster, room: Room, policy: Policy) -> 
 
     It is not computed for a gang with too many classes.
     """
-    demand = demand_of(members_of(gang, cluster), gang.need, least_of(gang))
+    demand = demand_of(members_of(gang, cluster), gang.need, task_minima_of(gang))
     if len(demand.classes) > bounds.EXPLAINED_CLASSES_MAX:
         return False
     found = _placed(demand, room, policy)
@@ -222,7 +222,7 @@ def _blocker(
     pod_class: PodClass, pod: Pod, counts: tuple[int, int], room: Room, cluster: Cluster
 ) -> Blocker:
     pods, fit = counts
-    found = ruled_out(look(pod_class, room, cluster, {}), room)
+    found = ruled_out(judge_nodes(pod_class, room, cluster, {}), room)
     return Blocker(
         pod=pod.name,
         pods=pods,
@@ -237,7 +237,7 @@ def nodes_ruled_out(
     pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised | None = None
 ) -> str:
     """Return kube-scheduler's message for a pod that no node takes."""
-    seen = look(pod_class, room, cluster, promised or {})
+    seen = judge_nodes(pod_class, room, cluster, promised or {})
     return available(room.snapshot.nodes_alive, ruled_out(seen, room))
 
 

@@ -21,7 +21,7 @@ from quorate.core.model.quantity import format_amount
 from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, available
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
-from quorate.core.place.one_pod.nominated import beside
+from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
@@ -200,9 +200,9 @@ class Explainer:
     def _room_for(self, gang: GangEntry) -> tuple[Room, list[Reservation]]:
         """Return the room that the gang may use, and the reservations withheld from it."""
         reservations, room = self._cluster.reservations, self._room
-        promised = self._promises.to_others(gang.priority, gang)
-        if promised:
-            room = beside(room, promised, list(members_of(gang, self._cluster)), self._cluster)
+        if promised := self._promises.to_others(gang.priority, gang):
+            members = list(members_of(gang, self._cluster))
+            room = room_less_nominated(room, promised, members, self._cluster)
         if not reservations:
             return room, []
         withheld = withheld_from(gang, reservations)[-1]

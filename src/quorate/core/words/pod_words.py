@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.tasks import lacking
-from quorate.core.model import Pod, limits
+from quorate.core.model import Pod, policy
 
 
 def single_words(entry: PodEntry) -> str:
@@ -16,7 +16,7 @@ def single_words(entry: PodEntry) -> str:
     if entry.where is Where.ENDED:
         return "the pod has ended without a node"
     gates = entry.pod.gates
-    named = gates[: limits.GATES_NAMED_MAX]
+    named = gates[: policy.GATES_NAMED_MAX]
     more = f" and {len(gates) - len(named)} more" if len(gates) > len(named) else ""
     return f"the pod waits for its scheduling gates: {', '.join(named)}{more}"
 
@@ -48,11 +48,11 @@ def task_words(gang: GangEntry) -> tuple[list[str], str]:
     missing = lacking(gang.spec, gang.members.values(), EXISTING)
     least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
     parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
-    more = len(parts) - limits.TASKS_NAMED_MAX
+    more = len(parts) - policy.TASKS_NAMED_MAX
     wanted = " and ".join(
-        f"{n} of task {_shown(t)}" for t, n in list(missing.items())[: limits.TASKS_NAMED_MAX]
+        f"{n} of task {_shown(t)}" for t, n in list(missing.items())[: policy.TASKS_NAMED_MAX]
     )
-    words = parts[: limits.TASKS_NAMED_MAX] + ([f"so have {more} more tasks"] if more > 0 else [])
+    words = parts[: policy.TASKS_NAMED_MAX] + ([f"so have {more} more tasks"] if more > 0 else [])
     return words, f"create {wanted}, or lower spec.minTaskMember" if missing else ""
 
 
@@ -72,4 +72,4 @@ def priority_words(gang: GangEntry) -> str:
 
 
 def _shown(name: str) -> str:
-    return name if len(name) <= limits.NAME_CHARS_MAX else f"{name[: limits.NAME_CHARS_MAX]}..."
+    return name if len(name) <= policy.NAME_CHARS_MAX else f"{name[: policy.NAME_CHARS_MAX]}..."

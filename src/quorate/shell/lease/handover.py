@@ -49,10 +49,14 @@ class Handover:
         own = self._newest
         if own is not None:
             return _ENCODER.encode(own).decode()
+        if not found:
+            self._found = None
+            # It knows nothing of attempts; those that come after us know that we led before them.
+            return _ENCODER.encode(Journal(self._identity, 0, None)).decode()
         try:
             journal = _DECODER.decode(found).passed_on(self._identity)
         except (msgspec.MsgspecError, UnicodeError):
             self._found = None
-            return ""  # none yet, or not ours
+            return ""  # not ours
         self._found = journal
         return _ENCODER.encode(journal).decode()

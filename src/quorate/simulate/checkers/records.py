@@ -126,6 +126,7 @@ class GangTruth:
     pods: dict[str, PodTruth] = field(default_factory=dict)
     bound: int = 0
     quorate_since: int = NEVER  # revision; NEVER when it has to become quorate yet
+    quorate_for: int = NEVER  # the same, as known to the sender of the bind that let it go on
     quorate_under: str = ""  # who led then
     by_edit: bool = False  # because min was lowered, and not by a bind
     is_on_record: bool = False  # whether a leader that knew it has renewed its Lease since
@@ -175,23 +176,27 @@ class GangTruth:
 
     def has_started_by(self, revision: int) -> bool:
         """Whether it had been quorate, and had not lost all its pods since, at a revision."""
-        spans = [*self.quorate_before, (self.quorate_since, NEVER)]
+        spans = [*self.quorate_before, (self.quorate_for, NEVER)]
         return any(since <= revision < until for since, until in spans)
 
-    def go_on(self, revision: int, leader: str) -> None:
-        """It counts as started, by what its scheduler could know when it bound a member."""
+    def go_on(self, revision: int, leader: str, told: int = NEVER) -> None:
+        """It counts as started, by what its scheduler could know when it bound a member.
+
+        ``told`` is the revision by which that scheduler knew it as started before the bind.
+        """
         if self.quorate_since == NEVER:
             self.quorate_since, self.quorate_under, self.is_on_record = revision, leader, False
+            self.quorate_for = min(revision, told)
 
     def end_life(self, revision: int) -> None:
         """End the gang's life: pods bound from now on have to become quorate again."""
         if self.quorate_since != NEVER:
-            self.quorate_before.append((self.quorate_since, revision))
-        self.quorate_since = NEVER
+            self.quorate_before.append((self.quorate_for, revision))
+        self.quorate_since = self.quorate_for = NEVER
 
     def is_started_by(self, told: dict[str, int]) -> bool:
         """Whether the revisions received, by path, show that the gang has started."""
-        if self.quorate_since == NEVER:
+        if self.quorate_since == NEVER or not told:
             return False
         bound = [pod.bound for pod in self.pods.values() if pod.bound <= self.quorate_since]
         edited, _ = self.minima[-1] if self.minima else (0, None)
@@ -201,13 +206,16 @@ class GangTruth:
     def can_be_known_by(self, replica: str, told: int) -> bool:
         """Whether a replica can know that the gang had started.
 
-        It can if it led at that time, or a marked member is left, or the Lease records it. A gang
-        whose marked members and leader are lost before the next renewal leaves no trace.
+        It can if it led at that time, or a marked member of that life is left, or the Lease records
+        it. A gang whose marked members and leader are lost before the next renewal leaves no trace.
         """
         return (
             self.is_on_record
             or replica == self.quorate_under
-            or any(pod.marked and pod.bound <= told < pod.gone for pod in self.pods.values())
+            or any(
+                pod.marked and not pod.past and pod.bound <= told < pod.gone
+                for pod in self.pods.values()
+            )
         )
 
     def members(self) -> list[PodTruth]:

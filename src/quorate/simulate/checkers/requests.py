@@ -94,7 +94,7 @@ class Checks:
                     told,
                     link.told.get(_NODES, 0),
                     self._min_told(link, bind.uid),
-                    self._gang_of(bind.uid),
+                    self._gang_of(gang),
                     may_go_on,
                 )
             first = self._history.pods.get(gang.binds[0].uid)
@@ -117,9 +117,12 @@ class Checks:
                     ),  # type: ignore[misc]
                 )
 
-    def _gang_of(self, uid: str) -> str:
-        pod = self._history.pods.get(uid)
-        return pod.gang if pod is not None else ""
+    def _gang_of(self, planned: GangBinds) -> str:
+        """Return the gang that binds are for: its scheduler may not know where pods are now."""
+        if planned.key.is_single:
+            pod = self._history.pods.get(planned.binds[0].uid)
+            return pod.gang if pod is not None else ""
+        return self._history.of_key(planned.key)
 
     def _min_told(self, link: Link, uid: str) -> int | None:
         """Return the min of a pod's gang as a replica knows it."""
@@ -256,8 +259,9 @@ class Checks:
         """A replica has its answer."""
         if request.is_lease and request.method == "PUT" and error is None:
             told = self._renewing[link.name]
+            of_pods = told.get(PODS_PATH, 0)
             for gang in self._history.gangs.values():
-                if gang.is_started_by(told) and gang.can_be_known_by(link.name, told[PODS_PATH]):
+                if gang.is_started_by(told) and gang.can_be_known_by(link.name, of_pods):
                     gang.is_on_record = True
             return
         name = request.path.split("/")[6] if request.path.count("/") >= 6 else ""
@@ -287,7 +291,9 @@ class Checks:
         if decision is None:
             return
         self._check_room(pod, decision)
-        gang = self._history.gangs.get(pod.gang)
+        gang, planned = map(self._history.gangs.get, (pod.gang, decision.gang))
+        if planned is not None and planned is not gang:
+            planned.tampered = True  # its scheduler counts the pod until it is told
         if gang is None:
             return
         # It has started if it has all that is needed, or all that its scheduler could know to be.
@@ -305,8 +311,9 @@ class Checks:
         )
         if pod.marked and not (has_quorum or had_started):
             gang.tampered = True  # a successor believes the mark of one who could not know
-        if has_quorum or (decision.may_go_on and gang.has_started_by(decision.told)):
-            gang.go_on(pod.bound, pod.bound_by)
+        goes_on = decision.may_go_on and gang.has_started_by(decision.told)
+        if has_quorum or goes_on:
+            gang.go_on(pod.bound, pod.bound_by, decision.told if goes_on else NEVER)
 
     def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:
         """Return how many members were lost without the sender of the bind knowing it."""

@@ -1,25 +1,15 @@
-"""Whole gangs that fail at once and come again, while their failed pods are kept.
-
-They are kept only in runs in which nothing ends the leader: a successor may take the failed pods
-for members of a gang that has started. That gap is known; see docs/maintainers/simulation.md.
-"""
+"""Whole gangs that fail at once and come again, while their failed pods are kept."""
 
 from __future__ import annotations
 
 from pocketkube.objects import Object
 from quorate.simulate.checkers.records import NEVER, PodTruth
 from quorate.simulate.cluster.theme import Harm, Theme
-from quorate.simulate.faults import Profile
 from quorate.simulate.workload import Job
 
+_KEEPS = 0.8
 _KEPT_MAX = 12
 """Failed pods of one gang; of more, the oldest go."""
-
-
-def ends_leaders(profile: Profile) -> bool:
-    """Whether faults of a run end leaders, or cut them off from their Lease."""
-    ends = profile.crash_s, profile.crash_at_request, profile.restart_s, profile.ambush_kills
-    return any((*ends, profile.partition_s, profile.outage_s))
 
 
 class Restarts(Theme):
@@ -30,10 +20,9 @@ class Restarts(Theme):
 
     def jobs(self, jobs: list[Job]) -> None:
         """Let most jobs keep what failed, under names that are never used again."""
-        keeps = 0.0 if ends_leaders(self.world.faults.profile) else 0.8
         self._jobs = [job for job in jobs if job.dialect != "single"]
         for job in self._jobs:
-            job.keeps_failed = self.chance.random() < keeps
+            job.keeps_failed = self.chance.random() < _KEEPS
             job.same_names &= not job.keeps_failed
         self.world.history.on_bound.append(self._on_bound)
 

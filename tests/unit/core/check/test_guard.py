@@ -6,7 +6,7 @@ Method: tables in a tiny world; tests/property/turns/test_guard.py has the gener
 import pytest
 
 from quorate.core.check.guard import Answer, Binding, Guard
-from quorate.core.model import DeviceClass, HostPort, limits
+from quorate.core.model import DeviceClass, HostPort, policy
 from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
@@ -189,8 +189,8 @@ def test_an_admitted_binding_that_never_came_true_stops_to_count(world):
     foreign(world, "a", cpu=3)
     foreign(world, "b", cpu=3)
     assert world.ask("a", "n1", at_s=10.0).allowed
-    assert not world.ask("b", "n1", at_s=10.0 + limits.ADMITTED_S - 0.1).allowed
-    assert world.ask("b", "n1", at_s=10.0 + limits.ADMITTED_S).allowed
+    assert not world.ask("b", "n1", at_s=10.0 + policy.ADMITTED_S - 0.1).allowed
+    assert world.ask("b", "n1", at_s=10.0 + policy.ADMITTED_S).allowed
 
 
 def test_an_admitted_pod_that_goes_elsewhere_or_away_stops_to_count_at_once(world):
@@ -231,12 +231,12 @@ def test_a_gang_starts_when_what_was_let_through_does_not_come_true():
     assert not world.decide().gangs
     world.edit("a", labels=(("x", "y"),))
     assert not world.decide().gangs, "another change of the pod does not end the wait"
-    world.pass_time(1.0 + limits.ADMITTED_S)
+    world.pass_time(1.0 + policy.ADMITTED_S)
     assert len(world.decide().gangs) == 1
 
 
 def test_what_is_remembered_is_bounded_and_the_oldest_goes_first(world, monkeypatch):
-    monkeypatch.setattr(limits, "ADMITTED_MAX", 2)
+    monkeypatch.setattr(policy, "ADMITTED_MAX", 2)
     world.node("n1", cpu=4, pods=2)
     for name in ("a", "b", "c"):
         foreign(world, name, cpu=0)

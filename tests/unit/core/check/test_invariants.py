@@ -14,7 +14,7 @@ from quorate.core.check.invariants import (
 )
 from quorate.core.cluster.gangs.gangs import Attempt, Where
 from quorate.core.cluster.gangs.reservations import Placed, Reservation
-from quorate.core.model import HostPort, limits
+from quorate.core.model import HostPort, policy
 from tests.unit.core.world import LABELS, World, key
 
 STARTED, UNDER_WAY, BLOCKED, HELD = key("done"), key("starts"), key("large"), key("few", LABELS)
@@ -270,7 +270,7 @@ def test_a_gang_is_in_part_only_after_its_attempts_time(part):
     assert violation.text == (
         "1 of 2 members are bound, and it was never quorate; the attempt's time was over 15 s ago"
     )
-    assert violation.tolerated_s == limits.LATE_TOLERATED_S
+    assert violation.tolerated_s == policy.LATE_TOLERATED_S
 
 
 def test_a_gang_in_part_without_an_attempt_is_found_at_once(part):
@@ -284,7 +284,7 @@ def test_a_gang_that_is_being_undone_has_time_for_it(part):
     half = gang(part, key("half"))
     half.give_up(e for e in half.members.values() if e.where is Where.BOUND)
     (violation,) = found(part, after_s=75.0)
-    assert violation.tolerated_s == limits.UNDONE_TOLERATED_S
+    assert violation.tolerated_s == policy.UNDONE_TOLERATED_S
 
 
 def test_a_started_gang_that_lost_a_member_is_not_in_part(w):

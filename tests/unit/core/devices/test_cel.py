@@ -7,6 +7,7 @@ import pytest
 from quorate.core.cluster.devices.pools import SharedTraits
 from quorate.core.model import policy
 from quorate.core.model.devices import Capacity, DeviceTraits
+from quorate.core.model.steps import costs
 from quorate.core.room.devices.cel import cost as cel_cost
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.names import names_only
@@ -221,12 +222,50 @@ def test_the_cost_of_an_expression_is_bounded_exactly(monkeypatch):
         assert (ask(nested(2)) is True) is fits
 
 
+@pytest.mark.parametrize(
+    ("name", "expression"),
+    [
+        ("CEL_CALL_COST", "size('a') > 0"),
+        ("CEL_ATTRIBUTE_COST", "device.attributes.size() > 0"),
+        ("CEL_WHOLE_DEVICE_LOOKUPS", "device.attributes.size() > 0"),
+        ("CEL_OWN_CALL_COST", "isQuantity('1')"),
+        ("CEL_BYTES_PER_COST", "'a'.startsWith('a')"),
+        ("CEL_ELEMENT_COST", "'a,b'.split(',').size() == 2"),
+        ("CEL_PATTERN_COST", "'a'.matches('')"),
+        ("CEL_LITERAL_COST", "'a'.matches('a')"),
+        ("CEL_LITERAL_ANY_CASE_COST", "'a'.matches('(?i)a')"),
+        ("CEL_GROUP_COST", "'a'.matches('(a)')"),
+        ("CEL_REPEAT_COST", "'a'.matches('a+')"),
+        ("CEL_ANY_COST", "'a'.matches('.')"),
+        ("CEL_ESCAPE_COST", r"'a'.matches(r'\.')"),
+        ("CEL_NEGATED_SET_COST", "'a'.matches('[^b]')"),
+        ("CEL_CLASS_COSTS", r"'a'.matches(r'\w')"),
+    ],
+)
+def test_each_cost_counts_where_it_is_spent(monkeypatch, name, expression):
+    def total():
+        made = rewrite(expression)
+        return made.cost + made.lookups * cel_cost.whole_device()
+
+    before, value = total(), getattr(costs, name)
+    more = dict.fromkeys(value, 9999) if isinstance(value, dict) else value + 1000
+    monkeypatch.setattr(costs, name, 1 if name == "CEL_BYTES_PER_COST" else more)
+    assert total() > before
+
+
+def test_what_a_device_may_have_decides_what_it_costs(monkeypatch):
+    before = cel_cost.whole_device()
+    monkeypatch.setattr(policy, "DEVICE_ATTRIBUTES_MAX", policy.DEVICE_ATTRIBUTES_MAX + 1)
+    assert cel_cost.whole_device() == before + costs.CEL_ATTRIBUTE_COST
+    assert cel_cost.Part("").size == policy.DEVICE_TEXT_BYTES_MAX
+
+
 def test_an_evaluation_counts_what_the_device_has():
     library, few = Library(), DeviceTraits("d", (attribute("a", 1),))
     many = DeviceTraits("d", tuple(attribute(f"a{i}", 1) for i in range(32)))
     plain = Program('device.driver == "d"', library)
     looks = Program('device.attributes["d"].a == 1', library)
-    assert looks.steps(few) < looks.steps(many) < 2 + cel_cost.WHOLE_DEVICE_COST
+    assert looks.steps(few) < looks.steps(many) < 2 + cel_cost.whole_device()
     assert plain.steps(few) >= 1
     often = Program(f'{TEN}.all(x, device.attributes["d"].a1 == x)', library)
     assert often.steps(many) > 9 * (looks.steps(many) - 1)

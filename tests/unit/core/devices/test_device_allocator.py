@@ -65,11 +65,11 @@ class Nodes2:
         """Return the devices of each claim on the node, None, or what is broken."""
         pod_class, room = self.ask(*specs)
         row = self.cluster.nodes.rows[node]
-        _, [found] = room.taking.found(pod_class.device_needs, np.array([row]))
+        _, [found] = room.device_room.for_one_pod(pod_class.device_needs, np.array([row]))
         if found is None or isinstance(found, Broken):
             return found
-        assert room.taking.take(pod_class.id, pod_class.device_needs, [row], [node])
-        given = room.taking.hand_out(pod_class.id, row)
+        assert room.device_room.take(pod_class.id, pod_class.device_needs, [row], [node])
+        given = room.device_room.pop_allocations(pod_class.id, row)
         return [[one.device.name for one in allocation.devices] for _, allocation in given]
 
     def slots(self, what):
@@ -223,8 +223,8 @@ def test_a_device_in_use_is_not_given_again_but_to_admins():
     world = Nodes2(two())
     first, room = world.ask(spec())
     row = world.cluster.nodes.rows["n0"]
-    assert room.taking.take(first.id, first.device_needs, [row], ["n0"])
-    [(_, allocation)] = room.taking.hand_out(first.id, row)
+    assert room.device_room.take(first.id, first.device_needs, [row], ["n0"])
+    [(_, allocation)] = room.device_room.pop_allocations(first.id, row)
     world.tell(ObjectChanged(claim("theirs", allocation=allocation)))
     assert world.given(spec()) == [["d1"]]
     assert world.given(spec(request(admin=True))) == [["d0"]]
@@ -238,8 +238,8 @@ def test_two_shares_of_one_device_in_one_claim_count_both():
     assert world.slots(spec(replace(part, name="a"), replace(part, name="b"))) == [1, 0]
     pod_class, room = world.ask(spec(replace(part, name="a"), replace(part, name="b")))
     row = world.cluster.nodes.rows["n0"]
-    assert room.taking.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
-    assert not room.taking.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
+    assert room.device_room.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
+    assert not room.device_room.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
 
 
 def test_an_expression_that_is_broken_for_a_device_says_so_and_for_which_owner():
@@ -264,6 +264,6 @@ def test_nodes_with_equal_devices_are_judged_once():
         *(on(n, device("d0", attributes={"uuid": n, "model": "a"})) for n in ("n0", "n1"))
     )
     pod_class, room = world.ask(spec(request(MODEL_A)))
-    _, found = room.taking.found(pod_class.device_needs, np.arange(2))
+    _, found = room.device_room.for_one_pod(pod_class.device_needs, np.arange(2))
     assert found[0] is found[1]
     assert pod_slots(pod_class, room).tolist() == [1, 1]

@@ -348,31 +348,31 @@ def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_i
     first, second = class_with(w, "shared"), class_with(w, "shared", "mine", own="mine")
     room = Room(w.cluster.snapshot(), Answers())
     key = "team", "shared"
-    assert room.taking.allocation(key) is None
+    assert room.device_room.allocation(key) is None
     trial = room.copy()
     trial.take(first, np.array([1, 0]))
-    assert (room.taking.allocation(key), room.taking.is_settled(first.device_needs)) == (
+    assert (room.device_room.allocation(key), room.device_room.is_settled(first.device_needs)) == (
         None,
         False,
     )
     room.take(first, np.array([0, 1]))
-    taking = room.taking
-    given = taking.allocation(key)
-    [(_, handed)] = taking.hand_out(first.id, 1)
+    device_room = room.device_room
+    given = device_room.allocation(key)
+    [(_, handed)] = device_room.pop_allocations(first.id, 1)
     assert handed == given
     assert str(given.devices[0].device) == "gpu.example.com/n1/d0"
-    assert taking.is_settled(first.device_needs)
-    assert not taking.is_settled(second.device_needs)
-    assert [(one.nodes, one.score) for one in taking.held(second.device_needs)] == [
+    assert device_room.is_settled(first.device_needs)
+    assert not device_room.is_settled(second.device_needs)
+    assert [(one.nodes, one.score) for one in device_room.allocated(second.device_needs)] == [
         (given.nodes, 7)
     ]
     assert pod_slots(second, room).tolist() == [0, 1], "it goes where the claim is, and one is left"
-    assert not taking.couples(second.device_needs)
+    assert not device_room.couples(second.device_needs)
     room.take(second, np.array([0, 1]))
-    [(place, own)] = room.taking.hand_out(second.id, 1)
+    [(place, own)] = room.device_room.pop_allocations(second.id, 1)
     assert (place, str(own.devices[0].device)) == (1, "gpu.example.com/n1/d1")
-    assert room.taking.allocation(key) == given, "it is given once"
-    assert room.copy().taking.allocation(key) == given
+    assert room.device_room.allocation(key) == given, "it is given once"
+    assert room.copy().device_room.allocation(key) == given
     assert w.cluster.devices.allocation(key) is None
 
 
@@ -381,8 +381,8 @@ def test_what_a_claim_has_in_the_cluster_is_its_allocation_in_the_room_too():
     allocation = Allocation((GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0")),))
     w.observe(ObjectChanged(claim("theirs", allocation=allocation)))
     room = Room(w.cluster.snapshot(), Answers())
-    assert room.taking.allocation(("team", "theirs")) == allocation
-    assert room.taking.allocation(("team", "nobody's")) is None
+    assert room.device_room.allocation(("team", "theirs")) == allocation
+    assert room.device_room.allocation(("team", "nobody's")) is None
 
 
 def test_two_gangs_that_share_a_claim_are_placed_in_one_cycle_on_its_node():

@@ -9,9 +9,9 @@ from quorate.core.model import Pod, PodSpec, policy
 from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.devices import ContainerDevices, PodClaim
 from quorate.core.model.reasons import Reason
-from quorate.core.room.devices.allocator import Search
+from quorate.core.room.devices.allocator import DeviceSearch
 from quorate.core.room.devices.cel.programs import Broken
-from quorate.core.room.devices.taking import Taking
+from quorate.core.room.devices.device_room import DeviceRoom
 from quorate.core.rules.devices import dynamic_resources
 from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
@@ -68,7 +68,7 @@ def test_as_many_devices_as_a_pod_can_ask_for_need_no_recursion():
     world = Nodes2(*many(claims * devices + 10))
     pod_class, room = world.ask(*[spec(request(count=devices))] * claims)
     with AtDepth(40):
-        pods = room.taking.pods(pod_class.device_needs, np.array([0]))
+        pods = room.device_room.pods(pod_class.device_needs, np.array([0]))
     assert pods.tolist() == [1], "and to find that a second pod does not fit needs none either"
 
 
@@ -162,10 +162,12 @@ def looks_of(monkeypatch, limit: int):
     world = Nodes2(on("n0", *(device(f"d{i}", attributes={"model": f"m{i}"}) for i in range(9))))
     same = "gpu.example.com/model"
     pod_class, room = world.ask(spec(request(count=2), match=[same]))
-    asked = room.taking.asked(pod_class.device_needs)
-    [code] = room.taking.codes(np.array([0])).tolist()
-    search = Search(pod_class.device_needs.open, asked.seen(code), asked._looks.choices)
-    return search.run(), search._tally.looks
+    asked = room.device_room.outcomes(pod_class.device_needs)
+    [code] = room.device_room.codes(np.array([0])).tolist()
+    search = DeviceSearch(
+        pod_class.device_needs.unallocated, asked.seen_kind(code), asked._looks.choices
+    )
+    return search.run(), search._looks.looks
 
 
 def test_a_search_looks_at_so_many_devices(monkeypatch):
@@ -184,8 +186,10 @@ def test_so_many_pods_are_tried_on_one_kind_of_node(monkeypatch, devices, counte
     pod_class, room = world.ask(spec())
     assert pod_slots(pod_class, room)[0] == counted
     for left in range(devices - 1, -1, -1):
-        assert room.taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
-        assert room.taking.pods(pod_class.device_needs, np.array([0])).tolist() == [min(left, 5)]
+        assert room.device_room.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+        assert room.device_room.pods(pod_class.device_needs, np.array([0])).tolist() == [
+            min(left, 5)
+        ]
 
 
 @pytest.mark.parametrize(("late", "first"), [(2, 2), (3, 3), (4, 3)])
@@ -222,7 +226,7 @@ def test_so_many_reasons_why_nodes_get_no_devices_are_told_apart(bound, told_apa
     w = Nodes2(on("n0", device("d0")), on("n1", device("d1")))
     pod_class, room = w.ask(spec(request()))
     broken = [Broken("no such key: a"), Broken("no such key: b")]
-    monkeypatch.setattr(Taking, "found", lambda *_: (np.array([0, 1]), broken))
+    monkeypatch.setattr(DeviceRoom, "for_one_pod", lambda *_: (np.array([0, 1]), broken))
     verdict = dynamic_resources.judge(pod_class, room)
     texts = [verdict.refusals[code - 1].message for code in verdict.codes.tolist()]
     assert texts == [broken[0], broken[told_apart - 1]]

@@ -12,7 +12,7 @@ from quorate.core.model.changes import NodeChanged, NodeGone, ObjectChanged, Obj
 from quorate.core.model.devices import DeviceTraits, GivenDevice
 from quorate.core.room.devices.allocations import Outcomes
 from quorate.core.room.devices.cel.expressions import Expressions
-from quorate.core.room.devices.taking import Taking
+from quorate.core.room.devices.device_room import DeviceRoom
 from tests.unit.core.device_world import (
     DRIVER,
     claim,
@@ -31,9 +31,9 @@ from tests.unit.core.world import TEAM
 ROWS = np.arange(2)
 
 
-def taking_of(world: Nodes2, outcomes: Outcomes) -> Taking:
+def device_room_of(world: Nodes2, outcomes: Outcomes) -> DeviceRoom:
     cluster = world.cluster
-    return Taking(cluster.devices, cluster.device_views, cluster.nodes, outcomes)
+    return DeviceRoom(cluster.devices, cluster.device_views, cluster.nodes, outcomes)
 
 
 def unlike(node: str, number: int):
@@ -52,11 +52,11 @@ def test_slices_and_claims_that_came_and_went_leave_nothing(monkeypatch):
         what = spec(request(f'device.attributes["{DRIVER}"].uuid != "{turn % 3}"', count=2))
         pod_class, _ = world.ask(what)
         world.tell(ObjectChanged(claim("other", spec(request(name=f"r{turn}")))))
-        taking = taking_of(world, outcomes)
-        assert taking.pods(pod_class.device_needs, ROWS).tolist() == [1, 0]
-        assert taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+        device_room = device_room_of(world, outcomes)
+        assert device_room.pods(pod_class.device_needs, ROWS).tolist() == [1, 0]
+        assert device_room.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
         world.tell(ObjectGone("ResourceClaim", TEAM, "other"))
-    del taking
+    del device_room
     gc.collect()
     assert len(views.kinds) < 40
     assert len(views.traits) < 80
@@ -66,7 +66,7 @@ def test_slices_and_claims_that_came_and_went_leave_nothing(monkeypatch):
     assert cluster.device_needs._made < 10, "equal specs are known again"
     world.tell(ObjectGone("ResourceSlice", "", "n0-slice"))
     world.tell(ObjectGone("ResourceClaim", TEAM, "c0"))
-    taking_of(world, outcomes)
+    device_room_of(world, outcomes)
     assert (devices.by_pool, devices.of_node, devices.shared_pools) == ({}, {}, {})
     assert views.views_of == {}
     assert not devices._specs.of
@@ -81,14 +81,14 @@ def test_nodes_that_came_and_went_leave_no_view():
         world.tell(NodeChanged(Node(name, allocatable, (("zone", f"z{turn}"),))))
         world.tell(ObjectChanged(unlike(name, turn)))
         pod_class, _ = world.ask(spec())
-        taking = taking_of(world, outcomes)
+        device_room = device_room_of(world, outcomes)
         row = world.cluster.nodes.rows[name]
-        assert taking.pods(pod_class.device_needs, np.array([0, 1, row])).tolist() == [1, 0, 2]
+        assert device_room.pods(pod_class.device_needs, np.array([0, 1, row])).tolist() == [1, 0, 2]
         world.tell(ObjectGone("ResourceSlice", "", f"{name}-slice"))
         if turn % 2:
-            taking_of(world, outcomes)
+            device_room_of(world, outcomes)
         world.tell(NodeGone(name))
-    taking_of(world, outcomes)
+    device_room_of(world, outcomes)
     assert len(views.views) < 10
     assert len(views._own) == 0
     assert len(views._reach_of) <= 2 * len(views.of_row) + 1
@@ -115,8 +115,8 @@ def test_views_are_those_of_a_fresh_start(monkeypatch):
             world.tell(ObjectChanged(reached_by(zone("ab"[turn % 20 // 10]), device("z0"))))
         pod_class, _ = world.ask(spec())
         rows = np.array(sorted(world.cluster.nodes.rows.values()))
-        found = taking_of(world, outcomes).pods(pod_class.device_needs, rows).tolist()
-        fresh = Taking(
+        found = device_room_of(world, outcomes).pods(pod_class.device_needs, rows).tolist()
+        fresh = DeviceRoom(
             world.cluster.devices, type(world.cluster.device_views)(), world.cluster.nodes, outcomes
         )
         assert fresh.pods(pod_class.device_needs, rows).tolist() == found, turn
@@ -136,13 +136,13 @@ def test_many_stale_nodes_are_remembered_as_all(monkeypatch):
 def test_a_node_that_came_and_went_unseen_has_a_view_all_the_same():
     world, outcomes = Nodes2(), Outcomes()
     pod_class, _ = world.ask(spec())
-    taking_of(world, outcomes)
+    device_room_of(world, outcomes)
     world.tell(NodeChanged(Node("brief", (("cpu", 8000), ("pods", 110)))))
     world.tell(NodeGone("brief"))
-    taking = taking_of(world, outcomes)
+    device_room = device_room_of(world, outcomes)
     rows = np.arange(len(world.cluster.nodes))
     assert (world.cluster.device_views.of_row[rows] >= 0).all()
-    assert taking.pods(pod_class.device_needs, rows).tolist() == [0, 0, 0]
+    assert device_room.pods(pod_class.device_needs, rows).tolist() == [0, 0, 0]
 
 
 def test_pools_whose_devices_nobody_asks_for_are_forgotten_with_their_slices():
@@ -178,21 +178,21 @@ def test_kinds_that_somebody_looks_up_stay_valid(monkeypatch, spare, kept):
     monkeypatch.setattr(policy, "DEVICE_KINDS_SPARE_MIN", spare)
     world, outcomes = Nodes2(unlike("n0", 0)), Outcomes()
     pod_class, _ = world.ask(spec())
-    taking = taking_of(world, outcomes)
-    copy = taking.copy()
+    device_room = device_room_of(world, outcomes)
+    copy = device_room.copy()
     assert copy.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
-    mine, its = taking.codes(ROWS)[0], copy.codes(ROWS)[0]
+    mine, its = device_room.codes(ROWS)[0], copy.codes(ROWS)[0]
     kinds = world.cluster.device_views.kinds
     before = kinds[its].kind
     for turn in range(1, 20):
         world.tell(ObjectChanged(unlike("n0", turn)))
-        taking_of(world, outcomes)
+        device_room_of(world, outcomes)
     assert kinds[its].kind is before
-    assert taking.codes(ROWS)[0] == mine
-    del taking, copy
+    assert device_room.codes(ROWS)[0] == mine
+    del device_room, copy
     for turn in range(20, 40):
         world.tell(ObjectChanged(unlike("n0", turn)))
-        taking_of(world, outcomes)
+        device_room_of(world, outcomes)
     assert (before in kinds._codes) is kept
 
 
@@ -230,15 +230,15 @@ def test_outcomes_go_ask_by_ask(monkeypatch, bound, value):
     asked = []
     for count in (1, 2, 1, 3):
         pod_class, _ = world.ask(spec(request(count=count)))
-        taking = taking_of(world, outcomes)
-        taking.pods(pod_class.device_needs, ROWS)
-        asked.append(taking.asked(pod_class.device_needs))
+        device_room = device_room_of(world, outcomes)
+        device_room.pods(pod_class.device_needs, ROWS)
+        asked.append(device_room.outcomes(pod_class.device_needs))
     kinds = world.cluster.device_views.kinds
     assert asked[2] is asked[0]
-    assert list(outcomes._asked.values()) == [asked[0], asked[3]]
+    assert list(outcomes._by_needs.values()) == [asked[0], asked[3]]
     assert kinds.remembered == sum(len(one.remembered) for one in kinds._values.values()) == 4
     pod_class, _ = world.ask(spec())
-    assert taking_of(world, outcomes).asked(pod_class.device_needs) is asked[0]
+    assert device_room_of(world, outcomes).outcomes(pod_class.device_needs) is asked[0]
 
 
 def shared(driver: str) -> SharedTraits:

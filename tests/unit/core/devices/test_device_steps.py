@@ -25,20 +25,20 @@ class Turns:
         self.world, self.steps, self.masks = world, steps, Answers()
         self.taken, self.turns = [], 0
 
-    def taking(self):
+    def device_room(self):
         room = Room(self.world.cluster.snapshot(), self.masks)
-        room.taking.steps = Steps(self.steps)
-        return room.taking
+        room.device_room.steps = Steps(self.steps)
+        return room.device_room
 
     def until_said(self, ask_for, turns_max=10_000):
         for self.turns in range(1, turns_max):
-            taking = self.taking()
+            device_room = self.device_room()
             try:
-                return ask_for(taking)
+                return ask_for(device_room)
             except OutOfStepsError:
-                assert taking.steps.are_over
+                assert device_room.steps.are_over
             finally:
-                self.taken.append(taking.steps.taken)
+                self.taken.append(device_room.steps.taken)
         raise AssertionError("it makes no progress")
 
 
@@ -54,13 +54,13 @@ def hard():
 
 def test_a_search_goes_on_where_it_stopped_though_planning_begins_anew():
     world, ask, room = hard()
-    expected = room.taking.pods(ask, ROWS).tolist()
+    expected = room.device_room.pods(ask, ROWS).tolist()
     assert expected == [1, 0]
     turns = Turns(world, 40)
-    assert turns.until_said(lambda taking: taking.pods(ask, ROWS).tolist()) == expected
+    assert turns.until_said(lambda device_room: device_room.pods(ask, ROWS).tolist()) == expected
     assert turns.turns > 5
     whole = Turns(world, 10**9)
-    whole.until_said(lambda taking: taking.pods(ask, ROWS))
+    whole.until_said(lambda device_room: device_room.pods(ask, ROWS))
     [in_one_go] = whole.taken
     assert sum(turns.taken) < 2 * in_one_go, "hardly anything is done twice"
 
@@ -68,18 +68,20 @@ def test_a_search_goes_on_where_it_stopped_though_planning_begins_anew():
 def test_what_a_turn_takes_is_little_more_than_its_steps():
     world, ask, _ = hard()
     turns = Turns(world, 40)
-    turns.until_said(lambda taking: taking.pods(ask, ROWS))
+    turns.until_said(lambda device_room: device_room.pods(ask, ROWS))
     assert max(turns.taken) < 40 + 60
 
 
 def test_selectors_go_on_device_by_device():
     world = Nodes2(uuids("n0", 60), uuids("n1", 60))
     pod_class, room = world.ask(spec(request(f'{UUID} == "n1-59"')))
-    expected = room.taking.pods(pod_class.device_needs, ROWS).tolist()
+    expected = room.device_room.pods(pod_class.device_needs, ROWS).tolist()
     assert expected == [0, 1]
     turns = Turns(world, 50)
     assert (
-        turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist())
+        turns.until_said(
+            lambda device_room: device_room.pods(pod_class.device_needs, ROWS).tolist()
+        )
         == expected
     )
     assert turns.turns > 5
@@ -90,7 +92,9 @@ def test_many_unlike_devices_of_one_node_are_looked_at_over_several_turns():
     world = Nodes2(uuids("n0", 100))
     pod_class, _ = world.ask(spec(request(f'{UUID} == "n0-99"')))
     turns = Turns(world, 1)
-    taken = turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist())
+    taken = turns.until_said(
+        lambda device_room: device_room.pods(pod_class.device_needs, ROWS).tolist()
+    )
     assert taken == [1, 0]
     assert turns.turns > 100, "the least that a turn does is progress"
 
@@ -101,7 +105,9 @@ def test_selectors_go_on_though_no_program_is_kept(monkeypatch):
     world = Nodes2(uuids("n0", 20))
     pod_class, _ = world.ask(spec(request(f'{UUID} != "a"', f'{UUID} != "b"')))
     turns = Turns(world, 30)
-    assert turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist()) == [
+    assert turns.until_said(
+        lambda device_room: device_room.pods(pod_class.device_needs, ROWS).tolist()
+    ) == [
         20,
         0,
     ]
@@ -111,18 +117,20 @@ def test_selectors_go_on_though_no_program_is_kept(monkeypatch):
 def test_what_is_known_takes_no_steps():
     world, ask, _ = hard()
     turns = Turns(world, 10**9)
-    turns.until_said(lambda taking: taking.pods(ask, ROWS))
-    turns.until_said(lambda taking: taking.found(ask, ROWS))
+    turns.until_said(lambda device_room: device_room.pods(ask, ROWS))
+    turns.until_said(lambda device_room: device_room.for_one_pod(ask, ROWS))
     assert turns.taken[-1] == 0
     turns.steps = 0
-    turns.until_said(lambda taking: taking.pods(ask, ROWS))
+    turns.until_said(lambda device_room: device_room.pods(ask, ROWS))
 
 
 def test_a_chain_of_pods_counts_too():
     world = Nodes2(*many(250))
     pod_class, _room = world.ask(spec())
     turns = Turns(world, 100)
-    assert turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS).tolist()) == [
+    assert turns.until_said(
+        lambda device_room: device_room.pods(pod_class.device_needs, ROWS).tolist()
+    ) == [
         250,
         0,
     ]
@@ -134,14 +142,14 @@ def test_searches_that_wait_are_kept_up_to_a_bound(monkeypatch, kept):
     monkeypatch.setattr(policy, "DEVICE_SEARCHES_MAX", kept)
     world = Nodes2(*many(200), on("n1", *(device(f"d{i}", attributes={"b": i}) for i in range(90))))
     pod_class, room = world.ask(*[spec(request(count=30))] * 7)
-    taking = room.taking
-    asked = taking.asked(pod_class.device_needs)
+    device_room = room.device_room
+    asked = device_room.outcomes(pod_class.device_needs)
     for row in (0, 1):
-        [code] = taking.codes(np.array([row])).tolist()
-        asked.seen(code)
+        [code] = device_room.codes(np.array([row])).tolist()
+        asked.seen_kind(code)
         for _ in range(3):
             with pytest.raises(OutOfStepsError):
-                asked.found(code, Steps(10))
+                asked.for_one_pod(code, Steps(10))
     assert len(asked._under_way) == min(kept, 2)
 
 
@@ -149,9 +157,9 @@ def test_whether_pods_are_coupled_takes_steps_too():
     several = (device(f"z{i}", attributes={"uuid": f"u{i}"}) for i in range(60))
     world = Nodes2(reached_by(zone("a"), *several))
     pod_class, room = world.ask(spec(request(f'{UUID} == "u59"')))
-    assert room.taking.couples(pod_class.device_needs)
+    assert room.device_room.couples(pod_class.device_needs)
     turns = Turns(world, 40)
-    assert turns.until_said(lambda taking: taking.couples(pod_class.device_needs))
+    assert turns.until_said(lambda device_room: device_room.couples(pod_class.device_needs))
     assert turns.turns > 2
 
 
@@ -159,8 +167,8 @@ def test_giving_devices_counts_what_other_nodes_see():
     world = Nodes2(reached_by(zone("a"), *(device(f"z{i}") for i in range(100))))
     pod_class, _ = world.ask(spec())
     turns = Turns(world, 10**9)
-    turns.until_said(lambda taking: taking.pods(pod_class.device_needs, ROWS))
-    taking = turns.taking()
-    assert taking.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
-    assert taking.steps.taken > 5
-    assert taking.copy().steps is taking.steps
+    turns.until_said(lambda device_room: device_room.pods(pod_class.device_needs, ROWS))
+    device_room = turns.device_room()
+    assert device_room.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+    assert device_room.steps.taken > 5
+    assert device_room.copy().steps is device_room.steps

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from quorate.core.check.verify import verify_gang
-from quorate.core.cluster.devices.special_claims import Wanted, claim_name, requests_of
+from quorate.core.cluster.devices.special_claims import SpecialRequest, claim_name, requests_of
 from quorate.core.model import ResourceClaim
 from quorate.core.model.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
 from quorate.core.model.devices import ClaimSpec, ContainerDevices, RequestMapping
@@ -153,8 +153,8 @@ def test_an_init_container_that_ends_uses_devices_of_later_ones_before_it_asks_f
     )
     wanted, mappings = requests_of(containers, [RESOURCE])
     assert wanted == (
-        Wanted("container-1-request-0", RESOURCE, 2),
-        Wanted("container-2-request-0", RESOURCE, 2),
+        SpecialRequest("container-1-request-0", RESOURCE, 2),
+        SpecialRequest("container-2-request-0", RESOURCE, 2),
     )
     assert [(one.container, one.request) for one in mappings] == [
         ("main", "container-2-request-0"),

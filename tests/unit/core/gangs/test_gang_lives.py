@@ -3,11 +3,24 @@
 import pytest
 
 from quorate.core.model import Membership
-from quorate.core.model.changes import BindFailure, GangChanged, NodeChanged, PodBound, PodChanged
-from quorate.core.model.journal import entry_of
+from quorate.core.model.changes import (
+    BindFailure,
+    GangChanged,
+    JournalFound,
+    NodeChanged,
+    PodBound,
+    PodChanged,
+)
+from quorate.core.model.journal import Journal, entry_of, is_older
 from tests.unit.core.gangs.test_gang_meaning import world
 from tests.unit.core.gangs.test_held_slots import full_world, lose
-from tests.unit.core.world import VOLCANO, World, binds_of, fail, key
+from tests.unit.core.gangs.test_recovery import GRACE_S
+from tests.unit.core.world import LABELS, VOLCANO, World, binds_of, fail, key, names
+
+JOB = "x-k8s/team/job"
+OLD = {"phase": "Failed", "node": "n0", "attempt": "old-1", "attempt_size": 2}
+NEW = {"phase": "Running", "node": "n0", "attempt": "new-1", "attempt_size": 2}
+NEVER_WROTE = Journal("old", 1, (), ("new",))
 
 
 @pytest.mark.parametrize(
@@ -167,3 +180,142 @@ def test_a_pod_that_was_relabelled_and_back_again_while_its_bind_was_under_way_i
     assert w.why(a).members.bound == 2
     assert w.cluster.gangs[a].started
     assert w.decide(after_s=120.0).evictions == ()
+
+
+# A dead leader was binding a new life, and failed pods of an earlier one are kept
+
+
+def half_bound_again(
+    journal: Journal | None, *, cpu: int = 1, old=None, marked=None, new=None
+) -> World:
+    """A gang with min 2: two of an earlier life, one that a dead leader bound, one that waits."""
+    w = World(recovery_s=GRACE_S)
+    w.node("n0", cpu=cpu)
+    gang = w.object("job", 2)
+    w.pod("old-0", gang, **OLD | (old or {}))
+    w.pod("old-1", gang, **OLD | {"started": True} | (marked or {}))
+    w.pod("new-0", gang, **NEW | (new or {}))
+    w.pod("new-1", gang)
+    if journal is not None:
+        w.observe(JournalFound(journal))
+    return w
+
+
+def evicted(w: World) -> list[str]:
+    """Return whom a successor evicts as it finds no room for the rest."""
+    assert w.decide().evictions == ()
+    return names(w.decide(after_s=GRACE_S).evictions)
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        pytest.param(NEVER_WROTE, id="its leader never wrote a journal"),
+        pytest.param(Journal("new", 0), id="its attempt began after the last renewal"),
+        pytest.param(Journal("new", 1, (JOB,)), id="its attempt was open"),
+        pytest.param(Journal("new", 1, None), id="too many were open"),
+    ],
+)
+def test_the_mark_of_an_earlier_life_does_not_say_that_the_new_one_had_started(journal):
+    assert evicted(half_bound_again(journal)) == ["new-0"]
+
+
+def test_attempts_of_one_leader_are_in_the_order_of_their_numbers():
+    assert evicted(half_bound_again(None, new={"attempt": "old-2"})) == ["new-0"]
+    of_both = {"old": {"attempt": "new-1"}, "marked": {"attempt": "new-1"}}
+    assert evicted(half_bound_again(NEVER_WROTE, **of_both, new={"attempt": "new-2"})) == ["new-0"]
+
+
+def test_two_leaders_that_wrote_no_journal_are_in_the_order_in_which_they_led():
+    journal = Journal("first", 1, (), ("old", "new"))
+    assert evicted(half_bound_again(journal)) == ["new-0"]
+    assert evicted(half_bound_again(Journal("first", 1, (), ("new", "old")))) == []
+    assert evicted(half_bound_again(Journal("old", 0, None, ("new",)))) == ["new-0"]
+
+
+def test_of_very_many_leaders_without_a_journal_the_last_are_known_in_their_order():
+    journal = Journal("a", 3)
+    for number in range(100):
+        journal = journal.passed_on(f"b{number}")
+    assert is_older("b97-1", "b99-1", journal)
+    assert is_older("b0-1", "b99-1", journal)
+    assert not is_older("b99-1", "b98-1", journal)
+
+
+def test_failed_members_alone_do_not_make_a_quorum_where_who_bore_the_mark_is_gone():
+    w = half_bound_again(NEVER_WROTE)
+    w.delete("old-1")
+    w.pod("old-2", key("job"), **OLD)
+    assert evicted(w) == ["new-0"]
+
+
+def test_members_of_an_earlier_life_that_are_still_being_deleted_are_no_others():
+    going = {"phase": "Running", "terminating": True}
+    w = half_bound_again(NEVER_WROTE, cpu=3, old=going, marked=going)
+    assert evicted(w) == ["new-0"]
+
+
+def test_the_new_life_is_finished_where_it_fits_and_is_left_alone_then():
+    w = half_bound_again(NEVER_WROTE, cpu=2)
+    plan = w.decide()
+    (gang,) = plan.gangs
+    assert (names(gang.binds), gang.first, gang.started) == (["new-1"], 0, False)
+    w.settle(plan)
+    w.delete("new-1")
+    assert w.decide(after_s=60).evictions == ()
+
+
+def test_no_other_member_is_bound_by_itself():
+    w = half_bound_again(NEVER_WROTE, cpu=2)
+    w.object("job", 3)
+    w.pod("new-2", key("job"))
+    assert w.cycle() == {}
+
+
+@pytest.mark.parametrize(
+    ("journal", "more"),
+    [
+        pytest.param(Journal("new", 1), {}, id="its attempt was settled"),
+        pytest.param(NEVER_WROTE, {"marked": {"attempt": "new-1"}}, id="a mark of its attempt"),
+        pytest.param(NEVER_WROTE, {"marked": {"attempt": "new-2"}}, id="a mark that came later"),
+        pytest.param(NEVER_WROTE, {"new": {"started": True}}, id="it bears the mark"),
+        pytest.param(None, {}, id="nobody can tell which came first"),
+        pytest.param(NEVER_WROTE, {"new": {"attempt": ""}}, id="another scheduler bound it"),
+    ],
+)
+def test_what_may_have_started_is_left_alone(journal, more):
+    assert evicted(half_bound_again(journal, **more)) == []
+
+
+def test_members_that_reach_min_by_themselves_have_started():
+    w = half_bound_again(NEVER_WROTE)
+    w.edit("new-1", **NEW)
+    assert evicted(w) == []
+
+
+def test_who_finished_in_an_attempt_that_came_to_nothing_still_counts():
+    """It may have finished after the other one was bound: then both are of one life."""
+    done = {"phase": "Succeeded"}
+    w = half_bound_again(NEVER_WROTE, old=done, marked=done | {"started": False})
+    assert evicted(w) == []
+
+
+def test_a_gang_is_looked_at_once_while_a_member_is_alive():
+    """What is known to have started stays so when those that bore its mark are lost."""
+    w = half_bound_again(NEVER_WROTE)
+    w.edit("new-1", **NEW, started=True)
+    w.decide()
+    w.delete("new-1")
+    w.pod("new-2", key("job"))
+    assert evicted(w) == []
+
+
+def test_a_gang_by_labels_is_looked_at_too():
+    w = World(recovery_s=GRACE_S)
+    w.node("n0", cpu=1)
+    gang = w.gang("job", 2, pods=0, dialect=LABELS)
+    for name, more in (("old-0", OLD), ("old-1", OLD | {"started": True}), ("new-0", NEW)):
+        w.pod(name, gang, min_count=2, **more)
+    w.pod("new-1", gang, min_count=2)
+    w.observe(JournalFound(NEVER_WROTE))
+    assert evicted(w) == ["new-0"]

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from quorate.core.model import limits
+from quorate.core.model import policy
 from quorate.core.model.changes import BindFailed, BindFailure, JournalFound
 from quorate.core.model.journal import Journal, journal_of
 from tests.unit.core.gangs.test_recovery import GRACE_S, left_behind, world
@@ -87,7 +87,7 @@ def test_after_very_many_leaders_without_a_journal_nothing_is_known():
 
 def test_a_journal_that_would_not_fit_into_an_annotation_says_so():
     few = (key("g" * 60),)
-    many = [key(f"{n}-{'g' * 60}") for n in range(limits.OPEN_BYTES_MAX // 60)]
+    many = [key(f"{n}-{'g' * 60}") for n in range(policy.OPEN_BYTES_MAX // 60)]
     assert journal_of("a", 1, few).open == ("x-k8s/team/" + "g" * 60,)
     assert journal_of("a", 1, many).open is None
 

@@ -1,6 +1,6 @@
 """Binds of the leader before may arrive late: until they cannot, gangs that wait are open too."""
 
-from quorate.core.model import limits
+from quorate.core.model import policy
 from quorate.core.model.changes import JournalFound
 from quorate.core.model.journal import Journal, journal_of
 from tests.unit.core.gangs.test_journal import JOB, open_in
@@ -24,7 +24,7 @@ def test_a_gang_that_waits_is_open_no_more_when_no_bind_can_arrive():
     w.gang("job", 2)
     w.observe(JournalFound(Journal("dead", 0)))
     w.decide()
-    w.decide(after_s=limits.LATE_S)
+    w.decide(after_s=policy.LATE_S)
     assert open_in(w) == ()
 
 
@@ -33,7 +33,7 @@ def test_it_is_so_too_when_the_leader_before_died_without_a_journal_or_there_was
     w.gang("job", 2)
     w.decide()
     assert open_in(w) == (JOB,)
-    w.decide(after_s=limits.LATE_S)
+    w.decide(after_s=policy.LATE_S)
     assert open_in(w) == ()
 
 
@@ -47,7 +47,7 @@ def test_without_a_journal_before_it_a_gang_that_is_left_alone_is_not_open():
 
 
 def test_of_many_gangs_that_wait_those_that_are_being_bound_are_named_alone():
-    few, many = (key("a"),), [key(f"{n}-{'g' * 60}") for n in range(limits.OPEN_BYTES_MAX // 60)]
+    few, many = (key("a"),), [key(f"{n}-{'g' * 60}") for n in range(policy.OPEN_BYTES_MAX // 60)]
     assert journal_of("a", 1, few, many).open == ("x-k8s/team/a",)
     assert journal_of("a", 1, few, many[:2]).open == tuple(
         sorted(f"x-k8s/team/{one.name}" for one in (*few, *many[:2]))

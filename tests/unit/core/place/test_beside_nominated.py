@@ -24,3 +24,18 @@ def test_a_gang_does_not_rely_on_a_nominated_pod_to_raise_the_minimum():
         plan = w.scheduler.decide(w.now_s)
         assert w.scheduler.verified(plan) == (plan, [])
         assert plan.gangs == ()
+
+
+def test_an_empty_selector_of_a_spread_counts_nominated_pods_and_no_others():
+    """So it does in kube-scheduler, which counts no pod that runs for an empty selector."""
+    w = World(scheduler_names=(KUBE,), profiles=((KUBE, KUBE_SCHEDULER),))
+    w.node("n0", cpu=1, labels={HOST: "n0"})
+    w.node("n1", cordoned=True, labels={HOST: "n1"})
+    w.pod("victim", node="n0", phase="Running", terminating=True, preempted=True)
+    w.pod("promised", priority=10, nominated="n0", scheduler=KUBE)
+    w.pod("spread", cpu=0, scheduler=KUBE, spec=spread(pods(), by=HOST))
+    w.pod("plain", cpu=0, scheduler=KUBE)
+    assert w.cycle() == {"plain": "n0"}
+    assert w.cycle() == {}
+    w.delete("victim")
+    assert w.cycle() == {"promised": "n0", "spread": "n0"}

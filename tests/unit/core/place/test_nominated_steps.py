@@ -9,7 +9,7 @@ from quorate.core.cluster.labels.neighbours import Column, Key
 from quorate.core.model import HostPort, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.steps import Steps
-from quorate.core.place.one_pod.nominated import beside
+from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.room.answers import Answers
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
@@ -70,7 +70,7 @@ def test_class_by_class_takes_what_pod_by_pod_does(number, attracted):
     promised = Promises.of(w.cluster).to_others(0)
     classes = [entry.pod_class for entry in w.cluster.gangs[key("job")].members.values()]
     room = Room(w.cluster.snapshot(), Answers())
-    left = beside(room, promised, classes, w.cluster)
+    left = room_less_nominated(room, promised, classes, w.cluster)
     plain = one_by_one(room, promised, w, attracted=attracted)
     assert left.free.tolist() == plain.free.tolist()
     assert left.scored.tolist() == plain.scored.tolist()
@@ -95,7 +95,7 @@ def test_alike_nominated_pods_are_taken_all_at_once(monkeypatch):
         take_at(self, pod_class, rows, some)
 
     monkeypatch.setattr(Room, "take_at", note)
-    beside(room, promised, [], w.cluster)
+    room_less_nominated(room, promised, [], w.cluster)
     assert taken == [dict.fromkeys(range(NODES), 12 // NODES)]
 
 

@@ -7,7 +7,7 @@ from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import Steps
 from quorate.core.place import gang as gangs
 from quorate.core.place import greedy
-from quorate.core.place.search.joint import Found
+from quorate.core.place.search.joint import SearchOutcome
 from tests.unit.core.terms import HOST, apart, pods
 from tests.unit.core.world import World, key
 
@@ -65,7 +65,7 @@ class VainSearch(gangs.JointSearch):
     """Gives up at once."""
 
     def run(self, steps):
-        return Found(None, exhausted=True)
+        return SearchOutcome(None, exhausted=True)
 
 
 def test_orders_that_follow_a_search_are_tried_over_several_turns_and_each_once(monkeypatch):

@@ -77,7 +77,7 @@ def test_room_for_one_has_one_of_many_alike_tried(monkeypatch, scheduler):
     assert [which.name.partition("@")[0] for which in plan.touched] == ["s00"]
 
 
-def test_when_one_fails_its_likes_are_not_tried(monkeypatch):
+def test_when_one_fails_the_others_of_its_class_are_not_tried(monkeypatch):
     """Two slots on two nodes; all three gangs want theirs on one."""
     w = full_world(cpu=2)
     for name in "abc":

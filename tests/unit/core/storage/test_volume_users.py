@@ -217,9 +217,9 @@ def test_pods_with_the_same_volumes_share_what_follows_from_these():
     which = gang(w, "g", 5, "data")
     [pod_class] = classes_of(w, which)
     users = w.cluster.storage.users.values()
-    assert len({id(user.uses) for user in users}) == 1
-    assert all(user.uses.volume_needs is pod_class.volume_needs for user in users)
+    assert len({id(user.volume_set) for user in users}) == 1
+    assert all(user.volume_set.volume_needs is pod_class.volume_needs for user in users)
     w.edit_claim("data", size=7)
-    assert next(iter(users)).uses.volume_needs is None
+    assert next(iter(users)).volume_set.volume_needs is None
     w.delete(*[f"g-{index}" for index in range(5)])
-    assert not w.cluster.storage._users._uses
+    assert not w.cluster.storage._users._volume_sets

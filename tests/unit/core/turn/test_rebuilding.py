@@ -4,9 +4,11 @@ from msgspec.structs import replace
 
 from quorate.core.check.invariants import check_all
 from quorate.core.model import Membership
-from quorate.core.model.changes import ClaimWritten, ObjectChanged
+from quorate.core.model.changes import BindFailed, BindFailure, ClaimWritten, ObjectChanged
+from quorate.core.turn.applying import Applier
 from tests.unit.core.devices import test_special_claims as special
-from tests.unit.core.devices.test_device_gangs import gang, given, gpu_world
+from tests.unit.core.devices.test_device_gangs import gang, given, gpu_world, written
+from tests.unit.core.turn.test_containment_of_pods import fails_once
 from tests.unit.core.world import World, binds_of
 
 
@@ -95,3 +97,46 @@ def test_a_claim_of_which_the_watch_told_more_is_as_the_watch_says():
     w.observe(ObjectChanged(replace(before, version="21", reserved_for=("other",))))
     w.scheduler._rebuild()
     assert w.cluster.devices.claims["team", "first-0-gpu"].version == "21"
+
+
+def with_a_claim_that_is_being_taken_back():
+    """Return a world with a gang of which one member is gone; the other's claim has a device."""
+    w = gpu_world(2)
+    gang(w, "g", 2)
+    plan = w.decide()
+    written(w, plan)
+    w.observe(*(BindFailed(b.uid, b.node, BindFailure.REFUSED, "no") for b in binds_of(plan)))
+    gone = w.pods["g-1"]
+    w.delete("g-1")
+    return w, gone
+
+
+def gives_of(plan):
+    return {bind.name: [one.claim for one in bind.gives] for bind in binds_of(plan)}
+
+
+def test_a_claim_that_is_being_taken_back_is_written_again_also_after_a_rebuild():
+    """Else its pod is bound without the device, which others may have by then."""
+    w, gone = with_a_claim_that_is_being_taken_back()
+    assert [one.claim for one in w.decide(after_s=5.0).take_backs] == ["g-0-gpu"]
+    w.scheduler._rebuild()
+    w.tell(gone)
+    assert gives_of(w.decide(after_s=100.0))["g-0"] == ["g-0-gpu"]
+
+
+def test_a_claim_that_changed_since_it_was_taken_back_is_not_written_again_after_a_rebuild():
+    w, gone = with_a_claim_that_is_being_taken_back()
+    w.decide(after_s=5.0)
+    claim = w.cluster.devices.claims["team", "g-0-gpu"]
+    w.observe(ObjectChanged(replace(claim, version="9")))
+    w.scheduler._rebuild()
+    w.tell(gone)
+    assert gives_of(w.decide(after_s=100.0))["g-0"] == []
+
+
+def test_devices_of_a_gang_that_met_a_defect_are_not_taken_back_unnoticed(monkeypatch):
+    w, _ = with_a_claim_that_is_being_taken_back()
+    fails_once(monkeypatch, Applier, "apply")
+    assert w.decide(after_s=5.0).take_backs == ()
+    assert len(w.scheduler.incidents()) == 1
+    assert [one.claim for one in w.decide(after_s=5.0).take_backs] == ["g-0-gpu"]

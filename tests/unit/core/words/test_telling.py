@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from quorate.core.model import limits
+from quorate.core.model import policy
 from quorate.core.model.reasons import Reason
 from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.sayings import SayCondition, SayEvent, SayStatus
@@ -108,7 +108,7 @@ def test_a_member_hears_each_reason_in_one_event_however_often_it_is_told(told):
     told.run(2)
     for _ in range(6):
         joins(told)
-        told.run(limits.AGAIN_S + 5)
+        told.run(policy.AGAIN_S + 5)
     events = [one for _, one in told.said if isinstance(one, SayEvent)]
     assert Counter(one.of_gang for one in events if one.pod.name == "g-1") == {False: 1}
     counts = [one.count for one in events if one.of_gang]
@@ -120,7 +120,7 @@ def test_an_event_that_the_server_has_dropped_is_made_anew(told):
     joins(told)
     waiting(told)
     told.run(2)
-    told.now_s += limits.SERIES_S_MAX
+    told.now_s += policy.SERIES_S_MAX
     joins(told)
     (event,) = [one for one in of(SayEvent, told.run(5)) if one.of_gang]
     assert event.count == 1
@@ -138,10 +138,10 @@ def test_counts_that_change_are_said_again_after_30_s_and_the_last_is_said(told)
         joins(told)
         sent += of(SayCondition, told.run(1))
     assert sent == []
-    last = of(SayCondition, told.run(limits.AGAIN_S))
+    last = of(SayCondition, told.run(policy.AGAIN_S))
     assert len(last) == 4
     assert {one.message.split()[0] for one in last} == {"0/21"}
-    assert told.run(3 * limits.AGAIN_S) == []
+    assert told.run(3 * policy.AGAIN_S) == []
 
 
 def test_another_reason_is_said_at_once(told):
@@ -171,8 +171,8 @@ def test_a_reason_that_flaps_is_said_a_few_times_only(told):
         told.run(1)
     rewrites = [one for _, one in told.said if isinstance(one, SayCondition)]
     of_first = [one for one in rewrites if one.pod.name == "g-0"]
-    assert len(of_first) <= (limits.CHANGES_AT_ONCE_MAX + 2) * (120 / limits.AGAIN_S + 1)
-    assert told.run(2 * limits.AGAIN_S) is not None
+    assert len(of_first) <= (policy.CHANGES_AT_ONCE_MAX + 2) * (120 / policy.AGAIN_S + 1)
+    assert told.run(2 * policy.AGAIN_S) is not None
     newest = [one for _, one in told.said if getattr(one, "pod", None) and one.pod.name == "g-0"]
     assert newest[-1].reason is Reason.REQUEST_TOO_LARGE
 
@@ -183,7 +183,7 @@ def test_what_was_lost_is_said_again_later_and_not_at_once(told):
     (condition,) = of(SayCondition, told.run(2))
     for _ in range(3):
         told.telling.lost(condition.key, condition.pod.uid, told.now_s)
-        assert of(SayCondition, told.run(limits.AFTER_LOSS_S - 0.5)) == []
+        assert of(SayCondition, told.run(policy.AFTER_LOSS_S - 0.5)) == []
         assert of(SayCondition, told.run(1)) == [condition]
 
 
@@ -215,9 +215,9 @@ def test_requests_depend_on_time_and_not_on_pods_times_nodes(told):
     for _ in range(200):
         joins(told)
         told.run(0.5)
-    told.run(2 * limits.AGAIN_S)
+    told.run(2 * policy.AGAIN_S)
     seconds = told.now_s
-    assert len(told.said) <= 2 * 300 * (seconds / limits.AGAIN_S + 1)
+    assert len(told.said) <= 2 * 300 * (seconds / policy.AGAIN_S + 1)
     last = {one.pod.uid: one.message for _, one in told.said if isinstance(one, SayCondition)}
     assert len(last) == 300
     assert {message.split()[0] for message in last.values()} == {"0/201"}
@@ -225,14 +225,14 @@ def test_requests_depend_on_time_and_not_on_pods_times_nodes(told):
 
 def test_all_gangs_together_say_so_much_a_second(told):
     joins(told)
-    for number in range(limits.SAYINGS_AT_ONCE_MAX):
+    for number in range(policy.SAYINGS_AT_ONCE_MAX):
         told.world.pod(f"p{number}", cpu=9)
     told.touch()
     at = 0
     for second in range(1, 40):
         at += len(told.run(1))
-        assert at <= limits.SAYINGS_AT_ONCE_MAX + second * limits.SAYINGS_PER_S
-    assert at == 2 * limits.SAYINGS_AT_ONCE_MAX
+        assert at <= policy.SAYINGS_AT_ONCE_MAX + second * policy.SAYINGS_PER_S
+    assert at == 2 * policy.SAYINGS_AT_ONCE_MAX
     assert len({one.pod.uid for _, one in told.said if isinstance(one, SayCondition)}) == 2000
 
 
@@ -247,7 +247,7 @@ def test_a_namespace_with_much_to_say_holds_up_no_other():
         outbox.put(SayCondition(loud, one, Reason.POD_INVALID, ""), again=False)
     outbox.put(SayCondition(quiet, pod, Reason.POD_INVALID, ""), again=False)
     first = [one.key for one in outbox.take(0.0)]
-    assert len(first) == limits.SAYINGS_AT_ONCE_MAX
+    assert len(first) == policy.SAYINGS_AT_ONCE_MAX
     assert quiet in first[:2]
 
 

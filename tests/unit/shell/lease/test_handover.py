@@ -24,7 +24,17 @@ def test_what_is_found_is_kept_until_the_core_has_decided():
     assert handover.journal(kept) == '{"by":"b","made":4,"open":["x-k8s/team/job"]}'
 
 
-@pytest.mark.parametrize("found", ["", "null", "{}", "[1]", '{"by":1,"made":2}', "\ud800"])
+def test_a_first_leader_says_that_it_led_before_its_core_has_decided():
+    handover = Handover(lambda: OWN, "b")
+    first = handover.journal("")
+    assert first == '{"by":"b","made":0,"open":null}'
+    assert handover.found() == []
+    after = Handover(lambda: OWN, "c")
+    assert after.journal(first) == '{"by":"b","made":0,"open":null,"since":["c"]}'
+    assert after.found() == [JournalFound(Journal("b", 0, None, ("c",)))]
+
+
+@pytest.mark.parametrize("found", ["null", "{}", "[1]", '{"by":1,"made":2}', "\ud800"])
 def test_what_is_no_journal_says_nothing(found):
     handover = Handover(lambda: OWN, "b")
     assert handover.journal(found) == ""

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import Node, Pod, PodSpec, limits
+from quorate.core.model import Node, Pod, PodSpec, policy
 from quorate.core.model.changes import BindingAdmitted, NodeChanged, PodChanged
 from quorate.shell.configuration.config import GuardConfig
 from quorate.shell.process.clock import SystemClock
@@ -147,7 +147,7 @@ async def test_what_it_lets_through_is_told_at_once_and_taken_back_when_it_does_
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(guard_module, "_LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(limits, "ADMITTED_S", 0.1)
+    monkeypatch.setattr(policy, "ADMITTED_S", 0.1)
     async with served(tmp_path) as guard:
         guard.pod("a", 3)
         assert (await guard.review(review("a")))["allowed"] is True

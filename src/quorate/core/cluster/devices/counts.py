@@ -120,6 +120,6 @@ class SpecNumbers:
 
 
 def _weight(spec: ClaimSpec) -> int:
-    """Return the size of a spec, for the bound on spare ones; see ``requests.OpenClaim.weight``."""
+    """Return the size of a spec, for the bound on spare ones: ``UnallocatedClaim.weight``."""
     choices = [choice for request in spec.requests for choice in request.choices]
     return 1 + len(spec.config) + sum(1 + len(one.selectors) for one in choices)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quorate.core.cluster.devices.counts import ClaimKey
 from quorate.core.cluster.devices.devices import Devices
-from quorate.core.cluster.devices.special_claims import Wanted, requests_of
+from quorate.core.cluster.devices.special_claims import SpecialRequest, requests_of
 from quorate.core.model import DeviceClass, Pod, SelectorTerm, policy
 from quorate.core.model.devices import (
     Allocation,
@@ -52,7 +52,7 @@ class Request(NamedTuple):
     choices: tuple[Choice, ...]
 
 
-class OpenClaim(NamedTuple):
+class UnallocatedClaim(NamedTuple):
     """A claim without devices yet; ``place`` is its index among the pod's claims.
 
     ``shared`` is the claim's key if other pods may use it too, else None.
@@ -71,7 +71,7 @@ class OpenClaim(NamedTuple):
         return len(self.config) + sum(1 + len(one.wanted.selectors) for one in choices)
 
 
-class HeldClaim(NamedTuple):
+class AllocatedClaim(NamedTuple):
     """A claim with devices: the nodes that reach them (None: all nodes), and its score.
 
     ``unusable`` says that preparing one of its devices has failed.
@@ -82,7 +82,7 @@ class HeldClaim(NamedTuple):
     unusable: bool = False
 
 
-class Extended(NamedTuple):
+class ExtendedResources(NamedTuple):
     """A pod's extended resources, of which device classes back some.
 
     ``unbacked`` are those that a node must list. ``is_left_over`` says that an earlier attempt made
@@ -95,11 +95,11 @@ class Extended(NamedTuple):
     unbacked: tuple[str, ...]
     is_left_over: bool
 
-    def claim(self, place: int, resources: frozenset[str]) -> OpenClaim:
+    def claim(self, place: int, resources: frozenset[str]) -> UnallocatedClaim:
         """Return the special claim for these backed resources, the last of the pod's claims."""
         class_of = dict(zip(self.backed, self.classes, strict=True))
         wanted, _ = requests_of(self.containers, resources)
-        return OpenClaim(
+        return UnallocatedClaim(
             place=place,
             requests=tuple(
                 Request(one.name, False, (_exactly(one, class_of[one.resource]),)) for one in wanted
@@ -109,7 +109,7 @@ class Extended(NamedTuple):
         )
 
 
-def _exactly(one: Wanted, device_class: DeviceClass) -> Choice:
+def _exactly(one: SpecialRequest, device_class: DeviceClass) -> Choice:
     wanted = DeviceChoice(one.name, device_class.name, count=one.devices)
     return Choice(wanted, device_class)
 
@@ -120,44 +120,44 @@ class _Open(NamedTuple):
     shared: ClaimKey | None
 
 
-_Part = HeldClaim | _Open
+_Part = AllocatedClaim | _Open
 
 
 class DeviceNeeds:
     """The device needs of a pod: all its claims. Equal needs are one object.
 
-    ``problem`` says why the claims cannot be satisfied on any node now. ``open`` are claims without
-    devices, ``held`` claims with devices. ``extended`` are extended resources that devices may
-    satisfy: the needs on a node depend on which of them it lists itself. ``lacking`` returns the
-    needs for a node that lacks some; their ``lacks`` are these resources.
+    ``problem`` says why the claims cannot be satisfied on any node now. ``unallocated`` are claims
+    without devices, ``allocated`` claims with devices. ``extended`` are extended resources that
+    devices may satisfy: the needs on a node depend on which of them it lists itself. ``lacking``
+    returns the needs for a node that lacks some; their ``lacks`` are these resources.
     """
 
     __slots__ = (
         "_claims",
         "_lacking",
+        "allocated",
         "extended",
-        "held",
         "id",
         "lacks",
-        "open",
         "problem",
+        "unallocated",
         "weight",
     )
 
     def __init__(
         self,
         number: int,
-        claims: tuple[OpenClaim | HeldClaim, ...] = (),
+        claims: tuple[UnallocatedClaim | AllocatedClaim, ...] = (),
         problem: str = "",
-        extended: Extended | None = None,
+        extended: ExtendedResources | None = None,
         lacks: frozenset[str] = frozenset(),
     ) -> None:
         self.id = number
         self.lacks = lacks
-        self.open = tuple(one for one in claims if isinstance(one, OpenClaim))
-        self.held = tuple(one for one in claims if isinstance(one, HeldClaim))
+        self.unallocated = tuple(one for one in claims if isinstance(one, UnallocatedClaim))
+        self.allocated = tuple(one for one in claims if isinstance(one, AllocatedClaim))
         self.problem = problem
-        self.weight = 1 + len(self.held) + sum(one.weight for one in self.open)
+        self.weight = 1 + len(self.allocated) + sum(one.weight for one in self.unallocated)
         self.extended = extended
         self._claims = claims
         self._lacking: dict[frozenset[str], DeviceNeeds] = {}
@@ -211,7 +211,9 @@ class DeviceNeedsTable:
             claim = self._devices.claims[name]
             if allocation is not None:
                 key.append(
-                    held(claim.spec.requests, allocation, unusable=bool(claim.binding_failed))
+                    allocated_claim(
+                        claim.spec.requests, allocation, unusable=bool(claim.binding_failed)
+                    )
                 )
             else:
                 number = self._devices.spec_number(name)
@@ -242,14 +244,14 @@ class DeviceNeedsTable:
         )
         if problem := _too_much_extended(backed, containers):
             return self._named("too much extended", problem)
-        extended = Extended(
+        extended = ExtendedResources(
             containers=containers,
             classes=tuple(devices.backed[name] for name in backed),
             backed=backed,
             unbacked=tuple(n for n in asked if n not in backed and may_be_devices(n)),
             is_left_over=is_left_over,
         )
-        return self._keep(key, (*found.open, *found.held), extended=extended)
+        return self._keep(key, (*found.unallocated, *found.allocated), extended=extended)
 
     def _problem(self, pod: Pod, name: str | None, *, own: bool) -> tuple[str, str] | None:
         """Return kind and message of a problem with a claim that rules out every node, or None."""
@@ -280,21 +282,21 @@ class DeviceNeedsTable:
         known = self._lookup(key)
         if known is not None:
             return known
-        claims: list[OpenClaim | HeldClaim] = []
+        claims: list[UnallocatedClaim | AllocatedClaim] = []
         for one in parts:
-            if isinstance(one, HeldClaim):
+            if isinstance(one, AllocatedClaim):
                 claims.append(one)
                 continue
             found = self._claim(one)
             if isinstance(found, str):
                 return self._keep(key, problem=found)
             claims.append(found)
-        opened = [one for one in claims if isinstance(one, OpenClaim)]
+        opened = [one for one in claims if isinstance(one, UnallocatedClaim)]
         if problem := _too_much(opened):
             return self._keep(key, problem=problem)
         return self._keep(key, tuple(claims))
 
-    def _claim(self, part: _Open) -> OpenClaim | str:
+    def _claim(self, part: _Open) -> UnallocatedClaim | str:
         """Return an open claim with its classes looked up, or a message that one is missing."""
         spec = self._devices.spec(part.spec)
         requests = []
@@ -308,7 +310,9 @@ class DeviceNeedsTable:
                     return f"request {label}: {words}"
                 choices.append(Choice(wanted, found))
             requests.append(Request(request.name, request.is_list, tuple(choices)))
-        return OpenClaim(part.place, tuple(requests), spec.constraints, spec.config, part.shared)
+        return UnallocatedClaim(
+            part.place, tuple(requests), spec.constraints, spec.config, part.shared
+        )
 
     def _lookup(self, key: tuple[object, ...]) -> DeviceNeeds | None:
         found = self._known.pop(key, None)
@@ -319,9 +323,9 @@ class DeviceNeedsTable:
     def _keep(
         self,
         key: tuple[object, ...],
-        claims: tuple[OpenClaim | HeldClaim, ...] = (),
+        claims: tuple[UnallocatedClaim | AllocatedClaim, ...] = (),
         problem: str = "",
-        extended: Extended | None = None,
+        extended: ExtendedResources | None = None,
     ) -> DeviceNeeds:
         made = DeviceNeeds(self._made, claims, problem, extended)
         self._made += 1
@@ -332,7 +336,7 @@ class DeviceNeedsTable:
         return made
 
 
-def _too_much(claims: list[OpenClaim]) -> str:
+def _too_much(claims: list[UnallocatedClaim]) -> str:
     """Return a message if the claims exceed the bounds on choices and selectors, else ""."""
     choices = [
         choice for claim in claims for request in claim.requests for choice in request.choices
@@ -363,16 +367,16 @@ def _too_much_extended(backed: tuple[str, ...], containers: tuple[ContainerDevic
     return ""
 
 
-def held(
+def allocated_claim(
     requests: Sequence[Request | DeviceRequest],
     allocation: Allocation,
     *,
     unusable: bool = False,
-) -> HeldClaim:
+) -> AllocatedClaim:
     """Return a claim with these requests and allocated devices; ``unusable`` as in HeldClaim."""
     given = {one.request for one in allocation.devices}
     score = 0
     for request in requests:
         labels = [f"{request.name}/{one.name}" for one in request.choices if request.is_list]
         score += sum(SCORE_OF_FIRST - at for at, label in enumerate(labels) if label in given)
-    return HeldClaim(allocation.nodes, score, unusable)
+    return AllocatedClaim(allocation.nodes, score, unusable)

@@ -21,7 +21,7 @@ _NAME_LENGTH = 253
 _SUFFIX = "-extended-resources-"
 
 
-class Wanted(NamedTuple):
+class SpecialRequest(NamedTuple):
     """A request of the special claim: a number of devices of the class that backs a resource."""
 
     name: str
@@ -40,13 +40,13 @@ def claim_name(pod: Pod) -> str:
 
 def requests_of(
     containers: tuple[ContainerDevices, ...], resources: Collection[str]
-) -> tuple[tuple[Wanted, ...], tuple[RequestMapping, ...]]:
+) -> tuple[tuple[SpecialRequest, ...], tuple[RequestMapping, ...]]:
     """Return the special claim's requests for these resources, and the mappings of containers.
 
     An init container that ends first reuses devices of later containers. Such containers run one
     after the other, so the largest of their requests for more devices serves all of them.
     """
-    wanted: list[Wanted] = []
+    wanted: list[SpecialRequest] = []
     mappings: list[RequestMapping] = []
     for resource in sorted(resources):
         lasting = {
@@ -70,10 +70,10 @@ def requests_of(
 
 
 def _of_brief(
-    containers: tuple[ContainerDevices, ...], resource: str, lasting: dict[int, Wanted]
-) -> tuple[list[Wanted], list[RequestMapping]]:
+    containers: tuple[ContainerDevices, ...], resource: str, lasting: dict[int, SpecialRequest]
+) -> tuple[list[SpecialRequest], list[RequestMapping]]:
     """Return the requests of init containers that end, beyond reused devices, and mappings."""
-    wanted: list[Wanted] = []
+    wanted: list[SpecialRequest] = []
     mappings: list[RequestMapping] = []
     for index, one in enumerate(containers):
         amount = _amount(one, resource)
@@ -95,8 +95,10 @@ def _amount(container: ContainerDevices, resource: str) -> int:
     return next((amount for name, amount, _ in container.requests if name == resource), 0)
 
 
-def _request(index: int, one: ContainerDevices, resource: str, reused: int) -> Wanted | None:
+def _request(
+    index: int, one: ContainerDevices, resource: str, reused: int
+) -> SpecialRequest | None:
     for name, amount, place in one.requests:
         if name == resource and amount:
-            return Wanted(f"container-{index}-request-{place}", resource, amount - reused)
+            return SpecialRequest(f"container-{index}-request-{place}", resource, amount - reused)
     return None

@@ -47,6 +47,7 @@ class Lifecycle:
         "attempt",
         "completed_by",
         "evicting",
+        "is_looked_at",
         "is_undoing",
         "last_start",
         "once_quorate",
@@ -70,6 +71,8 @@ class Lifecycle:
         """Whether a member came with the mark; noted here, as the member may go before its use."""
         self.evicting = 0
         """The number of bound members that are being evicted."""
+        self.is_looked_at = False
+        """Whether it was asked which of its members are of an earlier life."""
         self.is_undoing = False
         """Whether the preparation of its claims is being undone."""
 
@@ -128,7 +131,7 @@ class QueueMemory:
         "failures",
         "last_failure",
         "not_before_s",
-        "preemption_said",
+        "preemption_message",
         "refused_by",
         "unexplained",
     )
@@ -151,7 +154,7 @@ class QueueMemory:
         self.last_failure = ""
         self.not_before_s = 0.0
         """The end of its back-off: it is not tried before."""
-        self.preemption_said = ""
+        self.preemption_message = ""
         """Why preemption did not help at the last try, in kube-scheduler's words."""
 
     def avoided(self, now_s: float) -> frozenset[str]:

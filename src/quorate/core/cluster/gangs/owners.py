@@ -24,7 +24,7 @@ class Owners:
         self._gangs: dict[_Place, dict[GangKey, int]] = {}
         """By owner, its gangs and the number of its members in each."""
 
-    def said(self, namespace: str, owner: Owner, makes: int | None) -> Collection[GangKey]:
+    def note_replicas(self, namespace: str, owner: Owner, makes: int | None) -> Collection[GangKey]:
         """Note how many pods an owner makes; return its gangs if that has changed."""
         place = namespace, owner
         gangs = self._gangs.get(place)
@@ -45,7 +45,7 @@ class Owners:
             if not gangs:
                 del self._gangs[place]
 
-    def left(self, gang: GangEntry | None, owner: Owner | None) -> None:
+    def note_member_gone(self, gang: GangEntry | None, owner: Owner | None) -> None:
         """Forget an owner that has no members left, after one of the gang's members left it.
 
         ``count`` cannot do that: a member that changes is removed and counted again.

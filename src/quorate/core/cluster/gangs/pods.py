@@ -155,10 +155,10 @@ def place_of(pod: Pod, entry: PodRecord[Gang] | None, ours: frozenset[str]) -> W
         return Where.BOUND
     if pod.finished:
         return Where.ENDED
-    if pod.scheduler not in ours:
-        return Where.FOREIGN
     if before is Where.ASSUMED or before is Where.RELABELLED:
         return before
+    if pod.scheduler not in ours:
+        return Where.FOREIGN
     if pod.terminating:
         return Where.TERMINATING
     if pod.gates:

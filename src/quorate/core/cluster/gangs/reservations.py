@@ -238,7 +238,7 @@ class Reservations:
         for reservation in [reservation for reservation in self if reservation.node == name]:
             self._end(reservation, frees=False)
 
-    def owner_said(self, namespace: str, owner: Owner, makes: int | None) -> set[GangKey]:
+    def note_owner_replicas(self, namespace: str, owner: Owner, makes: int | None) -> set[GangKey]:
         """Note how many pods an owner makes; return the gangs that ``settle`` has to look at."""
         asked = [h for h in self if h.owner == owner and h.key.namespace == namespace]
         for reservation in asked:

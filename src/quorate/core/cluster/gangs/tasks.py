@@ -12,6 +12,9 @@ from typing import Protocol
 
 from quorate.core.model import Pod
 
+TaskMinima = tuple[tuple[int, int], ...]
+"""Pairs of a task's number and how many more of its members must be placed at once."""
+
 
 class Minima(Protocol):
     """The source of tasks' minima: a gang's object, or an attempt with those at its plan."""

@@ -40,6 +40,8 @@ class Column(IntEnum):
     PULL = 4
     """Sum of the weights of pods' preferred terms with this selector and topology; the weights of
     anti-affinity are negative."""
+    SUPPOSED = 5
+    """Pods that a trial alone adds or (negative) removes and that the selector matches."""
 
     __hash__ = int.__hash__  # Enum's hash is slow, and differs between processes
 

@@ -85,7 +85,7 @@ class Precedence:
         if entry.where is Where.WAITING:
             self.nominated.add(entry, node)
 
-    def may_go(self, gang: GangEntry) -> None:
+    def note_settled(self, gang: GangEntry) -> None:
         """Note that the gang's binds are settled: its pods may be victims from now on."""
         if self.bound is not None:
             rows = (entry.row for entry in gang.members.values() if entry.where in SETTLED)

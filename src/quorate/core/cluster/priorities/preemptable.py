@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.nodes.encoding import FIRST_RESOURCES, PODS, PodClass
-from quorate.core.model import limits, policy
+from quorate.core.model import policy
 
 Demands = tuple[tuple[int, int], ...]
 """Column and amount, amounts other than 0."""
@@ -126,7 +126,7 @@ class Preemptable:
         amounts: list[int] = []
         for demands, rows in alike.values():
             within = [(column, amount) for column, amount in demands if column < width]
-            if len(rows) > limits.PREEMPTABLE_ALIKE_FEW:
+            if len(rows) > policy.PREEMPTABLE_ALIKE_FEW:
                 for column, amount in within:
                     np.add.at(found[:, column], rows, amount)
             else:

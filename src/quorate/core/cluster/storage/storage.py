@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from quorate.core.cluster.storage.capacities import Capacities
 from quorate.core.cluster.storage.storage_index import Index
 from quorate.core.cluster.storage.volume_counts import VolumeCounts, VolumeId
-from quorate.core.cluster.storage.volume_users import OF_CLASS, OF_DRIVER
-from quorate.core.cluster.storage.volume_users import User, Users, Uses, uses_volumes
+from quorate.core.cluster.storage.volume_users import OF_CLASS, OF_DRIVER, VolumeSet, VolumeUser
+from quorate.core.cluster.storage.volume_users import VolumeUsers, uses_volumes
 from quorate.core.model import Disk, Pod
 from quorate.core.model.storage import (
     MIGRATED_DRIVERS,
@@ -45,10 +45,10 @@ class Storage:
         self.capacities = Capacities()
         self._attachments: dict[str, VolumeAttachment] = {}
         self.index = Index()
-        self._users = Users()
+        self._users = VolumeUsers()
         self.users = self._users.by_uid
-        self.users_of: dict[ClaimKey, dict[str, User]] = {}
-        self.sharers: dict[VolumeId, dict[str, User]] = {}
+        self.users_of: dict[ClaimKey, dict[str, VolumeUser]] = {}
+        self.sharers: dict[VolumeId, dict[str, VolumeUser]] = {}
         """The living pods that use a volume, by uid."""
         self._attached_ids: dict[str, tuple[str, VolumeId]] = {}
         self.in_use: Counter[ClaimKey] = Counter()
@@ -75,14 +75,14 @@ class Storage:
         if not uses_volumes(pod):
             return
         user = self._users.add(pod)
-        for key in user.uses.keys:
+        for key in user.volume_set.keys:
             users = self.users_of.setdefault(key, {})
             users[pod.uid] = user
             if len(users) == 2:  # the first pod shares the claim from now on
                 self._note_affected(users)
         self._set_ids(user, self._ids_of(user))
-        if user.uses.users == 1:
-            self._note_matters(user)
+        if user.volume_set.users == 1:
+            self._note_helped_by(user)
         self._users.note(user)
 
     def drop(self, uid: str) -> None:
@@ -93,7 +93,7 @@ class Storage:
             return
         self._set_ids(user, frozenset())
         self._users.remove(user)
-        for key in user.uses.keys:
+        for key in user.volume_set.keys:
             users = self.users_of.get(key)
             if users is not None and users.pop(uid, None) is not None:
                 if len(users) == 1:  # the last pod no longer shares the claim
@@ -120,9 +120,9 @@ class Storage:
         self._users.note(user)
         for volume_id in user.ids:
             self._count(volume_id, row)
-        for key in user.uses.counted:
+        for key in user.volume_set.counted:
             self.in_use[key] += 1
-        for disk in user.uses.disks:
+        for disk in user.volume_set.disks:
             alike = self.disks.setdefault((disk.plugin, disk.id), {})
             alike.setdefault(disk, Counter())[row] += 1
 
@@ -135,12 +135,12 @@ class Storage:
         self._users.note(user)
         for volume_id in user.ids:
             self.nodes.count(volume_id, row, -1)
-        for key in user.uses.counted:
+        for key in user.volume_set.counted:
             self.in_use[key] -= 1
             if not self.in_use[key]:
                 del self.in_use[key]
                 self._note_exclusive(key)
-        for disk in user.uses.disks:
+        for disk in user.volume_set.disks:
             alike = self.disks[disk.plugin, disk.id]
             alike[disk][row] -= 1
             if not alike[disk][row]:
@@ -225,8 +225,8 @@ class Storage:
         classes = [(OF_CLASS, name) for name in sorted(self._changed_classes)]
         self._affected.update(self._users.waiting_for(classes))
         for volume_id in self._changed_ids:
-            sharers = self.sharers.get(volume_id, {})
-            self._affected.update(uid for uid, user in sharers.items() if uid in user.uses.waiting)
+            sharers = self.sharers.get(volume_id, {}).items()
+            self._affected.update(uid for uid, one in sharers if uid in one.volume_set.waiting)
         self._changed_classes.clear()
         self._changed_ids.clear()
         affected, self._affected = self._affected, set()
@@ -305,21 +305,21 @@ class Storage:
         self._attached_ids[name] = attachment.node, volume_id
         self.nodes.count_attached(attachment.node, volume_id, 1)
 
-    def _ids_of(self, user: User) -> frozenset[VolumeId]:
+    def _ids_of(self, user: VolumeUser) -> frozenset[VolumeId]:
         found = set()
-        for use, key in zip(user.uses.claims, user.uses.keys, strict=True):
+        for use, key in zip(user.volume_set.claims, user.volume_set.keys, strict=True):
             claim = self.claims.get(key)
             if claim is None or (use.ephemeral and claim.controller != user.pod.uid):
                 continue
             volume_id = self.volume_id(claim)
             if volume_id is not None:
                 found.add(volume_id)
-        for disk in user.uses.disks:
+        for disk in user.volume_set.disks:
             if disk.plugin in MIGRATED_DRIVERS:
                 found.add((MIGRATED_DRIVERS[disk.plugin], disk.id))
         return frozenset(found)
 
-    def _set_ids(self, user: User, ids: frozenset[VolumeId]) -> None:
+    def _set_ids(self, user: VolumeUser, ids: frozenset[VolumeId]) -> None:
         """Count a user's volumes by their new ids, in place of the old ones."""
         held = self._counted_at(user, user.ids - ids)
         for volume_id in user.ids - ids:
@@ -348,34 +348,34 @@ class Storage:
         if volume_id[0] in self.nodes.limits and len(self.sharers[volume_id]) > 1:
             self._changed_ids.add(volume_id)
 
-    def _counted_at(self, user: User, ids: Iterable[VolumeId]) -> dict[str, int]:
+    def _counted_at(self, user: VolumeUser, ids: Iterable[VolumeId]) -> dict[str, int]:
         """Return by driver of these ids how many volumes are on the pod's node; no node: empty."""
         if user.row < 0:
             return {}
         return {driver: int(self.nodes.column(driver)[user.row]) for driver, _ in ids}
 
-    def _note_matters(self, user: User) -> None:
+    def _note_helped_by(self, user: VolumeUser) -> None:
         """Record the drivers and storage classes whose changes may help pods with these volumes."""
-        claims = (self.claims.get(key) for key in user.uses.keys)
+        claims = (self.claims.get(key) for key in user.volume_set.keys)
         classes = {one.storage_class for one in claims if one is not None and not one.is_bound}
-        matters = {(OF_DRIVER, driver) for driver, _ in user.ids}
-        matters.update((OF_CLASS, name) for name in classes)
-        self._users.set_matters(user.uses, frozenset(matters))
+        helped_by = {(OF_DRIVER, driver) for driver, _ in user.ids}
+        helped_by.update((OF_CLASS, name) for name in classes)
+        self._users.set_helped_by(user.volume_set, frozenset(helped_by))
 
     def _refresh(self, keys: Iterable[ClaimKey]) -> None:
         """Count the users of these claims again: a claim may stand for another volume now."""
         for key in keys:
             users = self.users_of.get(key, {})
-            ids_of: dict[Uses, frozenset[VolumeId]] = {}
+            ids_of: dict[VolumeSet, frozenset[VolumeId]] = {}
             for user in users.values():
-                ids = ids_of.get(user.uses)
+                ids = ids_of.get(user.volume_set)
                 is_first = ids is None
                 if ids is None:
-                    ids = ids_of[user.uses] = self._ids_of(user)
+                    ids = ids_of[user.volume_set] = self._ids_of(user)
                 if ids != user.ids:
                     self._set_ids(user, ids)
                 if is_first:
-                    self._note_matters(user)
+                    self._note_helped_by(user)
             self._note_affected(users)
 
     def _note_exclusive(self, key: ClaimKey) -> None:
@@ -385,13 +385,13 @@ class Storage:
             self._note_affected(self.users_of.get(key, ()))
 
     def _note_drivers(self, drivers: Iterable[str]) -> None:
-        matters = [(OF_DRIVER, name) for name in sorted(drivers)]
-        self._affected.update(self._users.waiting_for(matters))
+        changes = [(OF_DRIVER, name) for name in sorted(drivers)]
+        self._affected.update(self._users.waiting_for(changes))
 
     def _note_affected(self, uids: Iterable[str]) -> None:
         """Note pods for which the volume rules may have changed; their needs are computed again."""
         for uid in uids:
-            self.users[uid].uses.volume_needs = None
+            self.users[uid].volume_set.volume_needs = None
             self._affected.add(uid)
 
 

@@ -17,7 +17,7 @@ from quorate.core.cluster.storage.needs import (
 )
 from quorate.core.cluster.storage.storage import Storage
 from quorate.core.cluster.storage.volume_counts import VolumeId
-from quorate.core.cluster.storage.volume_users import User, volumes_of
+from quorate.core.cluster.storage.volume_users import VolumeUser, volumes_of
 from quorate.core.model import Pod, policy
 from quorate.core.model.storage import (
     READ_WRITE_ONCE_POD,
@@ -48,15 +48,15 @@ def volume_needs_of(pod: Pod, storage: Storage) -> VolumeNeeds | None:
     user = storage.users.get(pod.uid)
     if user is None:
         return None
-    if user.uses.volume_needs is None:
+    if user.volume_set.volume_needs is None:
         problems = problems_of(pod, storage)
         if problems:
             return VolumeNeeds(problems=problems)  # problems name the pod: they are not shared
-        user.uses.volume_needs = _volume_needs(pod, user, storage)
-    return user.uses.volume_needs
+        user.volume_set.volume_needs = _volume_needs(pod, user, storage)
+    return user.volume_set.volume_needs
 
 
-def _volume_needs(pod: Pod, user: User, storage: Storage) -> VolumeNeeds:
+def _volume_needs(pod: Pod, user: VolumeUser, storage: Storage) -> VolumeNeeds:
     claims = _claims(pod, storage)
     new: dict[str, int] = {}
     shared: list[VolumeId] = []

@@ -1,7 +1,7 @@
 """Living pods that use claims or disks, and the changes of storage that may help waiting ones.
 
-Owned by ``cluster.storage.storage``. Pods with the same volumes share one ``Uses``, so that their
-needs are computed once, even for a large gang that mounts one claim.
+Owned by ``cluster.storage.storage``. Pods with the same volumes share one ``VolumeSet``, so that
+their needs are computed once, even for a large gang that mounts one claim.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quorate.core.model import Disk, Pod, policy
 from quorate.core.model.storage import ClaimKey, ClaimUse
 
 OF_DRIVER, OF_CLASS = "driver", "class"
-Matter = tuple[str, str]
+StorageChange = tuple[str, str]
 """A change that may help a waiting pod: in volumes of a driver, or in claims of a storage class."""
 
 
@@ -28,7 +28,7 @@ def volumes_of(pod: Pod) -> int:
     return len(pod.claims) + len(pod.spec.disks)
 
 
-class Uses:
+class VolumeSet:
     """The claims and disks of pods with the same volumes, at most ``policy.VOLUMES_PER_POD_MAX``.
 
     A pod with more is not placed; if it runs already, the rest is not counted.
@@ -38,8 +38,8 @@ class Uses:
         "claims",
         "counted",
         "disks",
+        "helped_by",
         "keys",
-        "matters",
         "users",
         "volume_needs",
         "waiting",
@@ -57,78 +57,78 @@ class Uses:
         self.users = 0
         self.waiting: dict[str, None] = {}
         """Uids of the pods that have no node yet."""
-        self.matters: frozenset[Matter] = frozenset()
+        self.helped_by: frozenset[StorageChange] = frozenset()
         """The changes that may help these pods."""
         self.volume_needs: VolumeNeeds | None = None
         """A cache of the pods' volume needs; a change clears it."""
 
 
-class User:
+class VolumeUser:
     """A living pod that uses volumes. ``row`` is -1 while it is on no known node."""
 
-    __slots__ = ("ids", "pod", "row", "uses")
+    __slots__ = ("ids", "pod", "row", "volume_set")
 
-    def __init__(self, pod: Pod, uses: Uses) -> None:
+    def __init__(self, pod: Pod, volume_set: VolumeSet) -> None:
         self.pod = pod
-        self.uses = uses
+        self.volume_set = volume_set
         self.row = -1
         self.ids: frozenset[VolumeId] = frozenset()
         """The ids by which its volumes are counted."""
 
 
-class Users:
-    """Users by uid, and their ``Uses`` by the changes that may help them."""
+class VolumeUsers:
+    """Users by uid, and their volume sets by the changes that may help them."""
 
     def __init__(self) -> None:
-        self.by_uid: dict[str, User] = {}
-        self._uses: dict[object, Uses] = {}
-        self._of_matter: dict[Matter, dict[Uses, None]] = {}
+        self.by_uid: dict[str, VolumeUser] = {}
+        self._volume_sets: dict[object, VolumeSet] = {}
+        self._by_change: dict[StorageChange, dict[VolumeSet, None]] = {}
 
-    def add(self, pod: Pod) -> User:
+    def add(self, pod: Pod) -> VolumeUser:
         """Add a pod; return it as a user."""
         key = _key_of(pod)
-        uses = self._uses.get(key)
-        if uses is None:
-            uses = self._uses[key] = Uses(pod)
-        uses.users += 1
-        user = self.by_uid[pod.uid] = User(pod, uses)
+        volume_set = self._volume_sets.get(key)
+        if volume_set is None:
+            volume_set = self._volume_sets[key] = VolumeSet(pod)
+        volume_set.users += 1
+        user = self.by_uid[pod.uid] = VolumeUser(pod, volume_set)
         return user
 
-    def remove(self, user: User) -> None:
+    def remove(self, user: VolumeUser) -> None:
         """Remove a pod."""
         del self.by_uid[user.pod.uid]
-        uses = user.uses
-        uses.waiting.pop(user.pod.uid, None)
-        uses.users -= 1
-        if not uses.users:
-            self.set_matters(uses, frozenset())
-            del self._uses[_key_of(user.pod)]
+        volume_set = user.volume_set
+        volume_set.waiting.pop(user.pod.uid, None)
+        volume_set.users -= 1
+        if not volume_set.users:
+            self.set_helped_by(volume_set, frozenset())
+            del self._volume_sets[_key_of(user.pod)]
 
-    def note(self, user: User) -> None:
+    def note(self, user: VolumeUser) -> None:
         """Update whether the pod waits for a node."""
         if user.row < 0 and not user.pod.node:
-            user.uses.waiting[user.pod.uid] = None
+            user.volume_set.waiting[user.pod.uid] = None
         else:
-            user.uses.waiting.pop(user.pod.uid, None)
+            user.volume_set.waiting.pop(user.pod.uid, None)
 
-    def set_matters(self, uses: Uses, matters: frozenset[Matter]) -> None:
+    def set_helped_by(self, volume_set: VolumeSet, helped_by: frozenset[StorageChange]) -> None:
         """Replace the changes that may help pods with these volumes."""
-        for one in uses.matters - matters:
-            there = self._of_matter[one]
-            del there[uses]
+        for one in volume_set.helped_by - helped_by:
+            there = self._by_change[one]
+            del there[volume_set]
             if not there:
-                del self._of_matter[one]
-        for one in matters - uses.matters:
-            self._of_matter.setdefault(one, {})[uses] = None
-        uses.matters = matters
+                del self._by_change[one]
+        for one in helped_by - volume_set.helped_by:
+            self._by_change.setdefault(one, {})[volume_set] = None
+        volume_set.helped_by = helped_by
 
-    def waiting_for(self, matters: Iterable[Matter]) -> list[str]:
+    def waiting_for(self, changes: Iterable[StorageChange]) -> list[str]:
         """Return the uids of the waiting pods that one of these changes may help."""
-        found = (uses for one in matters for uses in self._of_matter.get(one, ()))
-        return [uid for uses in found for uid in uses.waiting]
+        found = (volume_set for one in changes for volume_set in self._by_change.get(one, ()))
+        return [uid for volume_set in found for uid in volume_set.waiting]
 
 
 def _key_of(pod: Pod) -> object:
-    """Return the key by which pods share ``Uses``; a pod with ephemeral claims has its own."""
+    """Return the key by which pods share ``VolumeSet``; a pod with ephemeral claims has its own."""
     own = pod.uid if any(use.ephemeral for use in pod.claims) else ""
     return pod.namespace, pod.claims, pod.spec.disks, own

@@ -15,8 +15,8 @@ import numpy as np
 from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import policy
 from quorate.core.model.reasons import RuledOut
+from quorate.core.model.steps import costs
 from quorate.core.place.one_pod.trial import Trial
 from quorate.core.room.promises import Promised
 from quorate.core.room.room import Room
@@ -26,7 +26,9 @@ from quorate.core.rules.table import ASKED_FIRST
 from quorate.core.rules.verdict import Refused, Verdict
 
 
-def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster) -> Room:
+def room_less_nominated(
+    room: Room, promised: Promised, pod_classes: list[PodClass], cluster: Cluster
+) -> Room:
     """Return the room less what nominated pods ask for; one room for all pods of a gang.
 
     A gang with required affinity or hard spread must not rely on pods that may never start: they
@@ -45,7 +47,7 @@ def beside(room: Room, promised: Promised, pod_classes: list[PodClass], cluster:
         (left.withhold_at if attracted else left.take_at)(pod_class, rows, pods)
     pods_all = sum(map(len, promised.values()))
     room.take_steps(
-        len(taken) // policy.NOMINATED_CLASSES_PER_STEP + pods_all // policy.NOMINATED_PODS_PER_STEP
+        len(taken) // costs.NOMINATED_CLASSES_PER_STEP + pods_all // costs.NOMINATED_PODS_PER_STEP
     )
     return left
 
@@ -70,43 +72,45 @@ def _by_class(promised: Promised, cluster: Cluster) -> list[tuple[PodClass, dict
 
 
 @dataclass(slots=True)
-class Look:
-    """The verdict of all nodes on one pod; masks are bool[n].
+class NodeVerdicts:
+    """What all rules say of all nodes for one pod; masks are bool[n].
 
-    ``resolvable`` are the nodes that refuse it and might take it with fewer pods there. ``whole``
-    is set when PreFilter rejects the pod, so that no node was filtered.
+    ``resolvable`` are the nodes that refuse it and might take it with fewer pods there.
+    ``prefilter_message`` is set when PreFilter rejects the pod, so that no node was filtered.
     """
 
     feasible: Mask
     resolvable: Mask
     rules: list[str]
-    found: list[Verdict]
+    verdicts: list[Verdict]
     refused: dict[int, Refused] = field(default_factory=dict)
     """By row: the refusal of nodes that only nominated pods keep from taking the pod."""
-    whole: str = ""
-    hopeless_by: str = ""
+    prefilter_message: str = ""
+    unresolvable_by: str = ""
     """The rule that rejected the pod in PreFilter, if preemption cannot help."""
 
 
-def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) -> Look:
+def judge_nodes(
+    pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised
+) -> NodeVerdicts:
     """Judge every node for one more pod of the class."""
     judged = list(verdicts(pod_class, room))
     found = [verdict for _, verdict in judged]
     left = room.snapshot.alive.copy()
     resolvable = np.zeros(len(left), np.bool_)
-    seen = Look(left, resolvable, [name for name, _ in judged], found)
-    rejections = [(name, verdict) for name, verdict in judged if verdict.whole]
+    seen = NodeVerdicts(left, resolvable, [name for name, _ in judged], found)
+    rejections = [(name, verdict) for name, verdict in judged if verdict.prefilter_message]
     if rejections:
         hopeless = [one for one in rejections if not one[1].refusals[0].resolvable]
-        seen.hopeless_by = hopeless[0][0] if hopeless else ""
-        seen.whole = (hopeless or rejections)[0][1].whole
+        seen.unresolvable_by = hopeless[0][0] if hopeless else ""
+        seen.prefilter_message = (hopeless or rejections)[0][1].prefilter_message
         if not hopeless:
             resolvable |= left & mask_of(pod_class, room)
         left[:] = False
         return seen
     for verdict in found:
-        if verdict.early:
-            left &= verdict.codes != verdict.early
+        if verdict.prefilter_code:
+            left &= verdict.codes != verdict.prefilter_code
     allowed = left.copy()
     for name, verdict in judged:
         if name in ASKED_FIRST:
@@ -116,20 +120,20 @@ def look(pod_class: PodClass, room: Room, cluster: Cluster, promised: Promised) 
             if refusal.resolvable:
                 resolvable |= left & (verdict.codes == code)
         left &= verdict.codes == 0
-    _yield_to(promised, allowed, seen, pod_class, room, cluster)
+    _refuse_for_nominated(promised, allowed, seen, pod_class, room, cluster)
     return seen
 
 
-def _yield_to(
+def _refuse_for_nominated(
     promised: Promised,
     allowed: Mask,
-    seen: Look,
+    seen: NodeVerdicts,
     pod_class: PodClass,
     room: Room,
     cluster: Cluster,
 ) -> None:
     asked = [(row, entries) for row, entries in promised.items() if allowed[row]]
-    room.take_steps(len(promised) // policy.NOMINATED_ROWS_PER_STEP + 2 * len(asked) // 3)
+    room.take_steps(len(promised) // costs.NOMINATED_ROWS_PER_STEP + 2 * len(asked) // 3)
     for row, entries in asked:
         refused = Trial(pod_class, row, room, cluster, seen.rules, entries).refused()
         if refused is not None:
@@ -138,24 +142,24 @@ def _yield_to(
             seen.refused[row] = refused
 
 
-def ruled_out(seen: Look, room: Room) -> tuple[RuledOut, ...]:
+def ruled_out(seen: NodeVerdicts, room: Room) -> tuple[RuledOut, ...]:
     """Count nodes by the reason that rules them out, as kube-scheduler's FitError does.
 
     A node counts for the first rule that it fails; resources may count it several times.
     """
-    if seen.whole:
-        return (RuledOut(seen.whole, 0),)
+    if seen.prefilter_message:
+        return (RuledOut(seen.prefilter_message, 0),)
     left = room.snapshot.alive.copy()
     counts: Counter[str] = Counter()
     for refused in seen.refused.values():
         counts.update(refused.texts)
     left[list(seen.refused)] = False
-    for verdict in seen.found:
-        if verdict.early:
-            early = left & (verdict.codes == verdict.early)
-            counts[verdict.refusals[verdict.early - 1].message] += int(early.sum())
+    for verdict in seen.verdicts:
+        if verdict.prefilter_code:
+            early = left & (verdict.codes == verdict.prefilter_code)
+            counts[verdict.refusals[verdict.prefilter_code - 1].message] += int(early.sum())
             left &= ~early
-    for verdict in seen.found:
+    for verdict in seen.verdicts:
         for text, nodes in verdict.several:
             counts[text] += int((left & nodes).sum())
         if not verdict.several:

@@ -19,7 +19,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
-from quorate.core.place.one_pod.nominated import look
+from quorate.core.place.one_pod.nominated import judge_nodes
 from quorate.core.room.amounts import NodeAmounts
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
@@ -30,7 +30,7 @@ _NOWHERE = -1
 
 
 @dataclass(slots=True)
-class _Totals:
+class _NodeScores:
     """Verdicts and scores of one class: arrays of length n, valid as of ``*_seen``."""
 
     version: tuple[int, int, int]
@@ -48,7 +48,7 @@ class _Totals:
     total: Ints
     """-1 where the pod does not fit."""
 
-    def copy(self) -> _Totals:
+    def copy(self) -> _NodeScores:
         """Return a copy with its own arrays, for a room in which nothing is placed yet."""
         fits, feasible = self.fits.copy(), self.feasible.copy()
         allocation, total = self.allocation.copy(), self.total.copy()
@@ -67,8 +67,8 @@ class Singles:
     """Cached totals by class: those of the cluster, and those of the newest cycle."""
 
     def __init__(self) -> None:
-        self._totals: dict[PodClass, _Totals] = {}
-        self._of_cycle: dict[PodClass, _Totals] = {}
+        self._totals: dict[PodClass, _NodeScores] = {}
+        self._of_cycle: dict[PodClass, _NodeScores] = {}
         self._empty: Room | None = None
         """The room of the newest cycle with nothing placed in it."""
 
@@ -82,7 +82,7 @@ class Singles:
         total = self._total(pod_class, room)
         promised = promises.to_others(entry.pod.priority, entry)
         if promised:
-            feasible = look(pod_class, room, promises.cluster, promised).feasible
+            feasible = judge_nodes(pod_class, room, promises.cluster, promised).feasible
             if ((total != _NOWHERE) & ~feasible).any():
                 standing = standing_score(pod_class, room, feasible)
                 scored = standing + allocation_score(pod_class, room.amounts())
@@ -111,7 +111,7 @@ class Singles:
         _update(mine, rows, {key.selector for key in changed_selectors}, pod_class, room)
         return mine.total
 
-    def _kept(self, pod_class: PodClass, room: Room) -> _Totals:
+    def _kept(self, pod_class: PodClass, room: Room) -> _NodeScores:
         """Return the class's cached totals, up to date with the cluster; ``room`` must be empty."""
         kept = self._totals.get(pod_class)
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
@@ -129,14 +129,14 @@ class Singles:
         _update(kept, rows, set(changed_selectors or ()), pod_class, room, is_stale=is_stale)
         return kept
 
-    def _remember(self, pod_class: PodClass, kept: _Totals) -> None:
+    def _remember(self, pod_class: PodClass, kept: _NodeScores) -> None:
         self._totals[pod_class], most = kept, policy.TOTALS_CELLS_MAX
         while len(self._totals) > 1 and len(self._totals) * len(kept.total) > most:
             del self._totals[next(iter(self._totals))]
 
 
 def _update(
-    kept: _Totals,
+    kept: _NodeScores,
     rows: Sequence[int],
     changed_selectors: Set[int],
     pod_class: PodClass,
@@ -156,9 +156,9 @@ def _update(
         _update_all(kept, pod_class, room)
 
 
-def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
+def _from_scratch(pod_class: PodClass, room: Room) -> _NodeScores:
     fits = fits_alone(pod_class, room)
-    kept = _Totals(
+    kept = _NodeScores(
         version=room.version,
         images_seen=room.snapshot.table.images_version,
         rows_seen=room.snapshot.table.log.position,
@@ -174,20 +174,20 @@ def _from_scratch(pod_class: PodClass, room: Room) -> _Totals:
     return kept
 
 
-def _update_all(kept: _Totals, pod_class: PodClass, room: Room) -> None:
+def _update_all(kept: _NodeScores, pod_class: PodClass, room: Room) -> None:
     """Recompute the rules and scores about other pods, volumes or devices, for all nodes."""
     kept.open = open_to(pod_class, room)
     _update_standing(kept, pod_class, room)
 
 
-def _update_standing(kept: _Totals, pod_class: PodClass, room: Room) -> None:
+def _update_standing(kept: _NodeScores, pod_class: PodClass, room: Room) -> None:
     feasible = kept.feasible = kept.fits & kept.open
     kept.standing = standing_score(pod_class, room, feasible)
     kept.total = np.where(feasible, kept.standing + kept.allocation, _NOWHERE)
 
 
 def _update_rows(
-    kept: _Totals, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
+    kept: _NodeScores, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
 ) -> None:
     """Recompute rows whose room changed; ``is_stale``: the caller recomputes totals anyway."""
     if len(rows) > policy.SINGLE_ROWS_FEW or not _look_again(kept, rows, pod_class, room):
@@ -204,7 +204,7 @@ def _update_rows(
     kept.total[rows] = np.where(feasible, kept.standing[rows] + kept.allocation[rows], _NOWHERE)
 
 
-def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> bool:
+def _look_again(kept: _NodeScores, rows: Ints, pod_class: PodClass, room: Room) -> bool:
     """Recompute rows one by one; return False if the class's rules do not allow that."""
     resources = room.snapshot.table.resources
     for row in rows.tolist():
@@ -218,7 +218,7 @@ def _look_again(kept: _Totals, rows: Ints, pod_class: PodClass, room: Room) -> b
     return True
 
 
-def _is_flat(kept: _Totals) -> bool:
+def _is_flat(kept: _NodeScores) -> bool:
     """Whether ``standing`` is equal on all feasible nodes, and so also on any subset of them."""
     among = kept.standing[kept.feasible]
     return not len(among) or bool((among == among[0]).all())

@@ -15,10 +15,10 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.moved_volumes import MovedVolumes
 from quorate.core.room.room import Room
+from quorate.core.rules.pods import pod_topology_spread
 from quorate.core.rules.table import ASKED_BY_NODE, FILTERS, ON_USE
 from quorate.core.rules.verdict import Refused, Verdict
 
@@ -57,6 +57,10 @@ class Trial:
         self._concerns = (
             cluster.neighbours.deciding_selectors(pod_class) if self._counted else frozenset()
         )
+        self._all_of_namespace = (
+            pod_topology_spread.empty_selectors(pod_class, room) if self._counted else frozenset()
+        )
+        """Selectors that count pods in a trial alone."""
         self._uncounted: Counter[PodClass] = Counter()
         """Pods added or (negative) removed since the rules were asked; many changes cancel out."""
         self._is_stale = True
@@ -112,7 +116,7 @@ class Trial:
         if self._counted and self._is_stale:
             self._count()
         for rule in self._counted if self._is_stale else ():
-            self._steps.take(1 + len(self._room.free) // policy.TRIAL_NODES_PER_STEP)
+            self._steps.take(1 + len(self._room.free) // costs.TRIAL_NODES_PER_STEP)
             verdict = rule.judge(pod_class, self._room) if rule.judge is not None else None
             if verdict is not None and verdict.codes[self._row]:
                 return at_row(verdict, self._row)
@@ -124,8 +128,11 @@ class Trial:
         here = np.array([self._row])
         for pod_class, pods in self._uncounted.items():
             if pods:
-                self._steps.take(1 + len(self._room.free) // policy.TRIAL_NODES_PER_STEP)
+                self._steps.take(1 + len(self._room.free) // costs.TRIAL_NODES_PER_STEP)
                 self._room.shift_counts(pod_class, here, np.array([pods]))
+                if self._all_of_namespace:
+                    here_too = self._all_of_namespace & pod_class.matched
+                    self._room.suppose(here_too, here, np.array([pods]))
         self._uncounted.clear()
 
 

@@ -16,8 +16,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints
-from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.packing.domains import Cells, Levels
 
 _Row = tuple[int, int, int]
@@ -256,9 +255,9 @@ def place_one_by_one(
     pods = np.zeros(len(slots), np.int64)
     for _ in range(count):
         if steps is not None:
-            steps.take(state.looks // policy.SPREAD_LOOKUPS_PER_STEP)
+            steps.take(state.looks // costs.SPREAD_LOOKUPS_PER_STEP)
             steps.expect()
-            state.looks %= policy.SPREAD_LOOKUPS_PER_STEP
+            state.looks %= costs.SPREAD_LOOKUPS_PER_STEP
         row = state.next()
         if row < 0:
             break

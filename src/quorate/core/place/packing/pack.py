@@ -11,7 +11,8 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import SpreadConstraint, all_of, policy
+from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.model.steps import costs
 from quorate.core.place.packing.domains import (
     Cells,
     domain_codes,
@@ -32,9 +33,9 @@ from quorate.core.rules.scoring import standing_score
 def steps_for(nodes: int, *, is_dealt: bool) -> int:
     """Return the steps to place pods of one class, in addition to those that ``pack`` takes."""
     return (
-        40 + nodes // policy.SPREAD_NODES_PER_STEP
+        40 + nodes // costs.SPREAD_NODES_PER_STEP
         if is_dealt
-        else 10 + nodes // policy.PACKED_NODES_PER_STEP
+        else 10 + nodes // costs.PACKED_NODES_PER_STEP
     )
 
 
@@ -90,7 +91,7 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
 
 def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
     """Whether only the volumes that are left decide where the pods go."""
-    devices = pod_class.device_needs is not None and room.taking.couples(
+    devices = pod_class.device_needs is not None and room.device_room.couples(
         pod_class.device_needs.at_most
     )
     return not devices and not _is_in_its_own_way(pod_class, room)
@@ -117,7 +118,9 @@ def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packin
 
 def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
     """Whether one pod's volumes or devices limit the next pod's choice on other nodes."""
-    if pod_class.device_needs is not None and room.taking.couples(pod_class.device_needs.at_most):
+    if pod_class.device_needs is not None and room.device_room.couples(
+        pod_class.device_needs.at_most
+    ):
         return True
     return room.volumes.constrains(pod_class)
 

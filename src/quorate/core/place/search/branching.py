@@ -15,7 +15,7 @@ from quorate.core.place.search.values import (
     Location,
     LocationCapacity,
     NodeKind,
-    Work,
+    WorkEstimate,
 )
 
 _Score = tuple[float, int, int]
@@ -49,7 +49,7 @@ class _Candidate(NamedTuple):
 class Branching:
     """Yields the assignments of one class in the state, in the order to try them."""
 
-    def __init__(self, state: State, resource_slots: ResourceSlots, work: Work) -> None:
+    def __init__(self, state: State, resource_slots: ResourceSlots, work: WorkEstimate) -> None:
         self._state = state
         self._resource_slots = resource_slots
         self._work = work

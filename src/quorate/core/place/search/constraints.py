@@ -85,7 +85,7 @@ class Constraints:
         """By class: mask of the classes that open no domain to it."""
         self.cliques = self._cliques()
         disabled = {name for one in classes for name in one.profile.disabled}
-        self.is_symmetric = not disabled & {"NodePorts", "InterPodAffinity"}
+        self.is_symmetric = not disabled & {node_ports.RULE.name, inter_pod_affinity.RULE.name}
         """Whether of two classes that keep apart both do, so that neither may come first."""
         self.node_matters_to = self._node_matters_to()
         """Mask of the classes for whose order the node matters, not only the domain."""
@@ -99,7 +99,7 @@ class Constraints:
     def _apart_by_ports(self) -> list[int]:
         found = node_ports.apart([one.spec.host_ports for one in self.classes])
         return [
-            0 if "NodePorts" in one.profile.disabled else mask
+            0 if node_ports.RULE.name in one.profile.disabled else mask
             for one, mask in zip(self.classes, found, strict=True)
         ]
 

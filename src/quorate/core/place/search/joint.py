@@ -16,19 +16,21 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from quorate.core.cluster.gangs.tasks import TaskMinima
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.place.packing.domains import fixed_slots
 from quorate.core.place.search.branching import Branching, Heuristic
 from quorate.core.place.search.capacities import ResourceSlots
 from quorate.core.place.search.constraints import Constraints
 from quorate.core.place.search.ordering import Order, Placed
 from quorate.core.place.search.propagation import Propagation
-from quorate.core.place.search.state import Assignment, State, Undo
-from quorate.core.place.search.values import Bounds, Location, NodeKind, Work
-from quorate.core.place.tasks import Least, towards_quorum
+from quorate.core.place.search.state import Assignment, BeforeAssignment, State
+from quorate.core.place.search.values import Bounds, Location, NodeKind, WorkEstimate
+from quorate.core.place.tasks import towards_quorum
 from quorate.core.room.room import Room
+from quorate.core.rules.resources import node_resources_fit
 
 ClassCounts = tuple[tuple[PodClass, int], ...]
 _HEURISTICS = (
@@ -49,7 +51,7 @@ _Order = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """How a search ended. ``order`` are pods as (class id, row), each allowed there in its turn.
 
     None: there is no placement, or the search was ``exhausted`` before that was certain.
@@ -69,7 +71,7 @@ class _Frame(NamedTuple):
 
 def steps_to_begin(classes: int, nodes: int) -> int:
     """Return how many steps the tables of a search take at least, whatever is in them."""
-    return _us_to_begin(classes, nodes) // policy.SEARCH_US_PER_STEP
+    return _us_to_begin(classes, nodes) // costs.SEARCH_US_PER_STEP
 
 
 def _us_to_begin(classes: int, nodes: int) -> int:
@@ -85,13 +87,13 @@ class JointSearch:
     """
 
     def __init__(
-        self, counts: ClassCounts, need: int, least: Least, room: Room, steps_max: int
+        self, counts: ClassCounts, need: int, task_minima: TaskMinima, room: Room, steps_max: int
     ) -> None:
         """Prepare to place ``need`` of the counted pods, in at most ``steps_max`` steps.
 
-        ``least`` are tasks of which so many have to be among them.
+        ``task_minima`` are tasks of which so many have to be among them.
         """
-        self.counts, self.need, self._least = counts, need, least
+        self.counts, self.need, self._task_minima = counts, need, task_minima
         self._steps_max = steps_max
         largest = np.maximum(room.free.max(axis=0, initial=1), 1)
         by_size = sorted(counts, key=lambda item: -max(a / largest[c] for c, a in item[0].demands))
@@ -108,14 +110,14 @@ class JointSearch:
         self._state = State(self._constraints, self._numbers, self._demand)
         self._fresh: State | None = None
         """The state before the first pod, for orders to be tried on."""
-        self._work = Work()
+        self._work = WorkEstimate()
         ports = sum(len(one.spec.host_ports) for one in self._classes)
         kinds = len(self._constraints.rows_of)
         self._work.done_us = _us_to_begin(len(counts), len(room.free)) + ports + 5 * kinds
         resource_slots = ResourceSlots(self._demand)
         self._propagation = Propagation(self._state, resource_slots, self._work)
         self._branching = Branching(self._state, resource_slots, self._work)
-        self._assigned: list[tuple[Assignment, Undo] | None] = []
+        self._assigned: list[tuple[Assignment, BeforeAssignment] | None] = []
         """The way down; None where it was chosen that no more roots come."""
         self._failed: set[object] = set()
         """Signatures of states that cannot be completed."""
@@ -125,7 +127,7 @@ class JointSearch:
         self._is_complete = True
         """No placement was dropped for want of an order before all orders were tried."""
         self._charged = 0
-        self._found: Found | None = None
+        self._found: SearchOutcome | None = None
         self.orders_tried = 0
         """How many greedy orders ``place.greedy`` has tried since the search ended in vain."""
         self._pieces = self._search()
@@ -137,9 +139,9 @@ class JointSearch:
     @property
     def steps(self) -> int:
         """How many steps were taken."""
-        return self._work.done_us // policy.SEARCH_US_PER_STEP
+        return self._work.done_us // costs.SEARCH_US_PER_STEP
 
-    def run(self, steps: Steps) -> Found | None:
+    def run(self, steps: Steps) -> SearchOutcome | None:
         """Search until it ends, or these steps are over: then None, and a later call goes on.
 
         Each call comes further, however few steps there are.
@@ -149,7 +151,7 @@ class JointSearch:
         while self._found is None and (is_first or not steps.are_over):
             is_first = False
             if self.steps >= self._steps_max:
-                self._found = Found(None, exhausted=True)
+                self._found = SearchOutcome(None, exhausted=True)
                 break
             try:
                 next(self._pieces)
@@ -162,10 +164,10 @@ class JointSearch:
         steps.take(self.steps - self._charged)
         self._charged = self.steps
 
-    def _search(self) -> Generator[None, None, Found]:
+    def _search(self) -> Generator[None, None, SearchOutcome]:
         """Search. Yields between pieces of work of a few milliseconds at most."""
         if not self._state.nodes:
-            return Found(None)
+            return SearchOutcome(None)
         small_first = sorted(
             range(len(self._classes)), key=lambda i: sum(a for _, a in self._classes[i].demands)
         )
@@ -174,19 +176,19 @@ class JointSearch:
         enough = (chosen for chosen in considered if self._serves_all_tasks(small_first, chosen))
         for number, chosen in enumerate(enough):
             if number == policy.SEARCH_CHOSEN_MAX:
-                return Found(None, exhausted=True)
+                return SearchOutcome(None, exhausted=True)
             left = [0] * len(chosen)
             for i, count in zip(small_first, chosen, strict=True):
                 left[i] = count
             order = yield from self._place_chosen(left)
             if order is not None:
-                return Found(tuple((self._classes[who].id, row) for who, row in order))
-        return Found(None, exhausted=not self._is_complete)
+                return SearchOutcome(tuple((self._classes[who].id, row) for who, row in order))
+        return SearchOutcome(None, exhausted=not self._is_complete)
 
     def _serves_all_tasks(self, which: list[int], chosen: list[int]) -> bool:
         """Whether each task has as many of the chosen pods as it needs."""
         pods = zip((self._classes[index] for index in which), chosen, strict=True)
-        return towards_quorum(pods, self.need, self._least) >= self.need
+        return towards_quorum(pods, self.need, self._task_minima) >= self.need
 
     def _place_chosen(self, left: list[int]) -> Generator[None, None, _Order | None]:
         """Place ``left`` pods of each class; return their order, or None if there is no way to."""
@@ -321,7 +323,7 @@ def _demand_of(classes: Sequence[PodClass]) -> list[tuple[int, ...]]:
     """Return by class what a pod asks for of each column that one of the classes names."""
     columns = sorted({c for pod_class in classes for c in pod_class.columns})
     checked = [
-        dict(one.checked) if "NodeResourcesFit" not in one.profile.disabled else {}
+        dict(one.checked) if node_resources_fit.RULE.name not in one.profile.disabled else {}
         for one in classes
     ]
     return [tuple(one.get(column, 0) for column in columns) for one in checked]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterator, Sequence
 
 from quorate.core.model import policy
-from quorate.core.place.search.state import Assignment, State, Undo
-from quorate.core.place.search.values import Location, NodeKind, Work
+from quorate.core.place.search.state import Assignment, BeforeAssignment, State
+from quorate.core.place.search.values import Location, NodeKind, WorkEstimate
 
 Placed = tuple[int, Location, NodeKind, int]
 """A pod: its class, the location and the first kind of its node, and the node's row."""
@@ -28,7 +28,7 @@ class Order:
     def __init__(
         self,
         state: State,
-        work: Work,
+        work: WorkEstimate,
         placed: Sequence[Placed],
         roots: Collection[tuple[int, Location]],
         minima_max: list[int],
@@ -56,7 +56,7 @@ class Order:
             self._rows.setdefault(group, []).append(row)
             self._on[row] = self._on.get(row, 0) | 1 << who
         self._tried: set[object] = set()
-        self._assigned: list[list[tuple[_Group, int, Assignment, Undo]]] = []
+        self._assigned: list[list[tuple[_Group, int, Assignment, BeforeAssignment]]] = []
         self._failures = 0
         work.done_us += 2 * len(placed)
 
@@ -197,7 +197,7 @@ class Order:
         row = self._rows[group][-1]
         return group[0], self._locations[row], self._kinds[row]
 
-    def _assign(self, group: _Group) -> tuple[_Group, int, Assignment, Undo]:
+    def _assign(self, group: _Group) -> tuple[_Group, int, Assignment, BeforeAssignment]:
         who, location, kind = self._next_of(group)
         row = self._rows[group].pop()
         if not self._rows[group]:

@@ -10,25 +10,25 @@ from itertools import accumulate
 from operator import sub
 
 from quorate.core.place.search.capacities import ResourceSlots
-from quorate.core.place.search.state import Assignment, State, Undo
-from quorate.core.place.search.totals import Totals
-from quorate.core.place.search.values import MANY, Affinity, Bounds, FinalLimit, Sums, Work
+from quorate.core.place.search.state import Assignment, BeforeAssignment, State
+from quorate.core.place.search.totals import LocationTotals
+from quorate.core.place.search.values import MANY, Affinity, Bounds, FinalLimit, Sums, WorkEstimate
 
 
 class Propagation:
     """Computes the bounds of one state after the other."""
 
-    def __init__(self, state: State, resource_slots: ResourceSlots, work: Work) -> None:
+    def __init__(self, state: State, resource_slots: ResourceSlots, work: WorkEstimate) -> None:
         self._state = state
         self._work = work
         self._classes = range(len(state.left))
-        self._totals = Totals(state, resource_slots, work)
+        self._totals = LocationTotals(state, resource_slots, work)
         self._at = self._totals.of_node
         self.blamed: list[int] = []
         """The classes that lacked slots when the last state was given up."""
 
     def propagate(
-        self, before: Bounds | None, assigned: tuple[Assignment, Undo] | None
+        self, before: Bounds | None, assigned: tuple[Assignment, BeforeAssignment] | None
     ) -> Generator[None, None, Bounds | None]:
         """Return the bounds; None: the state cannot be completed. Yields between pieces of work.
 

@@ -19,7 +19,7 @@ class Assignment(NamedTuple):
     after: NodeKind
 
 
-class Undo(NamedTuple):
+class BeforeAssignment(NamedTuple):
     """What an assignment has changed."""
 
     present: tuple[int, ...]
@@ -209,7 +209,7 @@ class State:
         index, location = self.roots.pop()
         self.symmetry.add_root(index, location, -1)
 
-    def assign(self, assignment: Assignment) -> Undo:
+    def assign(self, assignment: Assignment) -> BeforeAssignment:
         """Place the pod; return what ``undo`` needs."""
         index, location, kind, after = assignment
         self._swap(location, kind, after)
@@ -218,9 +218,9 @@ class State:
         for some, code in zip(self.present, location, strict=True):
             some[code] |= 1 << index
         self._count(index, location, self.constraints.facts[kind.facts], 1)
-        return Undo(masks, self.symmetry.renumber(location))
+        return BeforeAssignment(masks, self.symmetry.renumber(location))
 
-    def undo(self, assignment: Assignment, before: Undo) -> None:
+    def undo(self, assignment: Assignment, before: BeforeAssignment) -> None:
         """Take the pod of the last assignment away."""
         index, location, kind, after = assignment
         self._swap(location, after, kind)

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable
 from operator import add, sub
 
 from quorate.core.place.search.capacities import NodeCapacities, ResourceSlots
-from quorate.core.place.search.state import Assignment, State, Undo
+from quorate.core.place.search.state import Assignment, BeforeAssignment, State
 from quorate.core.place.search.values import (
     Bounds,
     Location,
@@ -18,7 +18,7 @@ from quorate.core.place.search.values import (
     NodeCapacity,
     NodeKind,
     Sums,
-    Work,
+    WorkEstimate,
 )
 
 _Context = tuple[int, ...]
@@ -26,10 +26,10 @@ _Context = tuple[int, ...]
 shared domains the mask of the classes present there that matter to others; -1: no domain."""
 
 
-class Totals:
+class LocationTotals:
     """Adds capacities up, and remembers those of locations that it has met."""
 
-    def __init__(self, state: State, resource_slots: ResourceSlots, work: Work) -> None:
+    def __init__(self, state: State, resource_slots: ResourceSlots, work: WorkEstimate) -> None:
         constraints = state.constraints
         self.of_node = NodeCapacities(state, resource_slots)
         self.has_local = any(counter.topology < 0 for counter in constraints.counters)
@@ -68,7 +68,7 @@ class Totals:
         return Bounds(openable, by_location, whole, domains, [], [], [], [])
 
     def after(
-        self, before: Bounds, assignment: Assignment, undo: Undo
+        self, before: Bounds, assignment: Assignment, undo: BeforeAssignment
     ) -> Generator[None, None, Bounds]:
         """Bring the totals up to date with one assignment. Yields between pieces of work."""
         by_location, whole = before.by_location.copy(), before.whole
@@ -86,7 +86,7 @@ class Totals:
                 some[code] = tuple(map(add, some[code], change))
         return before._replace(by_location=by_location, whole=whole, domains=domains)
 
-    def _touched(self, assignment: Assignment, undo: Undo) -> dict[Location, None]:
+    def _touched(self, assignment: Assignment, undo: BeforeAssignment) -> dict[Location, None]:
         """Return the locations in which the pod lets others in or keeps others out."""
         found: dict[Location, None] = {}
         for level, (code, before) in enumerate(zip(assignment.location, undo.present, strict=True)):

@@ -16,7 +16,7 @@ MANY = 2**40
 """More pods than any cluster has."""
 
 
-class Work:
+class WorkEstimate:
     """The work done so far, estimated in microseconds, so that it is the same on each machine."""
 
     __slots__ = ("done_us",)

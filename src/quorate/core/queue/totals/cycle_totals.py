@@ -31,12 +31,12 @@ class CycleTotals:
         self._fresh: list[tuple[Ints, Ints]] = []
         """Rows, and what is left there, that are not in the totals yet."""
         self._withheld: Withheld | None = None
-        self._held_back: dict[int, Ints] = {}
-        """By shelf, int64[tallies]: slots that are withheld."""
+        self._withheld_slots_by_band: dict[int, Ints] = {}
+        """By band, int64[tallies]: slots that are withheld."""
         self.version = 0
         """Grows whenever pods are placed."""
 
-    def took(self, rows: Iterable[int], free: Ints) -> None:
+    def note_placed(self, rows: Iterable[int], free: Ints) -> None:
         """Note that pods were placed on these rows; ``free`` is int64[n, r], left on all nodes."""
         where = np.unique(np.fromiter(rows, np.int64))
         self._fresh.append((where, free[where]))
@@ -44,25 +44,27 @@ class CycleTotals:
 
     def of(self, tally: Tally, priority: float) -> int:
         """Return the slots of a class that a gang of this priority may use."""
-        self._settle()
-        return int(self._totals[tally.index] - self._back(self._shelf(priority))[tally.index])
+        self._bring_up_to_date()
+        return int(
+            self._totals[tally.index] - self._withheld_slots(self._band(priority))[tally.index]
+        )
 
     def all(self) -> tuple[Ints, list[int]]:
-        """Return int64[shelves, tallies], the slots, and the priorities of shelves but the last.
+        """Return int64[bands, tallies], the slots, and the priorities of bands but the last.
 
         See ``Withheld``.
         """
-        self._settle()
+        self._bring_up_to_date()
         assert self._withheld is not None, "it was settled"
-        shelves = range(len(self._withheld.priorities) + 1)
-        left = np.array([self._totals - self._back(shelf) for shelf in shelves])
+        bands = range(len(self._withheld.priorities) + 1)
+        left = np.array([self._totals - self._withheld_slots(band) for band in bands])
         return left, self._withheld.priorities
 
-    def _shelf(self, priority: float) -> int:
+    def _band(self, priority: float) -> int:
         assert self._withheld is not None, "it was settled"
-        return self._withheld.shelf(priority)
+        return self._withheld.band(priority)
 
-    def _settle(self) -> None:
+    def _bring_up_to_date(self) -> None:
         """Bring the totals up to date with placed pods and with classes tallied since."""
         fresh: dict[int, Ints] = {}
         for where, free in self._fresh:
@@ -73,14 +75,14 @@ class CycleTotals:
             self._free.update(fresh)
             before = self._base.free_on(list(self._free))
             self._totals = self._base.totals + self._change(list(self._free), before)
-            self._held_back.clear()
+            self._withheld_slots_by_band.clear()
         elif rows:
             before = self._free_on(rows)
             self._free.update(fresh)
             self._totals = self._totals + self._change(rows, before)
         if self._withheld is None or not self._withheld.rows.isdisjoint(rows):
             self._withheld = self._ask_withheld()
-            self._held_back.clear()
+            self._withheld_slots_by_band.clear()
 
     def _free_on(self, rows: list[int]) -> Ints:
         """Return int64[m, r]: what is left on m rows, as the totals count it."""
@@ -99,14 +101,14 @@ class CycleTotals:
     def _sums(self, rows: list[int], free: Ints) -> Ints:
         return self._base.sums_if(np.array(rows, np.int64), free, self._steps)
 
-    def _back(self, shelf: int) -> Ints:
-        found = self._held_back.get(shelf)
+    def _withheld_slots(self, band: int) -> Ints:
+        found = self._withheld_slots_by_band.get(band)
         if found is None:
             assert self._withheld is not None, "it was settled"
-            rows, held = self._withheld.on_shelf(shelf)
+            rows, held = self._withheld.in_band(band)
             found = np.zeros(len(self._totals), np.int64)
             if rows:
                 free = self._free_on(rows)
                 found = self._sums(rows, free) - self._sums(rows, free - held)
-            self._held_back[shelf] = found
+            self._withheld_slots_by_band[band] = found
         return found

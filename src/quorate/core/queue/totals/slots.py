@@ -17,8 +17,8 @@ from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import checked_of, slots_of
-from quorate.core.model import limits, policy
-from quorate.core.model.steps import Steps
+from quorate.core.model import policy
+from quorate.core.model.steps import Steps, costs
 from quorate.core.queue.totals.tallies import Demands, Tally
 
 ALL_BELOW = 2**31
@@ -26,7 +26,7 @@ ALL_BELOW = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class SlotInputs:
     """The arrays on which slots are counted; n rows, r resources. All arrays are only read.
 
     ``free`` is int64[n, r]. ``mask_of(pod_class)`` is bool[n]. ``below(priority, rows)`` is
@@ -49,7 +49,7 @@ class SlotTotals:
     """
 
     def __init__(self) -> None:
-        self._ask_ground: Callable[[], Ground] | None = None
+        self._ask_inputs: Callable[[], SlotInputs] | None = None
         self.tallies: list[Tally] = []
         """By index; some have no users left."""
         self._by_key: dict[tuple[int, int | None], Tally] = {}
@@ -105,19 +105,19 @@ class SlotTotals:
             self._pending.update(dict.fromkeys(grown_rows))
             self._grown.update(grown_rows)
 
-    def stand_on(self, ask_ground: Callable[[], Ground]) -> None:
-        """Set the function that returns the ground; it is called when the ground is needed."""
-        self._ask_ground = ask_ground
+    def set_inputs(self, ask_inputs: Callable[[], SlotInputs]) -> None:
+        """Set the function that returns the inputs; it is called when they are needed."""
+        self._ask_inputs = ask_inputs
 
-    def leave(self) -> None:
-        """Forget the function of ``stand_on`` at the end of a turn, and unused tallies."""
-        self._ask_ground = None
+    def end_turn(self) -> None:
+        """Forget the function of ``set_inputs`` at the end of a turn, and unused tallies."""
+        self._ask_inputs = None
         self._sweep()
 
     @property
-    def _ground(self) -> Ground:
-        assert self._ask_ground is not None, "it stands on something"
-        return self._ask_ground()
+    def _slot_inputs(self) -> SlotInputs:
+        assert self._ask_inputs is not None, "a turn has set its inputs"
+        return self._ask_inputs()
 
     def bring_up_to_date(self, steps: Steps) -> Mask:
         """Count pending rows again, as many as the steps allow.
@@ -127,20 +127,20 @@ class SlotTotals:
         reached = np.zeros(len(self.tallies), np.bool_)
         if not (self._pending or self._is_all_new):
             return reached
-        ground = self._ground
-        self._fit(ground)
+        inputs = self._slot_inputs
+        self._fit(inputs)
         if self._is_all_new:
-            self._pending.update(dict.fromkeys(range(len(ground.free))))
+            self._pending.update(dict.fromkeys(range(len(inputs.free))))
             self._is_all_new = False
         owed = 0
-        if ground.attributes.position != self._attributes:
-            owed = self._mask_anew(ground)
+        if inputs.attributes.position != self._attributes:
+            owed = self._mask_anew(inputs)
         at_once = max(
-            limits.SLOT_ROWS_AT_ONCE_MIN, limits.SLOT_CELLS_AT_ONCE // max(1, self._demands.size)
+            policy.SLOT_ROWS_AT_ONCE_MIN, policy.SLOT_CELLS_AT_ONCE // max(1, self._demands.size)
         )
         while self._pending and not steps.are_over:
             rows = list(islice(self._pending, at_once))
-            self._count_anew(np.array(rows, np.int64), ground, reached, steps)
+            self._count_anew(np.array(rows, np.int64), inputs, reached, steps)
             for row in rows:
                 del self._pending[row]
             self._grown.difference_update(rows)
@@ -150,8 +150,8 @@ class SlotTotals:
         steps.take(owed)
         return reached
 
-    def _count_anew(self, rows: Ints, ground: Ground, reached: Mask, steps: Steps) -> None:
-        now = self._room_on(rows, ground)
+    def _count_anew(self, rows: Ints, inputs: SlotInputs, reached: Mask, steps: Steps) -> None:
+        now = self._room_on(rows, inputs)
         was = self._seen_on(rows)
         groups = len(self._now)
         masks_were = self._masks[:groups, rows]
@@ -172,53 +172,53 @@ class SlotTotals:
             slots, counts = self._fitting(now[:, is_grown], masks[:, is_grown], steps)
             reached |= ((slots > 0) & (counts[self._group_of[: len(slots)]] > 0)).any(axis=1)
 
-    def _room_on(self, rows: Ints, ground: Ground) -> Ints:
+    def _room_on(self, rows: Ints, inputs: SlotInputs) -> Ints:
         """Return int64[levels, m, r]: the current room on m rows."""
-        free = ground.free[rows]
-        more = (ground.below(level, rows) for level in self._levels if level is not None)
+        free = inputs.free[rows]
+        more = (inputs.below(level, rows) for level in self._levels if level is not None)
         return np.array([free, *(free + held for held in more)])
 
     def _seen_on(self, rows: Ints) -> Ints:
         """Return int64[levels, m, r]: the room on m rows with which the totals were counted."""
         return np.array([seen[rows] for seen in self._seen])
 
-    def _mask_anew(self, ground: Ground) -> int:
+    def _mask_anew(self, inputs: SlotInputs) -> int:
         """Fetch current masks, and note the rows whose attributes changed as pending.
 
         Return how many steps it took to update the masks, row by row or whole.
         """
-        rows = ground.attributes.since(self._attributes)
-        self._attributes = ground.attributes.position
-        self._now = [(pod_class, ground.mask_of(pod_class)) for pod_class, _ in self._now]
-        changed = range(len(ground.free)) if rows is None else dict.fromkeys(rows)
+        rows = inputs.attributes.since(self._attributes)
+        self._attributes = inputs.attributes.position
+        self._now = [(pod_class, inputs.mask_of(pod_class)) for pod_class, _ in self._now]
+        changed = range(len(inputs.free)) if rows is None else dict.fromkeys(rows)
         self._pending.update(dict.fromkeys(changed))
         self._relabelled.update(changed)
-        whole = limits.MASK_ROWS_AS_WHOLE + len(ground.free) // limits.MASK_ROWS_PER_ROW
-        return len(self._now) * (1 + min(len(changed), whole)) // limits.MASK_ROWS_PER_STEP
+        whole = costs.MASK_ROWS_AS_WHOLE + len(inputs.free) // costs.MASK_ROWS_PER_ROW
+        return len(self._now) * (1 + min(len(changed), whole)) // costs.MASK_ROWS_PER_STEP
 
-    def _fit(self, ground: Ground) -> None:
+    def _fit(self, inputs: SlotInputs) -> None:
         """Widen the arrays for new rows; count again from zero if the columns changed."""
-        rows = len(ground.free)
+        rows = len(inputs.free)
         if rows > len(self._seen[0]):
             self._seen = [grown(seen, 2 * rows) for seen in self._seen]
             wider = np.zeros((len(self._masks), 2 * rows), np.bool_)
             wider[:, : self._masks.shape[1]] = self._masks
             self._masks = wider
-        if self._columns != ground.columns:
-            self._encode_anew(ground)
+        if self._columns != inputs.columns:
+            self._encode_anew(inputs)
 
-    def _encode_anew(self, ground: Ground) -> None:
+    def _encode_anew(self, inputs: SlotInputs) -> None:
         """Start from zero, all rows pending: the number or meaning of the columns has changed."""
-        self._columns = ground.columns
-        shape = len(self._seen[0]), ground.free.shape[1]
+        self._columns = inputs.columns
+        shape = len(self._seen[0]), inputs.free.shape[1]
         self._seen = [np.zeros(shape, np.int64, order="F") for _ in self._levels]
         self._masks[:] = False
         self._totals[:] = 0
         self._demands.clear()
         for tally in self.tallies:
             self._demands.add(checked_of(tally.pod_class), self._levels.index(tally.level))
-        self._pending.update(dict.fromkeys(range(len(ground.free))))
-        self._relabelled.update(range(len(ground.free)))
+        self._pending.update(dict.fromkeys(range(len(inputs.free))))
+        self._relabelled.update(range(len(inputs.free)))
 
     # Sums
 
@@ -254,8 +254,8 @@ class SlotTotals:
         levels, rows, _ = room.shape
         counts = masks.astype(np.int64)
         if (
-            rows >= limits.SLOT_ROWS_AT_ONCE_MIN
-            and rows * self._demands.size > limits.SLOT_CELLS_AT_ONCE // 8
+            rows >= policy.SLOT_ROWS_AT_ONCE_MIN
+            and rows * self._demands.size > policy.SLOT_CELLS_AT_ONCE // 8
         ):
             columns = [c for c in self._demands.columns if c < room.shape[2]]
             rooms = room[:, :, columns].transpose(1, 0, 2).reshape(rows, levels * len(columns))
@@ -263,7 +263,7 @@ class SlotTotals:
             kind = kind.reshape(-1)
             room = room[:, first]
             counts = np.array([np.bincount(kind[mask], minlength=len(first)) for mask in masks])
-        steps.take(1 + room.shape[1] * self._demands.size // limits.SLOT_CELLS_PER_STEP)
+        steps.take(1 + room.shape[1] * self._demands.size // costs.SLOT_CELLS_PER_STEP)
         return self._demands.slots(room), counts
 
     # Classes
@@ -283,7 +283,7 @@ class SlotTotals:
     def has_place_for(self, classes: Sequence[PodClass]) -> bool:
         """Whether tallies for these classes could be added within the bounds."""
         new = {one.attributes for one in classes if one.attributes not in self._groups}
-        rows = len(self._seen[0]) if self._seen else len(self._ground.free)
+        rows = len(self._seen[0]) if self._seen else len(self._slot_inputs.free)
         return (
             len(self.tallies) - self._unused + len(classes) <= policy.CLASSES_WATCHED_MAX
             and (len(self._now) + len(new)) * rows <= policy.CLASS_MASKS_CELLS_MAX
@@ -291,12 +291,12 @@ class SlotTotals:
 
     def count(self, pod_class: PodClass, level: int | None, steps: Steps) -> int:
         """Return the slots of a class over all nodes, counted now and without a tally."""
-        ground = self._ground
-        steps.take(1 + len(ground.free) * len(checked_of(pod_class)) // limits.SLOT_CELLS_PER_STEP)
-        free = ground.free
+        inputs = self._slot_inputs
+        steps.take(1 + len(inputs.free) * len(checked_of(pod_class)) // costs.SLOT_CELLS_PER_STEP)
+        free = inputs.free
         if level is not None:
-            free = free + ground.below(level, np.arange(len(free)))
-        return int(slots_of(pod_class, free)[ground.mask_of(pod_class)].sum())
+            free = free + inputs.below(level, np.arange(len(free)))
+        return int(slots_of(pod_class, free)[inputs.mask_of(pod_class)].sum())
 
     def release(self, tally: Tally) -> None:
         """Drop one user of a tally."""
@@ -309,20 +309,20 @@ class SlotTotals:
         return ALL_BELOW
 
     def _make(self, tally: Tally, steps: Steps) -> Tally:
-        ground = self._ground
+        inputs = self._slot_inputs
         if not self._seen:
-            self._seen = [ground.free.copy(order="F")]
-            self._attributes, self._columns = ground.attributes.position, ground.columns
+            self._seen = [inputs.free.copy(order="F")]
+            self._attributes, self._columns = inputs.attributes.position, inputs.columns
         steps.take(
-            1 + len(self._seen[0]) * len(tally.pod_class.checked) // limits.SLOT_CELLS_PER_STEP
+            1 + len(self._seen[0]) * len(tally.pod_class.checked) // costs.SLOT_CELLS_PER_STEP
         )
         if tally.level is not None and tally.level not in self._levels:
-            rows = np.arange(len(ground.free))
+            rows = np.arange(len(inputs.free))
             seen = self._seen[0].copy(order="F")
-            seen[rows] += ground.below(tally.level, rows)
+            seen[rows] += inputs.below(tally.level, rows)
             self._levels.append(tally.level)
             self._seen.append(seen)
-        self._append(tally, self._group(tally.pod_class, ground))
+        self._append(tally, self._group(tally.pod_class, inputs))
         slots = slots_of(tally.pod_class, self._seen[self._levels.index(tally.level)])
         self._totals[tally.index] = slots[self._masks[tally.group]].sum()
         self._by_key[tally.key] = tally
@@ -338,12 +338,12 @@ class SlotTotals:
         self._group_of[tally.index] = group
         self._demands.add(checked_of(tally.pod_class), self._levels.index(tally.level))
 
-    def _group(self, pod_class: PodClass, ground: Ground) -> int:
+    def _group(self, pod_class: PodClass, inputs: SlotInputs) -> int:
         """Return the number of a class's mask group; a new group gets a row in ``_masks``."""
         place = self._groups.setdefault(pod_class.attributes, len(self._now))
         if place < len(self._now):
             return place
-        mask = ground.mask_of(pod_class)
+        mask = inputs.mask_of(pod_class)
         if place == len(self._masks):
             wider = np.zeros((max(16, 2 * place), len(self._seen[0])), np.bool_)
             wider[:place, : self._masks.shape[1]] = self._masks
@@ -356,7 +356,7 @@ class SlotTotals:
     def _sweep(self) -> None:
         """Forget the tallies without users if they are many, or if no tally has a user."""
         live = len(self.tallies) - self._unused
-        if self._unused <= (max(limits.MASKS_UNUSED_FEW, live) if live else 0):
+        if self._unused <= (max(policy.MASKS_UNUSED_FEW, live) if live else 0):
             return
         kept = [(tally, self._totals[tally.index]) for tally in self.tallies if tally.users]
         used = sorted({tally.group for tally, _ in kept})

@@ -1,10 +1,10 @@
 """Gangs that did not fit, and the changes that may help each of them. No timer wakes them.
 
-In: gangs with their likenesses; tallies, rows and interests that changed. Out: the likes and
+In: gangs with their gang classes; tallies, rows and interests that changed. Out: the groups and
 buckets to try again. Called by ``waking`` and ``line``. A bucket with too few slots in all watches
 a class that is short, and costs nothing until that class has enough. A bucket with enough slots may
 still fail: room is reserved or promised, members exclude one another, or a rule reads more than
-room. Its likes then wait for a row that takes more pods of their classes, or for an interest.
+room. Its groups then wait for a row that takes more pods of their classes, or for an interest.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from quorate.core.queue.totals.slots import SlotTotals
 from quorate.core.queue.wakeups.buckets import (
     Bucket,
     BucketKey,
-    Likeness,
-    Likes,
+    GangClass,
+    GangGroup,
     bucket_key,
     short_of,
 )
@@ -36,36 +36,36 @@ class Blocked:
 
     def __init__(self) -> None:
         self.slots = SlotTotals()
-        self._likes_of: dict[GangKey, Likes] = {}
-        self._likes: dict[Likeness, Likes] = {}
+        self._group_of: dict[GangKey, GangGroup] = {}
+        self._groups: dict[GangClass, GangGroup] = {}
         self._buckets: dict[BucketKey, Bucket] = {}
         self._open: dict[Bucket, None] = {}
         """Buckets that have to be looked at in the next turn."""
         self._by_totals: Watches[Bucket] = Watches()
-        self._by_rows: Watches[Likes] = Watches()
-        self._by_sums: Watches[Likes] = Watches()
-        self._interested: dict[object, dict[Likes, None]] = {}
+        self._by_rows: Watches[GangGroup] = Watches()
+        self._by_sums: Watches[GangGroup] = Watches()
+        self._interested: dict[object, dict[GangGroup, None]] = {}
         self.unwatched: deque[Bucket] = deque()
         """Buckets without tallies, the least recently examined first; some have tallies again."""
         self.owed = 0
         """How many of these have to be examined because of news since their last turn."""
         self._news = 0
-        self._emptied: list[Likes] = []
+        self._emptied: list[GangGroup] = []
         self._moved = 0
         self._made = 0
-        """The number of buckets and likes made so far; each gets the next number."""
+        """The number of buckets and groups made so far; each gets the next number."""
 
     def __iter__(self) -> Iterator[GangKey]:
         """Iterate over the blocked gangs, the longest blocked first."""
-        return iter(self._likes_of)
+        return iter(self._group_of)
 
     def __contains__(self, key: GangKey) -> bool:
         """Whether the gang is blocked."""
-        return key in self._likes_of
+        return key in self._group_of
 
     def __len__(self) -> int:
         """Return how many gangs are blocked."""
-        return len(self._likes_of)
+        return len(self._group_of)
 
     @property
     def is_open(self) -> bool:
@@ -74,60 +74,60 @@ class Blocked:
 
     # Gangs
 
-    def find(self, likeness: Likeness) -> tuple[Bucket | None, Likes | None]:
-        """Return the bucket and the likes of a likeness; None for each that does not exist."""
-        likes = self._likes.get(likeness)
-        return likes.bucket if likes else self._buckets.get(bucket_key(likeness)), likes
+    def find(self, gang_class: GangClass) -> tuple[Bucket | None, GangGroup | None]:
+        """Return the bucket and the group of a gang class; None for each that does not exist."""
+        group = self._groups.get(gang_class)
+        return group.bucket if group else self._buckets.get(bucket_key(gang_class)), group
 
-    def add(self, order: OrderKey, likeness: Likeness) -> Likes:
-        """Block a gang, named by the last part of its order key; return the likes it joins."""
+    def add(self, order: OrderKey, gang_class: GangClass) -> GangGroup:
+        """Block a gang, named by the last part of its order key; return the group it joins."""
         key: GangKey = order[-1]
         self.discard(key)
-        likes = self._likes.get(likeness)
-        if likes is None:
-            likes = self._likes[likeness] = Likes(
-                self._number(), likeness, self._bucket_of(likeness)
+        group = self._groups.get(gang_class)
+        if group is None:
+            group = self._groups[gang_class] = GangGroup(
+                self._number(), gang_class, self._bucket_of(gang_class)
             )
-            likes.bucket.likes[likes] = None
-        self._likes_of[key] = likes
-        likes.add(order)
-        self._refresh(likes)
-        return likes
+            group.bucket.groups[group] = None
+        self._group_of[key] = group
+        group.add(order)
+        self._refresh(group)
+        return group
 
-    def _bucket_of(self, likeness: Likeness) -> Bucket:
-        place = bucket_key(likeness)
+    def _bucket_of(self, gang_class: GangClass) -> Bucket:
+        place = bucket_key(gang_class)
         bucket = self._buckets.get(place)
         if bucket is None:
-            bucket = self._buckets[place] = Bucket(self._number(), place, likeness)
+            bucket = self._buckets[place] = Bucket(self._number(), place, gang_class)
         return bucket
 
     def discard(self, key: GangKey) -> None:
         """Remove a gang, whether it is blocked or not."""
-        likes = self._likes_of.pop(key, None)
-        if likes is None:
+        group = self._group_of.pop(key, None)
+        if group is None:
             return
-        del likes.live[key]
-        likes.bucket.refresh(likes)
-        if not likes.live:
-            self._emptied.append(likes)
+        del group.live[key]
+        group.bucket.refresh(group)
+        if not group.live:
+            self._emptied.append(group)
 
-    def _refresh(self, likes: Likes) -> None:
-        """Open the bucket of likes that were not tried yet, so that a turn looks at it."""
-        bucket = likes.bucket
-        bucket.refresh(likes)
-        if not (likes.is_tried or bucket.watches or bucket.is_unwatched):
+    def _refresh(self, group: GangGroup) -> None:
+        """Open the bucket of a group that was not tried yet, so that a turn looks at it."""
+        bucket = group.bucket
+        bucket.refresh(group)
+        if not (group.is_tried or bucket.watches or bucket.is_unwatched):
             self._open[bucket] = None
 
     def sweep(self) -> None:
-        """Forget likes and buckets without gangs, at the end of a turn."""
-        for likes in self._emptied:
-            bucket = likes.bucket
-            if likes.live or likes not in bucket.likes:
+        """Forget groups and buckets without gangs, at the end of a turn."""
+        for group in self._emptied:
+            bucket = group.bucket
+            if group.live or group not in bucket.groups:
                 continue
-            self._forget(likes)
-            del bucket.likes[likes], self._likes[likes.likeness]
+            self._forget(group)
+            del bucket.groups[group], self._groups[group.gang_class]
             self.close_if_tried(bucket)
-            if not bucket.likes:
+            if not bucket.groups:
                 self._release(bucket)
                 bucket.is_unwatched = False
                 del self._buckets[bucket.key]
@@ -162,10 +162,10 @@ class Blocked:
     def watch(self, bucket: Bucket, short: list[tuple[int, int]]) -> None:
         """Leave a bucket alone until the slots of a class reach its threshold; see ``lacks``."""
         self._open.pop(bucket, None)
-        for likes in bucket.likes:
-            if likes.is_tried:  # slots are too few, so other reasons do not matter now
-                self._forget(likes)
-                bucket.refresh(likes)
+        for group in bucket.groups:
+            if group.is_tried:  # slots are too few, so other reasons do not matter now
+                self._forget(group)
+                bucket.refresh(group)
         if bucket.short == short:
             return
         self._close(bucket)
@@ -177,7 +177,7 @@ class Blocked:
             bucket.watches.append((watch, tally))
 
     def close_if_tried(self, bucket: Bucket) -> None:
-        """Leave a bucket alone if all its likes were tried in vain."""
+        """Leave a bucket alone if all the gangs of its class were tried in vain."""
         if bucket.first is None:
             self._close(bucket)
 
@@ -199,26 +199,26 @@ class Blocked:
 
     # Tried in vain
 
-    def short_in_sum(self, likes: Likes, column: int, wanted: int) -> None:
-        """Leave likes alone until ``wanted`` of a resource is free on all nodes together."""
-        self._forget(likes)
-        likes.is_tried = True
-        likes.sums.append(self._by_sums.add(likes, column, wanted))
-        likes.bucket.refresh()
-        self.close_if_tried(likes.bucket)
+    def short_in_sum(self, group: GangGroup, column: int, wanted: int) -> None:
+        """Leave a group alone until ``wanted`` of a resource is free on all nodes together."""
+        self._forget(group)
+        group.is_tried = True
+        group.sums.append(self._by_sums.add(group, column, wanted))
+        group.bucket.refresh()
+        self.close_if_tried(group.bucket)
 
-    def failed(self, likes: Likes, interests: tuple[object, ...]) -> None:
-        """Leave likes alone until a row takes more of their classes, or an interest changes."""
-        self._forget(likes)
-        likes.is_tried, likes.interests = True, interests
-        for tally in likes.bucket.tallies:
+    def failed(self, group: GangGroup, interests: tuple[object, ...]) -> None:
+        """Leave a group alone until a row takes more of its classes, or an interest changes."""
+        self._forget(group)
+        group.is_tried, group.interests = True, interests
+        for tally in group.bucket.tallies:
             if tally is not None:
-                likes.watches.append((self._by_rows.add(likes, tally.index, 1), tally))
+                group.watches.append((self._by_rows.add(group, tally.index, 1), tally))
         for one in interests:
-            self._interested.setdefault(one, {})[likes] = None
-        likes.bucket.refresh()
-        self.close_if_tried(likes.bucket)
-        self._note_served(likes.bucket)
+            self._interested.setdefault(one, {})[group] = None
+        group.bucket.refresh()
+        self.close_if_tried(group.bucket)
+        self._note_served(group.bucket)
 
     def _note_served(self, bucket: Bucket) -> None:
         """Move a bucket that has just lost its tallies to the end: its gangs were just tried."""
@@ -228,13 +228,13 @@ class Blocked:
             bucket.news_heard = self._news
             self.owed -= 1
 
-    def rouse(self, likes: Likes) -> None:
-        """Let likes be tried again if their bucket has enough slots."""
-        self._forget(likes)
-        self._refresh(likes)
+    def retry(self, group: GangGroup) -> None:
+        """Let a group be tried again if its bucket has enough slots."""
+        self._forget(group)
+        self._refresh(group)
 
-    def reached(self, reached: Mask) -> list[Likes]:
-        """Return the likes with a class for which room grew; ``reached`` is bool[tallies]."""
+    def reached(self, reached: Mask) -> list[GangGroup]:
+        """Return the groups with a class for which room grew; ``reached`` is bool[tallies]."""
         self._follow_moves()
         if not reached.any():
             return []
@@ -242,21 +242,21 @@ class Blocked:
 
     @property
     def looks_at_sums(self) -> bool:
-        """Whether any likes wait for free room on all nodes together."""
+        """Whether any group waits for free room on all nodes together."""
         return len(self._by_sums) > 0
 
-    def short_in_any_sum(self) -> list[Likes]:
-        """Return the likes that wait for free room on all nodes together."""
-        return [likes for likes in self._likes.values() if likes.sums]
+    def short_in_any_sum(self) -> list[GangGroup]:
+        """Return the groups that wait for free room on all nodes together."""
+        return [group for group in self._groups.values() if group.sums]
 
-    def reached_in_sum(self, free: Ints) -> list[Likes]:
-        """Return the likes for which enough is free; ``free`` is int64[r], the sum of all nodes."""
+    def reached_in_sum(self, free: Ints) -> list[GangGroup]:
+        """Return the groups for which enough is free; ``free`` is int64[r], summed over nodes."""
         return self._by_sums.reached(free[None])
 
-    def interested_in(self, happened: Iterable[object]) -> list[Likes]:
-        """Return the likes that have one of these interests."""
-        found: dict[Likes, None] = {}
-        for one in happened:
+    def interested_in(self, news: Iterable[object]) -> list[GangGroup]:
+        """Return the groups that have one of these interests."""
+        found: dict[GangGroup, None] = {}
+        for one in news:
             found.update(self._interested.get(one, {}))
         return list(found)
 
@@ -268,7 +268,7 @@ class Blocked:
     def next_unwatched(self) -> Bucket | None:
         """Take out the next bucket without tallies; None: it has tallies, or may have them now.
 
-        Each bucket returned has to be given back with ``give_back``. All its likes are tried again,
+        Give each bucket that is returned back with ``give_back``. All its groups are tried again,
         except in a bucket that is under way: it continues where the last turn ended.
         """
         self.owed -= 1
@@ -278,8 +278,8 @@ class Blocked:
         bucket.is_unwatched = not self.slots.has_place_for(bucket.classes)
         if not (bucket.is_unwatched and bucket.is_under_way):
             bucket.news_heard = self._news
-            for likes in bucket.likes:
-                self.rouse(likes)
+            for group in bucket.groups:
+                self.retry(group)
         return bucket if bucket.is_unwatched else None
 
     def give_back(self, bucket: Bucket, *, was_served: bool) -> None:
@@ -294,19 +294,19 @@ class Blocked:
         self._made += 1
         return self._made
 
-    def _forget(self, likes: Likes) -> None:
-        """Forget that likes were tried, and remove their watches and interests."""
-        likes.is_tried = False
-        for watch, _ in likes.watches:
+    def _forget(self, group: GangGroup) -> None:
+        """Forget that a group was tried, and remove its watches and interests."""
+        group.is_tried = False
+        for watch, _ in group.watches:
             self._by_rows.remove(watch)
-        for one in likes.interests:
+        for one in group.interests:
             there = self._interested[one]
-            there.pop(likes, None)
+            there.pop(group, None)
             if not there:
                 del self._interested[one]
-        for watch in likes.sums:
+        for watch in group.sums:
             self._by_sums.remove(watch)
-        likes.watches, likes.interests, likes.sums = [], (), []
+        group.watches, group.interests, group.sums = [], (), []
 
     def _close(self, bucket: Bucket) -> None:
         self._open.pop(bucket, None)
@@ -337,6 +337,6 @@ class Blocked:
         for bucket in self._buckets.values():
             for watch, tally in bucket.watches:
                 self._by_totals.move(watch, tally.index)
-            for likes in bucket.likes:
-                for watch, tally in likes.watches:
+            for group in bucket.groups:
+                for watch, tally in group.watches:
                     self._by_rows.move(watch, tally.index)

@@ -1,7 +1,7 @@
-"""Blocked gangs by demand: buckets of equal demand, and within each bucket the likes.
+"""Blocked gangs by demand: buckets of equal demand, and within each bucket groups of alike gangs.
 
 Used by ``blocked`` and ``line``. The gangs of a bucket need the same numbers of pods of the same
-specs, so one check of slots (``short_of``) serves all of them. Likes are gangs that no rule
+specs, so one check of slots (``short_of``) serves all of them. A group has gangs that no rule
 distinguishes: if one of them fails, all do, so each result holds for all of them.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from quorate.core.cluster.gangs.tasks import TaskMinima
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import GangKey
 from quorate.core.queue.ordering import OrderKey
@@ -20,24 +21,20 @@ UNWITHHELD = 2**31
 withheld from them."""
 
 
-Least = tuple[tuple[int, int], ...]
-"""Numbers of tasks, and how many more members each task needs at once."""
-
-
-class Likeness(NamedTuple):
+class GangClass(NamedTuple):
     """All that decides whether a gang fits, apart from the nodes and the pods on them.
 
     ``classes`` are ``(class, count)`` of the waiting pods, by class id. ``need`` of them have to be
-    placed at least (0: any one), and ``least`` of some tasks. ``level`` is the priority of pods
-    that may preempt, else None. ``gate`` is minResources, while they hold the gang back. ``alone``
-    is the key of a gang that is like no other: it has room of its own, or avoids nodes.
+    placed at least (0: any one), and ``task_minima`` of some tasks. ``level`` is the priority of
+    pods that may preempt, else None. ``gate`` is minResources, while they hold the gang back.
+    ``alone`` is the key of a gang that is like no other: it has room of its own, or avoids nodes.
     """
 
     classes: tuple[tuple[PodClass, int], ...]
     need: int
     priority: int
     level: int | None = None
-    least: Least = ()
+    task_minima: TaskMinima = ()
     gate: tuple[tuple[str, int], ...] = ()
     alone: GangKey | None = None
 
@@ -66,8 +63,8 @@ def short_of(counts: list[int], need: int, slots: list[int]) -> list[tuple[int, 
     ]
 
 
-class Likes:
-    """Gangs of one likeness, in the order of the queue.
+class GangGroup:
+    """Gangs of one gang class, in the order of the queue.
 
     ``is_tried``: one of them was tried in vain, and no change since then may help.
     ``failed_in`` is the turn of that try. ``watches`` are watches on room for its classes;
@@ -78,9 +75,9 @@ class Likes:
     __slots__ = (
         "bucket",
         "failed_in",
+        "gang_class",
         "interests",
         "is_tried",
-        "likeness",
         "live",
         "looks_further",
         "noted",
@@ -90,9 +87,9 @@ class Likes:
         "watches",
     )
 
-    def __init__(self, number: int, likeness: Likeness, bucket: Bucket) -> None:
+    def __init__(self, number: int, gang_class: GangClass, bucket: Bucket) -> None:
         self.number = number
-        self.likeness = likeness
+        self.gang_class = gang_class
         self.bucket = bucket
         self.live: dict[GangKey, OrderKey] = {}
         self.ordered: list[OrderKey] = []
@@ -132,12 +129,12 @@ class Bucket:
         "classes",
         "counts",
         "first",
-        "first_likes",
+        "first_group",
+        "groups",
         "is_under_way",
         "is_unwatched",
         "key",
         "level",
-        "likes",
         "need",
         "news_heard",
         "number",
@@ -147,21 +144,21 @@ class Bucket:
         "watches",
     )
 
-    def __init__(self, number: int, key: BucketKey, likeness: Likeness) -> None:
+    def __init__(self, number: int, key: BucketKey, gang_class: GangClass) -> None:
         self.number = number
         self.key = key
-        first = {pod_class.base: pod_class for pod_class, _ in reversed(likeness.classes)}
+        first = {pod_class.base: pod_class for pod_class, _ in reversed(gang_class.classes)}
         self.classes = [first[base] for base, _ in key[0]]
         self.counts = [count for _, count in key[0]]
-        self.need = likeness.need
-        self.level = likeness.level
-        self.priority = likeness.priority if likeness.alone is None else UNWITHHELD
-        self.likes: dict[Likes, None] = {}
+        self.need = gang_class.need
+        self.level = gang_class.level
+        self.priority = gang_class.priority if gang_class.alone is None else UNWITHHELD
+        self.groups: dict[GangGroup, None] = {}
         self.first: OrderKey | None = None
-        """The first gang of all likes that are not tried; None when there is none."""
-        self.first_likes: Likes | None = None
-        self._heads: list[tuple[OrderKey, int, Likes]] = []
-        """A heap of the first gangs of likes, with outdated entries."""
+        """The first gang of all groups that are not tried; None when there is none."""
+        self.first_group: GangGroup | None = None
+        self._heads: list[tuple[OrderKey, int, GangGroup]] = []
+        """A heap of the first gangs of groups, with outdated entries."""
         self.tallies: list[Tally | None] = [None] * len(self.classes)
         self.watches: list[tuple[int, Tally]] = []
         self.short: list[tuple[int, int]] = []
@@ -173,28 +170,28 @@ class Bucket:
         self.is_unwatched = False
         """Whether there are too many classes for tallies of its own."""
 
-    def refresh(self, likes: Likes | None = None) -> None:
-        """Update ``first``; ``likes`` are the likes whose first gang may have changed."""
-        if likes is not None and not likes.is_tried:
-            head = likes.head()
-            if head is not None and head != likes.noted:
-                likes.noted = head
-                heappush(self._heads, (head, likes.number, likes))
+    def refresh(self, group: GangGroup | None = None) -> None:
+        """Update ``first``; ``group`` is one whose first gang may have changed."""
+        if group is not None and not group.is_tried:
+            head = group.head()
+            if head is not None and head != group.noted:
+                group.noted = head
+                heappush(self._heads, (head, group.number, group))
         while self._heads:
             order, _, first = self._heads[0]
             if not first.is_tried and first.head() == order:
-                self.first, self.first_likes = order, first
+                self.first, self.first_group = order, first
                 return
             heappop(self._heads)
             if first.noted == order:
                 first.noted = None
-        self.first = self.first_likes = None
+        self.first = self.first_group = None
 
 
-def bucket_key(likeness: Likeness) -> BucketKey:
-    """Return the key of the bucket for gangs of this likeness."""
+def bucket_key(gang_class: GangClass) -> BucketKey:
+    """Return the key of the bucket for gangs of this gang class."""
     counts: dict[int, int] = {}
-    for pod_class, count in likeness.classes:
+    for pod_class, count in gang_class.classes:
         counts[pod_class.base] = counts.get(pod_class.base, 0) + count
     asked = tuple(sorted(counts.items()))
-    return asked, likeness.need, likeness.priority, likeness.level, likeness.alone
+    return asked, gang_class.need, gang_class.priority, gang_class.level, gang_class.alone

@@ -34,7 +34,7 @@ class Watches(Generic[Owner]):
     def add(self, owner: Owner, place: int, threshold: int, priority: int = 0) -> int:
         """Watch the number at a place; return the number of the watch.
 
-        ``priority`` is the owner's; it decides which shelf ``reached`` reads.
+        ``priority`` is the owner's; it decides which band ``reached`` reads.
         """
         if self._free:
             watch = self._free.pop()
@@ -63,14 +63,14 @@ class Watches(Generic[Owner]):
     def reached(self, numbers: Ints, priorities: Sequence[int] = ()) -> list[Owner]:
         """Return the owners whose threshold is reached, in the order of their watches' numbers.
 
-        ``numbers`` is int64[shelves, places]. ``priorities``, ascending, are those of all shelves
-        but the last. An owner reads the first shelf whose priority is not below its own, else the
+        ``numbers`` is int64[bands, places]. ``priorities``, ascending, are those of all bands
+        but the last. An owner reads the first band whose priority is not below its own, else the
         last one.
         """
         count = len(self._owners)
         if not len(self) or not numbers.shape[1]:
             return []
-        shelves = np.searchsorted(priorities, self._priorities[:count]) if priorities else 0
-        is_reached = numbers[shelves, self._places[:count]] >= self._thresholds[:count]
+        bands = np.searchsorted(priorities, self._priorities[:count]) if priorities else 0
+        is_reached = numbers[bands, self._places[:count]] >= self._thresholds[:count]
         found = (self._owners[watch] for watch in np.flatnonzero(is_reached).tolist())
         return [owner for owner in found if owner is not None]

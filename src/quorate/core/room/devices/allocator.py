@@ -16,16 +16,22 @@ from enum import Enum
 from typing import NamedTuple
 
 from quorate.core.cluster.devices.pools import PoolState
-from quorate.core.cluster.devices.requests import SCORE_OF_FIRST, Choice, OpenClaim
+from quorate.core.cluster.devices.requests import SCORE_OF_FIRST, Choice, UnallocatedClaim
 from quorate.core.model import policy
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.looks import ChoiceKey, SeenDevice, SeenKind
-from quorate.core.room.devices.taken import Pick, StoppedError, Taken, Tally, Wanted
-from quorate.core.room.devices.used import Place
+from quorate.core.room.devices.picked import (
+    LookCount,
+    Pick,
+    PickedDevices,
+    SizedChoice,
+    StoppedError,
+)
+from quorate.core.room.devices.use_counts import Place
 
 
-class Found(NamedTuple):
+class ChosenDevices(NamedTuple):
     """The devices of each claim, and the score of the alternatives chosen from lists."""
 
     claims: tuple[tuple[Pick, ...], ...]
@@ -44,7 +50,7 @@ class _Level:
     """A device to choose: device number ``got`` (from 0) of a choice."""
 
     key: ChoiceKey
-    wanted: Wanted
+    wanted: SizedChoice
     got: int
     next: Place
     """The next device to try."""
@@ -61,20 +67,20 @@ class _List:
     only_too_many: bool = True
 
 
-class Search:
+class DeviceSearch:
     """The search for devices of claims on one kind of node. Call ``run`` until it returns."""
 
     def __init__(
-        self, claims: tuple[OpenClaim, ...], kind: SeenKind, numbers: dict[ChoiceKey, int]
+        self, claims: tuple[UnallocatedClaim, ...], kind: SeenKind, numbers: dict[ChoiceKey, int]
     ) -> None:
-        """Prepare the search; ``numbers`` has the index of each choice in ``Look.verdicts``."""
+        """Prepare the search; ``numbers`` are indices of choices in ``DeviceLook.verdicts``."""
         self._claims = claims
         self._kind = kind
         self._numbers = numbers
         self._skips_alike = not any(map(_depends_on_order, claims))
-        self._wanted: dict[ChoiceKey, Wanted] = {}
-        self._tally = Tally()
-        self._taken = Taken(claims, kind, self._tally)
+        self._wanted: dict[ChoiceKey, SizedChoice] = {}
+        self._looks = LookCount()
+        self._picked = PickedDevices(claims, kind, self._looks)
         self._stack: list[_Level | _List] = []
         self._claim = 0
         """The claim that the last outcome is about."""
@@ -82,7 +88,7 @@ class Search:
         """The part of the tally for which steps were already taken."""
         self._work = self._run()
 
-    def run(self, steps: Steps | None = None) -> Found | Broken | None:
+    def run(self, steps: Steps | None = None) -> ChosenDevices | Broken | None:
         """Return devices for all claims; None if there are none, ``Broken`` if it is unknown.
 
         Raises ``OutOfStepsError``: call again to continue. Do not call it after it has returned.
@@ -93,7 +99,7 @@ class Search:
             try:
                 next(self._work)
             except StopIteration as over:
-                answer: Found | Broken | None = over.value
+                answer: ChosenDevices | Broken | None = over.value
                 return answer
             except StoppedError as stopped:
                 return Broken(str(stopped))
@@ -102,15 +108,15 @@ class Search:
 
     def _count(self, steps: Steps | None) -> None:
         if steps is not None:
-            steps.take(1 + (self._tally.looks - self._counted) // policy.DEVICE_LOOKS_PER_STEP)
-        self._counted = self._tally.looks
+            steps.take(1 + (self._looks.looks - self._counted) // costs.DEVICE_LOOKS_PER_STEP)
+        self._counted = self._looks.looks
 
-    def _run(self) -> Generator[None, None, Found | Broken | None]:
+    def _run(self) -> Generator[None, None, ChosenDevices | Broken | None]:
         """Search, and yield after a bounded number of devices. Returns the answer."""
         yield from self._size_all()
         outcome = self._descend(0, 0, None, 0, (0, 0))
         while outcome is not _Outcome.DONE and (outcome is None or self._stack):
-            if self._tally.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
+            if self._looks.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
                 yield
             top = self._stack[-1]
             if outcome is None:
@@ -124,7 +130,7 @@ class Search:
             else:
                 outcome = self._after_failure(top, outcome)
         if outcome is _Outcome.DONE:
-            return Found(tuple(tuple(picks) for picks in self._taken.picks), self._score())
+            return ChosenDevices(tuple(tuple(picks) for picks in self._picked.picks), self._score())
         if any(pool.state is PoolState.INVALID for pool in self._kind):
             return Broken("invalid resource pools were encountered")
         return None
@@ -132,7 +138,7 @@ class Search:
     def _score(self) -> int:
         lists = {
             (number, pick.request, pick.choice)
-            for number, picks in enumerate(self._taken.picks)
+            for number, picks in enumerate(self._picked.picks)
             for pick in picks
             if self._claims[number].requests[pick.request].is_list
         }
@@ -153,9 +159,9 @@ class Search:
                         everything = []
                         yield from self._all_devices(key, choice, everything)
                     count = len(everything) if everything is not None else choice.wanted.count or 0
-                    self._wanted[key] = Wanted(choice, self._numbers[key], count, everything)
+                    self._wanted[key] = SizedChoice(choice, self._numbers[key], count, everything)
                     counts.append(count)
-                    self._tally.note()
+                    self._looks.note()
                 at_least += min(counts, default=0)
             if at_least > most:
                 raise StoppedError(
@@ -172,10 +178,10 @@ class Search:
                     f"{pool.label} is currently {words}"
                 )
             for device, one in enumerate(pool.devices):
-                self._tally.note()
-                if self._tally.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
+                self._looks.note()
+                if self._looks.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
                     yield
-                if self._taken.may_have(key, choice, self._numbers[key], (at, device), one):
+                if self._picked.may_have(key, choice, self._numbers[key], (at, device), one):
                     found.append((at, device))
 
     # The search
@@ -208,7 +214,7 @@ class Search:
             if got >= wanted.count:
                 index, which, got, start = index + 1, None, 0, (0, 0)
                 continue
-            if len(self._taken.picks[number]) + wanted.count - got > policy.DEVICES_PER_CLAIM_MAX:
+            if len(self._picked.picks[number]) + wanted.count - got > policy.DEVICES_PER_CLAIM_MAX:
                 return _Outcome.TOO_MANY
             if wanted.everything is not None:
                 start = wanted.everything[got]
@@ -231,10 +237,10 @@ class Search:
         place = level.taken
         assert place is not None, "a level is left with its device"
         one = self._kind[place[0]].devices[place[1]]
-        self._taken.give_back()
+        self._picked.give_back()
         level.taken = None
         if outcome is _Outcome.NOT and level.wanted.everything is None:
-            if self._skips_alike and self._taken.used.is_untouched(place):
+            if self._skips_alike and self._picked.counts.is_untouched(place):
                 level.failed.add((place[0], one))
             return None
         self._stack.pop()
@@ -254,27 +260,27 @@ class Search:
             if pool.state is not PoolState.GOOD or device >= len(pool.devices):
                 at, device = at + 1, 0
                 continue
-            self._tally.note()
+            self._looks.note()
             one, place = pool.devices[device], (at, device)
             level.next = at, device + 1
             leads_nowhere = level.failed and (at, one) in level.failed
-            if leads_nowhere and self._taken.used.is_untouched(place):
+            if leads_nowhere and self._picked.counts.is_untouched(place):
                 device += 1
                 continue
-            if self._taken.take(level.key, wanted, place, one):
+            if self._picked.take(level.key, wanted, place, one):
                 level.taken = place
                 return self._descend(number, index, which, level.got + 1, level.next)
             if wanted.everything is not None:
                 break
             device += 1
-            if self._tally.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
+            if self._looks.looks >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX:
                 return None
         self._stack.pop()
         self._claim = number
         return _Outcome.NOT
 
 
-def _depends_on_order(claim: OpenClaim) -> bool:
+def _depends_on_order(claim: UnallocatedClaim) -> bool:
     """Whether a claim's outcome may depend on which of two equal devices is tried first.
 
     It may where values have to differ, and where a constraint refuses one of "all devices": that is

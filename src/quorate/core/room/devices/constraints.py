@@ -1,7 +1,7 @@
 """Constraints between the devices of a claim: equal, or all different, values of an attribute.
 
 Source: the constraints of kube-scheduler's structured allocator; like it, only one value is
-remembered for each request. Called by ``taken``.
+remembered for each request. Called by ``picked``.
 """
 
 from __future__ import annotations

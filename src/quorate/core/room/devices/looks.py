@@ -1,7 +1,7 @@
 """What claims can distinguish of devices: devices with equal looks are equal to the claims.
 
-In: claims and a kind of node. Out: the kind with a ``Look`` for each device, which has the verdicts
-of all selectors. Evaluation takes steps; verdicts are stored when the turn ends. Called by
+In: claims and a kind of node. Out: the kind with a ``DeviceLook`` for each device: the verdicts of
+all selectors. Evaluation takes steps; verdicts are stored when the turn ends. Called by
 ``allocations``.
 """
 
@@ -13,10 +13,9 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from quorate.core.cluster.devices.pools import Kind, PoolState, SharedTraits, Shares
-from quorate.core.cluster.devices.requests import Choice, OpenClaim
-from quorate.core.model import policy
+from quorate.core.cluster.devices.requests import Choice, UnallocatedClaim
 from quorate.core.model.devices import Attribute, DeviceTraits
-from quorate.core.model.steps import Steps
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.constraints import look_up
@@ -25,7 +24,7 @@ ChoiceKey = tuple[int, int, int]
 """A choice: the index of its claim, of its request in the claim, and of itself in the request."""
 
 
-class Look:
+class DeviceLook:
     """What claims see of equal devices. ``traits`` are those of the first one.
 
     ``verdicts`` say, by the number of a choice, whether the devices match its selectors; ``usable``
@@ -49,7 +48,7 @@ class Look:
 class SeenDevice(NamedTuple):
     """A device of a kind of node, as ``cluster.devices.pools.KindDevice``."""
 
-    look: Look
+    look: DeviceLook
     used: bool
     shares: Shares | None
     here: bool
@@ -80,7 +79,7 @@ class _UnderWay:
     """A kind whose looks are unfinished: the looks so far, the next test, verdicts so far."""
 
     kind: Kind
-    looks: dict[SharedTraits, Look]
+    looks: dict[SharedTraits, DeviceLook]
     at: int
     verdicts: list[bool | Broken]
 
@@ -88,7 +87,7 @@ class _UnderWay:
 class Looks:
     """Computes the looks of devices for some claims. ``choices`` numbers their choices."""
 
-    def __init__(self, claims: tuple[OpenClaim, ...], expressions: Expressions) -> None:
+    def __init__(self, claims: tuple[UnallocatedClaim, ...], expressions: Expressions) -> None:
         self.choices: dict[ChoiceKey, int] = {}
         self._expressions = expressions
         numbers: dict[tuple[str, str, tuple[str, ...]], int] = {}
@@ -108,7 +107,7 @@ class Looks:
                 one.match or one.distinct for claim in claims for one in claim.constraints
             )
         )
-        self._known: WeakValueDictionary[tuple[object, ...], Look] = WeakValueDictionary()
+        self._known: WeakValueDictionary[tuple[object, ...], DeviceLook] = WeakValueDictionary()
         self._under_way: _UnderWay | None = None
 
     def of(self, kind: Kind, steps: Steps | None = None) -> SeenKind:
@@ -126,9 +125,7 @@ class Looks:
                         steps.take()
         self._under_way = None
         if steps is not None:
-            steps.take(
-                1 + sum(len(pool.devices) for pool in kind) // policy.DEVICES_SORTED_PER_STEP
-            )
+            steps.take(1 + sum(len(pool.devices) for pool in kind) // costs.DEVICES_SORTED_PER_STEP)
         return tuple(
             SeenPool(
                 pool.state,
@@ -142,7 +139,7 @@ class Looks:
             for pool in kind
         )
 
-    def _look(self, job: _UnderWay, shared: SharedTraits, steps: Steps | None) -> Look:
+    def _look(self, job: _UnderWay, shared: SharedTraits, steps: Steps | None) -> DeviceLook:
         """Evaluate the selectors of each choice up to the first that does not match."""
         while job.at < len(self._tests):
             choice, owner, expression = self._tests[job.at]
@@ -166,7 +163,7 @@ class Looks:
         )
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = Look(traits, verdicts, values)
+            found = self._known[key] = DeviceLook(traits, verdicts, values)
         return found
 
     def _begun(self) -> list[bool | Broken]:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from quorate.core.cluster.devices.pools import PlacedDevice, Pool
-from quorate.core.cluster.devices.requests import Choice, OpenClaim
+from quorate.core.cluster.devices.requests import Choice, UnallocatedClaim
 from quorate.core.model import Allocation, Requirement, SelectorTerm
 from quorate.core.model.devices import DeviceId, GivenConfig, GivenDevice
-from quorate.core.room.devices.taken import Pick
+from quorate.core.room.devices.picked import Pick
 
 
 def allocation(
-    claim: OpenClaim,
+    claim: UnallocatedClaim,
     picks: tuple[Pick, ...],
     pools: tuple[Pool, ...],
     node: str,
@@ -90,7 +90,7 @@ def _add_new(found: tuple[Requirement, ...], known: list[Requirement]) -> None:
             known.append(one)
 
 
-def _config(claim: OpenClaim, picks: tuple[Pick, ...]) -> tuple[GivenConfig, ...]:
+def _config(claim: UnallocatedClaim, picks: tuple[Pick, ...]) -> tuple[GivenConfig, ...]:
     """Return the configuration of each class once, then the claim's entries that apply."""
     chosen = {pick.request: pick.choice for pick in picks}
     labels: dict[str, tuple[Choice, list[str]]] = {}

@@ -21,9 +21,9 @@ from quorate.core.cluster.devices.requests import DeviceNeeds
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.terms import matches_any_term
 from quorate.core.model import Pod, SelectorTerm, policy
-from quorate.core.room.devices.allocator import Found
+from quorate.core.room.devices.allocator import ChosenDevices
 from quorate.core.room.devices.cel.programs import Broken
-from quorate.core.room.devices.taking import by_nodes
+from quorate.core.room.devices.device_room import by_nodes
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import DEVICES, Interest
 from quorate.core.rules.rule import Kind, Rule
@@ -66,9 +66,9 @@ def _codes(
     codes = np.where(can_reach(device_needs, room)[rows], 0, refusals[NOT_AVAILABLE]).astype(
         np.int8
     )
-    if room.taking.is_settled(device_needs):
+    if room.device_room.is_settled(device_needs):
         return codes
-    index, outcomes = room.taking.found(device_needs, rows)
+    index, outcomes = room.device_room.for_one_pod(device_needs, rows)
     code_of = []
     for outcome in outcomes:
         if outcome is None:
@@ -103,10 +103,10 @@ def limit(device_needs: DeviceNeeds, count: Ints, room: Room, *, together: bool)
         return np.zeros_like(count)
     count = np.where(can_reach(device_needs, room), count, 0)
     for part, rows in by_nodes(device_needs, room.snapshot, np.flatnonzero(count)):
-        if not len(rows) or room.taking.is_settled(part):
+        if not len(rows) or room.device_room.is_settled(part):
             continue
-        pods = room.taking.pods(part, rows)
-        if together and room.taking.is_tied(part):
+        pods = room.device_room.pods(part, rows)
+        if together and room.device_room.is_tied(part):
             most = int(count[rows][pods > 0].max(initial=0))
             pods = np.where(count[rows] == most, pods, 0)
         count[rows] = np.minimum(count[rows], pods)
@@ -116,10 +116,10 @@ def limit(device_needs: DeviceNeeds, count: Ints, room: Room, *, together: bool)
 def can_reach(device_needs: DeviceNeeds, room: Room) -> Mask:
     """Return bool[n]: nodes that reach the devices of all claims that have some."""
     mask = np.ones(len(room.free), np.bool_)
-    for held in room.taking.held(device_needs):
-        if held.unusable:
+    for allocated_claim in room.device_room.allocated(device_needs):
+        if allocated_claim.unusable:
             mask[:] = False
-        mask &= reaches(held.nodes, room)
+        mask &= reaches(allocated_claim.nodes, room)
     return mask
 
 
@@ -152,13 +152,13 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
         return None
     raw = np.zeros(len(feasible), np.int64)
     for part, rows in by_nodes(device_needs, room.snapshot):
-        standing = sum(one.score for one in room.taking.held(part))
-        if room.taking.is_settled(part):
+        standing = sum(one.score for one in room.device_room.allocated(part))
+        if room.device_room.is_settled(part):
             if device_needs.extended is not None:
                 raw[rows] = np.where(can_reach(part, room)[rows], standing, 0)
             continue
-        index, outcomes = room.taking.found(part, rows)
-        scored = [standing + one.score if isinstance(one, Found) else 0 for one in outcomes]
+        index, outcomes = room.device_room.for_one_pod(part, rows)
+        scored = [standing + one.score if isinstance(one, ChosenDevices) else 0 for one in outcomes]
         raw[rows] = np.where(can_reach(part, room)[rows], np.array(scored, np.int64)[index], 0)
     highest = int(raw[feasible].max(initial=0))
     return 100 * raw // highest if highest else raw

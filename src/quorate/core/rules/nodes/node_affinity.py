@@ -45,7 +45,7 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     others = np.ones(len(codes), np.bool_)
     others[room.snapshot.rows_named(tuple(names))] = False
     codes[others] = _NOT_NAMED
-    return Verdict(codes, REFUSALS, early=_NOT_NAMED)
+    return Verdict(codes, REFUSALS, prefilter_code=_NOT_NAMED)
 
 
 def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:

@@ -73,11 +73,18 @@ def included(constraint: SpreadConstraint, pod_class: PodClass, room: Room) -> M
 
 
 def matching(constraint: SpreadConstraint, room: Room) -> Ints:
-    """Return int64[n]: pods on each node that count; an empty selector counts none."""
+    """Return int64[n]: pods on each node that count; an empty selector counts none.
+
+    In a trial it counts those that are added or removed, and no others. So it is in kube-scheduler:
+    its PreFilter counts no pods for an empty selector, but its AddPod and RemovePod do.
+    """
     labels = constraint.selector.labels
-    if labels is None or not labels.requirements:
+    if labels is None:
         return np.zeros(len(room.free), np.int64)
     number = room.snapshot.neighbours.selector_id(constraint.selector)
+    if not labels.requirements:
+        supposed = room.supposed(number)
+        return np.zeros(len(room.free), np.int64) if supposed is None else supposed
     return room.counts(Key(Column.STAYING, number))
 
 
@@ -89,6 +96,15 @@ def matches_itself(constraint: SpreadConstraint, pod_class: PodClass, room: Room
     if not labels.requirements:
         return True
     return room.snapshot.neighbours.selector_id(constraint.selector) in pod_class.matched
+
+
+def empty_selectors(pod_class: PodClass, room: Room) -> frozenset[int]:
+    """Return the numbers of the hard constraints' empty selectors; see ``matching``."""
+    numbers = room.snapshot.neighbours.selector_id
+    selectors = (one.selector for one in hard_ones(pod_class))
+    return frozenset(
+        numbers(one) for one in selectors if one.labels is not None and not one.labels.requirements
+    )
 
 
 def counts_pods_of(constraint: SpreadConstraint, other: PodClass, room: Room) -> bool:
@@ -141,10 +157,12 @@ def counted_with(
 def pods_by_domain(constraint: SpreadConstraint, counted: Counted, room: Room) -> Ints:
     """Return int64[n]: pods that count in the node's domain; 0 without the label."""
     labels = constraint.selector.labels
-    if labels is None or not labels.requirements:
+    if labels is None:
         return np.zeros(len(counted.nodes), np.int64)
-    if counted.is_all:
-        number = room.snapshot.neighbours.selector_id(constraint.selector)
+    number = room.snapshot.neighbours.selector_id(constraint.selector)
+    if not labels.requirements and room.supposed(number) is None:
+        return np.zeros(len(counted.nodes), np.int64)
+    if labels.requirements and counted.is_all:
         return room.sums(Key(Column.STAYING, number, constraint.topology_key))
     here = np.where(counted.nodes, matching(constraint, room), 0)
     return room.domain_sums(constraint.topology_key, here)

@@ -10,7 +10,8 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken, limits
+from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken
+from quorate.core.model.steps import costs
 from quorate.core.room.room import Room
 from quorate.core.rules.rule import Kind, Rule
 from quorate.core.rules.verdict import Refusal, Refused, Verdict, verdict_of
@@ -40,7 +41,7 @@ def taken(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mask:
             mask[[row for row in rows.tolist() if room.snapshot.has_port(row, port)]] = True
     for where in room.ports.holding(pod_class.spec.host_ports):
         mask[where] = True
-    room.ports.count(looks // limits.PORT_LOOKS_PER_STEP)
+    room.ports.count(looks // costs.PORT_LOOKS_PER_STEP)
     return mask if rows is None else mask[rows]
 
 

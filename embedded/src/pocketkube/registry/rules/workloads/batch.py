@@ -55,7 +55,8 @@ def _default_job(job: Object) -> None:
             set_default(pattern, "status", "True")
     set_default(spec, "completionMode", "NonIndexed")
     set_default(spec, "suspend", False)
-    set_default(spec, "podReplacementPolicy", "Failed" if policy else "TerminatingOrFailed")
+    replacement = "TerminatingOrFailed" if policy is None else "Failed"
+    set_default(spec, "podReplacementPolicy", replacement)
     set_default(spec, "manualSelector", False)
     _take_labels(job)
 
@@ -113,8 +114,9 @@ def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     if mode == "Indexed" and spec.get("completions") is None:
         causes.append(required(f"{field}.completions", "when completion mode is Indexed"))
     replacement = spec.get("podReplacementPolicy")
+    has_failure_policy = spec.get("podFailurePolicy") is not None
     if replacement is not None:
-        known = ("Failed",) if spec.get("podFailurePolicy") else ("Failed", "TerminatingOrFailed")
+        known = ("Failed",) if has_failure_policy else ("Failed", "TerminatingOrFailed")
         causes += one_of(f"{field}.podReplacementPolicy", replacement, known)
     causes += template_causes(spec["template"], f"{field}.template")
     at, policy = f"{field}.template.spec.restartPolicy", spec["template"]["spec"]["restartPolicy"]
@@ -122,7 +124,7 @@ def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
         causes.append(required(at, 'valid values: "OnFailure", "Never"'))
     elif policy not in ("OnFailure", "Never"):
         causes.append(unsupported(at, policy, ("OnFailure", "Never")))
-    elif spec.get("podFailurePolicy") and policy != "Never":
+    elif has_failure_policy and policy != "Never":
         why = 'only "Never" is supported when podFailurePolicy is specified'
         causes.append(invalid(at, policy, why))
     return causes

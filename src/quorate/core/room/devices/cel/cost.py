@@ -1,7 +1,7 @@
 """Upper bounds of the cost of evaluating parts of a CEL expression, and of their values' sizes.
 
-Costs are in tenths of a microsecond, as measured with the library; ``policy.CEL_COST_MAX`` bounds
-one evaluation. A size counts bytes of text and elements of lists; a width counts the elements that
+Costs are in tenths of a microsecond (``steps.costs``); ``policy.CEL_COST_MAX`` bounds one
+evaluation. A size counts bytes of text and elements of lists; a width counts the elements that
 a macro visits. The API's limits bound the values of a device. Called by ``text``.
 """
 
@@ -11,12 +11,11 @@ import re
 from typing import NamedTuple
 
 from quorate.core.model import policy
+from quorate.core.model.steps import costs
 from quorate.core.room.devices.cel.names import CelError
 
-_TEXT = 64
-"""Bytes of an attribute's value (DeviceAttributeMaxValueLength), and of its name or domain."""
-_MAP_WIDTH = 32
-"""Attributes and capacities of a device (ResourceSliceMaxAttributesAndCapacitiesPerDevice)."""
+_TEXT = policy.DEVICE_TEXT_BYTES_MAX
+_MAP_WIDTH = policy.DEVICE_ATTRIBUTES_MAX
 
 
 class Part(NamedTuple):
@@ -41,13 +40,6 @@ ONE_MAP = Part("", 2 * _TEXT * _MAP_WIDTH, _MAP_WIDTH, _TEXT)
 ALL_MAPS = Part("", 3 * _TEXT * _MAP_WIDTH, _MAP_WIDTH, ONE_MAP.size)
 DEVICE = Part("", 2 * ALL_MAPS.size, _MAP_WIDTH, ALL_MAPS.size)
 
-_CALL = 30
-_ATTRIBUTE = 20
-"""The cost of passing one attribute or capacity to the library."""
-WHOLE_DEVICE_COST = _CALL + _ATTRIBUTE * _MAP_WIDTH
-"""The cost of passing all attributes and capacities of a device."""
-_OWN_CALL = 300
-"""The cost of a function of ``programs``: it parses quantities and versions on each call."""
 _OWN = frozenset(
     {
         "quantity",
@@ -74,7 +66,12 @@ MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
 
 def lookup(attributes: int) -> int:
     """Return the cost of passing this number of attributes and capacities to the library."""
-    return _CALL + _ATTRIBUTE * attributes
+    return costs.CEL_CALL_COST + costs.CEL_ATTRIBUTE_COST * attributes
+
+
+def whole_device() -> int:
+    """Return the cost of passing all attributes and capacities that a device may have."""
+    return lookup(policy.DEVICE_ATTRIBUTES_MAX)
 
 
 def call(name: str, arguments: list[Part]) -> tuple[int, Part]:
@@ -88,9 +85,11 @@ def call(name: str, arguments: list[Part]) -> tuple[int, Part]:
         made = policy.CEL_LIST_MAX
     elif name in ("quote", "encode", "split", "bytes"):
         made = 2 * size + 2
-    cost = _CALL + (size + made) // 5 + (_OWN_CALL if name in _OWN else 0)
+    cost = costs.CEL_CALL_COST + (size + made) // costs.CEL_BYTES_PER_COST
+    if name in _OWN:
+        cost += costs.CEL_OWN_CALL_COST
     if name in _LISTS:
-        cost += 8 * made
+        cost += costs.CEL_ELEMENT_COST * made
     if name in _SQUARE:
         cost += size * size // 2
     return cost, Part("", made, made, made)
@@ -110,8 +109,6 @@ def macro(name: str, target: Part, body: Part) -> tuple[int, Part]:
 
 _COUNTED = re.compile(r"\{(?=,?[0-9])([0-9]{0,9})(,?)([0-9]{0,9})\}")
 _VERBOSE = re.compile(r"\(\?[a-zA-Z-]*x")
-_OF_CLASS = {"w": 3000, "W": 3000, "p": 3000, "P": 3000, "d": 250, "D": 500, "s": 50, "S": 100}
-"""Character classes are Unicode's, with hundreds of ranges each."""
 _ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]{0,64}\}|.)|x\{[^}]{0,64}\}|.)", re.DOTALL)
 _PLAIN = re.compile(r"[rR]?(?:\"([^\"]*)\"|'([^']*)')")
 
@@ -127,7 +124,8 @@ def pattern(written: str) -> int:
     text = match.group(1) or match.group(2) or ""
     if _VERBOSE.search(text):
         raise CelError("a pattern of matches with the flag x is not supported")
-    return 10 + _Pattern(text if written[0] in "rR" else text.replace("\\\\", "\\")).cost()
+    plain = text if written[0] in "rR" else text.replace("\\\\", "\\")
+    return costs.CEL_PATTERN_COST + _Pattern(plain).cost()
 
 
 class _Pattern:
@@ -135,7 +133,8 @@ class _Pattern:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._literal = 12 if re.search(r"\(\?[a-zA-Z]*i", text) else 2
+        ignores_case = re.search(r"\(\?[a-zA-Z]*i", text)
+        self._literal = costs.CEL_LITERAL_ANY_CASE_COST if ignores_case else costs.CEL_LITERAL_COST
         self._open: list[tuple[int, int]] = []
         """For each open group: the cost before it, and the cost of the atom before it."""
 
@@ -148,7 +147,7 @@ class _Pattern:
                 self._open.append((total, last))
                 total, last, at = 0, 0, at + 1
             elif sign == ")" and self._open:
-                inner = total + 5
+                inner = total + costs.CEL_GROUP_COST
                 total = self._open.pop()[0] + inner
                 last, at = inner, at + 1
             elif counted is not None:
@@ -166,21 +165,22 @@ class _Pattern:
         """Return the cost of one character, escape or class, and where the next one begins."""
         sign = self._text[at]
         if sign in "*+?":
-            return 70, at + 1
+            return costs.CEL_REPEAT_COST, at + 1
         if sign == ".":
-            return 60, at + 1
+            return costs.CEL_ANY_COST, at + 1
         if sign == "\\":
             found = _ESCAPE.match(self._text, at)
             end = found.end() if found else at + 1
-            return _OF_CLASS.get(self._text[at + 1 : at + 2], 20), end
+            letter = self._text[at + 1 : at + 2]
+            return costs.CEL_CLASS_COSTS.get(letter, costs.CEL_ESCAPE_COST), end
         if sign == "[":
             return self._class(at)
         return self._literal if sign.isascii() else 6 * self._literal, at + 1
 
     def _class(self, at: int) -> tuple[int, int]:
-        cost, depth, first = 60, 1, at + 1
+        cost, depth, first = costs.CEL_ANY_COST, 1, at + 1
         if self._text[first : first + 1] == "^":
-            cost, first = 260, first + 1
+            cost, first = costs.CEL_NEGATED_SET_COST, first + 1
         at = first + (self._text[first : first + 1] == "]")  # a leading ] is literal
         while at < len(self._text):
             sign = self._text[at]

@@ -16,6 +16,7 @@ from quorate import DISTRIBUTION
 from quorate.core.model import policy
 from quorate.core.model.devices import Attribute, DeviceTraits
 from quorate.core.model.quantity import QuantityError, exact
+from quorate.core.model.steps import costs
 from quorate.core.room.devices.cel import cost as cel_cost
 from quorate.core.room.devices.cel.names import CelError
 from quorate.core.room.devices.cel.text import rewrite
@@ -73,7 +74,7 @@ class Program:
         if self.broken is not None:
             return 1
         lookup = cel_cost.lookup(len(traits.attributes) + len(traits.capacity))
-        return 1 + (self._cost + self._lookups * lookup) // policy.CEL_COST_PER_STEP
+        return 1 + (self._cost + self._lookups * lookup) // costs.CEL_COST_PER_STEP
 
     def run(self, traits: DeviceTraits) -> bool | Broken:
         """Return whether devices of these traits match, or why the evaluation failed."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorate.core.model import policy
+from quorate.core.model.steps import costs
 from quorate.core.room.devices.cel import cost as cel_cost
 from quorate.core.room.devices.cel.cost import ALL_MAPS, DEVICE, MACROS, ONE_MAP, Part
 from quorate.core.room.devices.cel.names import MAPS, CelError, Token, tokens_of
@@ -21,8 +22,6 @@ from quorate.core.room.devices.cel.names import MAPS, CelError, Token, tokens_of
 _OPERATORS = frozenset({"in"})
 _CLOSING = {"(": ")", "[": "]", "[?": "]", "{": "}"}
 OPTIONAL = "optional_of"
-_WHOLE_DEVICE = 2
-"""Passing a whole device counts as this many look-ups."""
 
 
 class Rewritten(NamedTuple):
@@ -67,8 +66,8 @@ class _Rewriter:
         text = self._until(frozenset()).text
         if self._at < len(self._tokens):
             raise CelError(f"unexpected {self._tokens[self._at][1]!r}")
-        lookups = self._lookups + _WHOLE_DEVICE * self._is_whole
-        cost = self._cost - self._lookups * cel_cost.WHOLE_DEVICE_COST
+        lookups = self._lookups + costs.CEL_WHOLE_DEVICE_LOOKUPS * self._is_whole
+        cost = self._cost - self._lookups * cel_cost.whole_device()
         return Rewritten(text, max(len(self._tokens), 1), cost, lookups)
 
     def _spend(self, cost: int) -> None:
@@ -237,7 +236,7 @@ class _Rewriter:
             self._spend(ALL_MAPS.size // 100)
             return ALL_MAPS._replace(text=f"device.{name}")
         self._lookups += self._times
-        self._spend(cel_cost.WHOLE_DEVICE_COST)
+        self._spend(cel_cost.whole_device())
         return ONE_MAP._replace(text=f"{MAPS[name]}({looked_up})")
 
     def _is_word(self, ahead: int) -> bool:

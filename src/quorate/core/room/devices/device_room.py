@@ -14,14 +14,14 @@ from quorate.core.cluster.arrays import Codes, Ints
 from quorate.core.cluster.devices.counts import ClaimKey, DeviceShares, added
 from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.devices.pools import Shares
-from quorate.core.cluster.devices.requests import DeviceNeeds, HeldClaim, held
+from quorate.core.cluster.devices.requests import AllocatedClaim, DeviceNeeds, allocated_claim
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.model import Allocation, DeviceId, policy
-from quorate.core.model.steps import Steps
-from quorate.core.room.devices.allocations import Asked, Outcomes
-from quorate.core.room.devices.allocator import Found
+from quorate.core.model import Allocation, DeviceId
+from quorate.core.model.steps import Steps, costs
+from quorate.core.room.devices.allocations import NeedsOutcomes, Outcomes
+from quorate.core.room.devices.allocator import ChosenDevices
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.results import allocation, share_id
 
@@ -55,7 +55,7 @@ def by_nodes(
     ]
 
 
-class Taking:
+class DeviceRoom:
     """Free devices of a room. It is valid until devices or nodes change, and changes neither.
 
     ``steps`` is the turn's budget; None sets no bound. Without steps left, a query raises
@@ -82,9 +82,9 @@ class Taking:
         self._shared: dict[ClaimKey, Allocation] = {}
         self._given: dict[tuple[int, int], tuple[Given, ...]] = {}
 
-    def copy(self) -> Taking:
+    def copy(self) -> DeviceRoom:
         """Return an independent copy for a trial."""
-        other = Taking.__new__(Taking)
+        other = DeviceRoom.__new__(DeviceRoom)
         other.steps = self.steps
         other._devices, other._views, other._outcomes = self._devices, self._views, self._outcomes
         other._codes = self._views.lend(self._codes)
@@ -96,63 +96,65 @@ class Taking:
     def allocation(self, key: ClaimKey) -> Allocation | None:
         """Return a claim's allocation in the cluster or, for a shared claim, one made here.
 
-        ``hand_out`` returns the allocations made here for claims of a single pod.
+        ``pop_allocations`` returns the allocations made here for claims of a single pod.
         """
         return self._shared.get(key) or self._devices.allocation(key)
 
-    def held(self, device_needs: DeviceNeeds) -> tuple[HeldClaim, ...]:
+    def allocated(self, device_needs: DeviceNeeds) -> tuple[AllocatedClaim, ...]:
         """Return the claims that have devices, including shared claims that got them here."""
         given = [
-            held(one.requests, self._shared[one.shared])
-            for one in device_needs.open
+            allocated_claim(one.requests, self._shared[one.shared])
+            for one in device_needs.unallocated
             if one.shared is not None and one.shared in self._shared
         ]
-        return (*device_needs.held, *given)
+        return (*device_needs.allocated, *given)
 
     def codes(self, rows: Ints) -> Codes:
         """Return int32[m]: the code of each row's kind of node, given what was taken here."""
         found: Codes = self._codes[self._views.of_row[rows]]
         return found
 
-    def asked(self, device_needs: DeviceNeeds) -> Asked:
+    def outcomes(self, device_needs: DeviceNeeds) -> NeedsOutcomes:
         """Return the cached outcomes for those claims of the needs that have no devices yet."""
-        claims = tuple(one for one in device_needs.open if one.shared not in self._shared)
+        claims = tuple(one for one in device_needs.unallocated if one.shared not in self._shared)
         key = device_needs.id, device_needs.lacks, *(one.place for one in claims)
         return self._outcomes.of(key, claims, self._views.kinds)
 
     def is_settled(self, device_needs: DeviceNeeds) -> bool:
         """Whether all claims of the device needs have devices."""
-        return all(one.shared in self._shared for one in device_needs.open)
+        return all(one.shared in self._shared for one in device_needs.unallocated)
 
     def is_tied(self, device_needs: DeviceNeeds) -> bool:
         """Whether a shared claim has no devices yet: its first pod decides for all its pods."""
-        return any(one.shared and one.shared not in self._shared for one in device_needs.open)
+        return any(
+            one.shared and one.shared not in self._shared for one in device_needs.unallocated
+        )
 
     def pods(self, device_needs: DeviceNeeds, rows: Ints) -> Ints:
         """Return int64[m]: how many pods with these needs each row takes, if alone."""
         codes, index = _distinct(self.codes(rows))
-        found: Ints = np.array(self.asked(device_needs).pods(codes, self.steps), np.int64)[index]
+        found: Ints = np.array(self.outcomes(device_needs).pods(codes, self.steps), np.int64)[index]
         return found
 
-    def found(
+    def for_one_pod(
         self, device_needs: DeviceNeeds, rows: Ints
-    ) -> tuple[Ints, list[Found | Broken | None]]:
+    ) -> tuple[Ints, list[ChosenDevices | Broken | None]]:
         """Return int64[m], an index into the second value: what one pod gets on a row."""
         codes, index = _distinct(self.codes(rows))
-        asked = self.asked(device_needs)
-        return index, [asked.found(code, self.steps) for code in codes]
+        asked = self.outcomes(device_needs)
+        return index, [asked.for_one_pod(code, self.steps) for code in codes]
 
     def couples(self, device_needs: DeviceNeeds) -> bool:
         """Whether a device of one pod may be unavailable to other nodes, or must be shared."""
         if self.is_tied(device_needs):
             return True
-        asked = self.asked(device_needs)
+        asked = self.outcomes(device_needs)
         for key in self._devices.shared_pools:
             views = self._views.views_of.get(key)
             if not views:
                 continue
             view = min(views)
-            seen = asked.seen(int(self._codes[view]), self.steps)
+            seen = asked.seen_kind(int(self._codes[view]), self.steps)
             for pool, one in zip(self._views.views[view], seen, strict=True):
                 if pool.key == key and any(device.look.usable for device in one.devices):
                     return True
@@ -163,14 +165,16 @@ class Taking:
     ) -> bool:
         """Allocate devices to one pod with these needs on each row; False if there are too few.
 
-        ``class_id`` is that of the pods' class, by which ``hand_out`` finds the allocations.
+        ``class_id`` is that of the pods' class, by which ``pop_allocations`` finds the allocations.
         """
         for row, node in zip(rows, nodes, strict=True):
             view = int(self._views.of_row[row])
             mine: list[tuple[int, Allocation]] = []
-            open_claims = [one for one in device_needs.open if one.shared not in self._shared]
-            found = self.asked(device_needs).found(int(self._codes[view]), self.steps)
-            if not isinstance(found, Found):
+            open_claims = [
+                one for one in device_needs.unallocated if one.shared not in self._shared
+            ]
+            found = self.outcomes(device_needs).for_one_pod(int(self._codes[view]), self.steps)
+            if not isinstance(found, ChosenDevices):
                 return False
             pools = self._views.views[view]
             for claim, picks in zip(open_claims, found.claims, strict=True):
@@ -195,7 +199,7 @@ class Taking:
         here.put(made, ())
         return made
 
-    def hand_out(self, class_id: int, row: int) -> Given:
+    def pop_allocations(self, class_id: int, row: int) -> Given:
         """Remove and return the allocations of the next pod of the class on the row."""
         first, *rest = self._given.pop((class_id, row))
         if rest:
@@ -228,7 +232,7 @@ class Taking:
             self._codes[view] = views.kinds.code(views.kind(view, is_used, consumed))
         if self.steps is not None:
             seen = sum(len(pool.devices) for view in stale for pool in views.views[view])
-            self.steps.take(1 + seen // policy.DEVICES_COUPLED_PER_STEP)
+            self.steps.take(1 + seen // costs.DEVICES_COUPLED_PER_STEP)
 
 
 def _distinct(codes: Codes) -> tuple[list[int], Ints]:

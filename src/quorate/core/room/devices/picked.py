@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from quorate.core.cluster.devices.requests import Choice, OpenClaim
+from quorate.core.cluster.devices.requests import Choice, UnallocatedClaim
 from quorate.core.model import policy
 from quorate.core.model.selectors import tolerates
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.constraints import Constraint
-from quorate.core.room.devices.looks import ChoiceKey, Look, SeenDevice, SeenKind
+from quorate.core.room.devices.looks import ChoiceKey, DeviceLook, SeenDevice, SeenKind
 from quorate.core.room.devices.shares import Consumed, consumption, fits
-from quorate.core.room.devices.used import Place, Used
+from quorate.core.room.devices.use_counts import Place, UseCounts
 
 
 class Pick(NamedTuple):
@@ -32,7 +32,7 @@ class StoppedError(Exception):
     """The search must stop: an expression is broken, or the search takes too long."""
 
 
-class Tally:
+class LookCount:
     """The number of devices that a search examined; a device that is taken counts several times."""
 
     __slots__ = ("looks",)
@@ -48,10 +48,10 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Wanted:
+class SizedChoice:
     """A choice, the number of devices it takes, and their places if it takes all that match.
 
-    ``number`` is the choice's index in ``Look.verdicts``.
+    ``number`` is the choice's index in ``DeviceLook.verdicts``.
     """
 
     choice: Choice
@@ -60,7 +60,7 @@ class Wanted:
     everything: list[Place] | None
 
 
-class _One(NamedTuple):
+class _PickedDevice(NamedTuple):
     """A taken device; ``counted``: whether it consumes counters of its pool."""
 
     key: ChoiceKey
@@ -69,24 +69,26 @@ class _One(NamedTuple):
     counted: bool
 
 
-class Taken:
+class PickedDevices:
     """Devices taken by claims; ``picks`` has the devices of each claim, in order."""
 
-    def __init__(self, claims: tuple[OpenClaim, ...], kind: SeenKind, tally: Tally) -> None:
+    def __init__(
+        self, claims: tuple[UnallocatedClaim, ...], kind: SeenKind, looks_taken: LookCount
+    ) -> None:
         self.picks: list[list[Pick]] = [[] for _ in claims]
-        self.used = Used()
+        self.counts = UseCounts()
         self._claims = claims
         self._kind = kind
-        self._tally = tally
+        self._looks = looks_taken
         self._constraints = [[Constraint(one) for one in claim.constraints] for claim in claims]
-        self._consumed: dict[tuple[ChoiceKey, Look], Consumed | None] = {}
+        self._consumed: dict[tuple[ChoiceKey, DeviceLook], Consumed | None] = {}
         """What a choice consumes of an unused device; None: forbidden, or too little capacity."""
-        self._stack: list[_One] = []
+        self._stack: list[_PickedDevice] = []
 
-    def take(self, key: ChoiceKey, wanted: Wanted, place: Place, one: SeenDevice) -> bool:
+    def take(self, key: ChoiceKey, wanted: SizedChoice, place: Place, one: SeenDevice) -> bool:
         """Take a device for a choice; False if a rule forbids it. Raises ``StoppedError``."""
-        number, used, traits = key[0], self.used, one.look.traits
-        if used.holds(place, one, number, admin=bool(wanted.choice.wanted.admin)):
+        number, counts, traits = key[0], self.counts, one.look.traits
+        if counts.holds(place, one, number, admin=bool(wanted.choice.wanted.admin)):
             return False
         if wanted.everything is None and not _is_selectable(one, wanted.number):
             return False
@@ -94,20 +96,20 @@ class Taken:
         if consumed is None:
             return False
         pool = self._kind[place[0]]
-        self._tally.note(1 + len(self._constraints[number]) // 4 + 2 * len(pool.counters))
-        counted = used.consumes(place, one)
-        if counted and not used.take_counters(place[0], pool, traits):
+        self._looks.note(1 + len(self._constraints[number]) // 4 + 2 * len(pool.counters))
+        counted = counts.consumes(place, one)
+        if counted and not counts.take_counters(place[0], pool, traits):
             return False
         request = self._claims[number].requests[key[1]]
         names = request.name, wanted.choice.label(request)
         if not self._admitted(key, names, wanted, one.look):
             if counted:
-                used.give_counters(place[0], traits)
+                counts.give_counters(place[0], traits)
             return False
-        used.take(place, number, traits, consumed)
+        counts.take(place, number, traits, consumed)
         shared = consumed if traits.shareable else ()
         self.picks[number].append(Pick(*place, key[1], key[2], shared))
-        self._stack.append(_One(key, names, place, counted))
+        self._stack.append(_PickedDevice(key, names, place, counted))
         return True
 
     def give_back(self) -> None:
@@ -116,16 +118,16 @@ class Taken:
         number = key[0]
         traits = self._kind[place[0]].devices[place[1]].look.traits
         self.picks[number].pop()
-        self.used.give(place, number, traits)
+        self.counts.give(place, number, traits)
         for constraint in self._constraints[number]:
             constraint.remove(*names)
         if counted:
-            self.used.give_counters(place[0], traits)
+            self.counts.give_counters(place[0], traits)
 
     def may_have(
         self, key: ChoiceKey, choice: Choice, number: int, place: Place, one: SeenDevice
     ) -> bool:
-        """Whether a choice of all devices includes this one; ``number`` as in ``Wanted``."""
+        """Whether a choice of all devices includes this one; ``number`` as in ``SizedChoice``."""
         return _is_selectable(one, number) and self._share(key, choice, place, one) is not None
 
     def _share(
@@ -134,7 +136,7 @@ class Taken:
         """Return what the choice consumes of the device's capacity; None if that is too much."""
         traits = one.look.traits
         if (key, one.look) not in self._consumed:
-            self._tally.note(1 + len(traits.capacity))
+            self._looks.note(1 + len(traits.capacity))
             alone = consumption(traits, choice.wanted.capacity)
             if alone is not None and not fits(traits, alone):
                 alone = None
@@ -142,11 +144,13 @@ class Taken:
         taken = self._consumed[key, one.look]
         if taken is None or not (traits.shareable or one.shares):
             return taken
-        shares = self.used.shares(place)
-        self._tally.note(4 * (1 + len(shares)) * len(traits.capacity))
+        shares = self.counts.shares(place)
+        self._looks.note(4 * (1 + len(shares)) * len(traits.capacity))
         return taken if fits(traits, taken, dict(one.shares or ()), *shares) else None
 
-    def _admitted(self, key: ChoiceKey, names: tuple[str, str], wanted: Wanted, look: Look) -> bool:
+    def _admitted(
+        self, key: ChoiceKey, names: tuple[str, str], wanted: SizedChoice, look: DeviceLook
+    ) -> bool:
         """Whether taints are tolerated and all constraints hold; if so, constraints count it."""
         tolerations = wanted.choice.wanted.tolerations
         for taint in look.traits.taints:

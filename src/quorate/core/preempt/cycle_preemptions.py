@@ -19,8 +19,8 @@ from quorate.core.model import GangKey
 from quorate.core.model.plan import Preemption, Victim
 from quorate.core.model.steps import GoesOnError
 from quorate.core.place.search.open_searches import OpenSearches
-from quorate.core.preempt.open_searches import Preemptor, VictimSearches
-from quorate.core.preempt.preemption import Candidate, GoodAt, Known, preempt
+from quorate.core.preempt.preemption import Candidate, NodeResults, StateVersion, preempt
+from quorate.core.preempt.victim_searches import Preemptor, VictimSearches
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
 
@@ -36,17 +36,17 @@ def _only_member(gang: GangEntry) -> PodEntry:
     return next(iter(gang.members.values()))
 
 
-class Cleared(NamedTuple):
+class PreemptionResult(NamedTuple):
     """The result for one pod: the preemption, if any, and why none or no better one was found."""
 
     preemption: Preemption | None = None
-    said: str = ""
+    message: str = ""
     begins_anew: bool = False
     """Whether a search over several turns found nothing, and room may have become free since."""
 
 
 @dataclass(slots=True)
-class Clearings:
+class CyclePreemptions:
     """What one cycle has tried; a failure holds for all pods of the class and priority."""
 
     promises: Promises
@@ -61,20 +61,20 @@ class Clearings:
     """Pods that lost their nomination to another pod, and need another node."""
     _failed: dict[tuple[PodClass, int], tuple[str, int]] = field(default_factory=dict)
     """By class and priority: why it failed, and the position in the log of selectors then."""
-    _known: dict[Preemptor, tuple[Known, int]] = field(default_factory=dict)
+    _results: dict[Preemptor, tuple[NodeResults, int]] = field(default_factory=dict)
     """Results by row, and the count of changed selectors when they began."""
 
     def changed(self, rows: Iterable[int] | None) -> None:
         """Drop the results of rows where room was taken or promised; None drops all."""
         if rows is None:
-            self._known.clear()
+            self._results.clear()
         for row in rows or ():
-            for known, _ in self._known.values():
-                known.forget(row)
+            for results, _ in self._results.values():
+                results.forget(row)
 
-    def clear_for(
+    def preempt_for(
         self, gang: GangEntry, pod_class: PodClass, room: Room, avoided: Collection[int]
-    ) -> Cleared:
+    ) -> PreemptionResult:
         """Return the preemption for the pod, or why there is none.
 
         ``avoided`` are rows where the pod must not go. Raises GoesOnError if the turn ends first.
@@ -82,51 +82,54 @@ class Clearings:
         entry, promises = _only_member(gang), self.promises
         budgets = promises.cluster.unserved.get(BUDGETS)
         if budgets is not None:
-            return Cleared(said=f"preemption waits: {budgets.problem}; {budgets.hint}")
+            return PreemptionResult(message=f"preemption waits: {budgets.problem}; {budgets.hint}")
         nominated = promises.nominated.node_of(entry.pod.uid)
-        known = (pod_class, entry.pod.priority)
-        said, until = self._failed.get(known, ("", -1))
+        kind = (pod_class, entry.pod.priority)
+        message, until = self._failed.get(kind, ("", -1))
         position = self._position(room)
         is_known = until >= 0 and (not _depends(pod_class) or until == position)
         if is_known and not nominated and not entry.pod.never_preempts:
-            return Cleared(said=said)
+            return PreemptionResult(message=message)
         promised = promises.to_others(entry.pod.priority, entry)
         who = pod_class, entry.pod.priority, entry.pod.uid if nominated else ""
-        learnt = self._learnt(who, room)
+        results = self._results_so_far(who, room)
         try:
-            found = preempt(entry, pod_class, room, promises, promised, learnt, avoided)
+            found = preempt(entry, pod_class, room, promises, promised, results, avoided)
         except GoesOnError:
-            self._known.pop(who, None)
-            learnt.good_at = None
-            self.victim_searches.keep(who, learnt)
+            self._results.pop(who, None)
+            results.valid_at = None
+            self.victim_searches.keep(who, results)
             raise
         if found.chosen is not None:
             if room.steps is not None and room.steps.are_over and not nominated:
-                learnt.good_at = GoodAt.now(room)  # pods of its class continue in the next turn
-                self.victim_searches.keep(who, learnt)
-            self.next_start = learnt.start + len(found.candidates)
-            return Cleared(self._clear(entry, gang.key, found.chosen, room), found.said)
-        if learnt.old and learnt.since != self._happened(pod_class, room):
-            self._known.pop(who, None)
-            return Cleared(begins_anew=True)
+                # Pods of its class continue in the next turn.
+                results.valid_at = StateVersion.now(room)
+                self.victim_searches.keep(who, results)
+            self.next_start = results.start + len(found.candidates)
+            return PreemptionResult(
+                self._make_preemption(entry, gang.key, found.chosen, room), found.message
+            )
+        if results.earlier and results.since != self._versions(pod_class, room):
+            self._results.pop(who, None)
+            return PreemptionResult(begins_anew=True)
         if not (entry.pod.never_preempts or avoided or nominated):
-            self._failed[known] = found.said, position
+            self._failed[kind] = found.message, position
         if not nominated or found.keeps_nomination:
-            return Cleared(said=found.said)
+            return PreemptionResult(message=found.message)
         self._note_promise(nominated)
         promises.nominated.discard(entry)
-        return Cleared(promise(entry, gang.key, ""), found.said)
+        return PreemptionResult(promise(entry, gang.key, ""), found.message)
 
     @staticmethod
     def _position(room: Room) -> int:
         """Return a number that grows with each change of pod counts, in cluster or room."""
         return room.snapshot.neighbours.log.position + len(room.changed_selectors)
 
-    def _happened(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
+    def _versions(self, pod_class: PodClass, room: Room) -> tuple[int, int]:
         """Return numbers that grow whenever the class may fit where it did not before."""
         return self.joint_searches.news, self._position(room) if _depends(pod_class) else 0
 
-    def _learnt(self, who: Preemptor, room: Room) -> Known:
+    def _results_so_far(self, who: Preemptor, room: Room) -> NodeResults:
         """Return the results by row, or none if counts that the class's rules read have changed.
 
         Results of an earlier turn are used anyway: they are about the nodes as of then. Results
@@ -134,21 +137,21 @@ class Clearings:
         """
         pod_class, _, nominated = who
         neighbours = room.snapshot.neighbours
-        learnt, since = self._known.get(who, (None, 0))
+        results, since = self._results.get(who, (None, 0))
         changed_selectors = {key.selector for key in room.changed_selectors[since:]}
         if changed_selectors and not neighbours.deciding_selectors(pod_class).isdisjoint(
             changed_selectors
         ):
-            learnt = None
-        if learnt is None:
-            learnt = self.victim_searches.take(who)
-        if learnt is None or not learnt.is_good(pod_class, room):
-            learnt = Known(since=self._happened(pod_class, room), start=self.start)
+            results = None
+        if results is None:
+            results = self.victim_searches.take(who)
+        if results is None or not results.is_valid(pod_class, room):
+            results = NodeResults(since=self._versions(pod_class, room), start=self.start)
         if not nominated:
-            self._known[who] = learnt, len(room.changed_selectors)
-        return learnt
+            self._results[who] = results, len(room.changed_selectors)
+        return results
 
-    def _clear(
+    def _make_preemption(
         self, entry: PodEntry, key: GangKey, chosen: Candidate, room: Room
     ) -> Preemption | None:
         promises, node = self.promises, room.snapshot.node(chosen.row).name
@@ -160,9 +163,9 @@ class Clearings:
             promises.nominated.discard(other)
             if other.gang is not None:
                 self.displaced.add(other.gang.key)
-        victims = [one for one in chosen.victims if not _goes_already(one, promises)]
+        victims = [one for one in chosen.victims if not _is_victim(one, promises)]
         hits = Counter(one.gang.key for one in victims if one.gang is not None)
-        promises.going.update(one.pod.uid for one in victims)
+        promises.victims.update(one.pod.uid for one in victims)
         promises.nominated.add(entry, node)
         if nominated == node and not victims and not displaced:
             return None
@@ -185,8 +188,8 @@ def displaced_by(entry: PodEntry, node: str, nominated: Nominations) -> list[Pod
     return [other for other in nominated.on(node) if other.pod.priority < entry.pod.priority]
 
 
-def _goes_already(entry: PodEntry, promises: Promises) -> bool:
-    return entry.pod.terminating or promises.is_going(entry)
+def _is_victim(entry: PodEntry, promises: Promises) -> bool:
+    return entry.pod.terminating or promises.is_victim(entry)
 
 
 def _depends(pod_class: PodClass) -> bool:

@@ -1,4 +1,4 @@
-"""Devices, shares of devices and pool counters that a search has taken. Called by ``taken``."""
+"""Devices, shares of devices and pool counters that a search has taken. Called by ``picked``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Place = tuple[int, int]
 """The position of a device: the index of its pool, and its index in the pool."""
 
 
-class Used:
+class UseCounts:
     """Devices taken by claims, which are numbered. Each ``give`` undoes one ``take``."""
 
     def __init__(self) -> None:

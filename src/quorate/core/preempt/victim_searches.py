@@ -1,4 +1,4 @@
-"""Searches for victims that take several turns. Called by ``preempt.clearing``.
+"""Searches for victims that take several turns. Called by ``preempt.cycle_preemptions``.
 
 Such a search examines node after node, each in its state at that moment.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
-from quorate.core.preempt.preemption import Known
+from quorate.core.preempt.preemption import NodeResults
 
 Preemptor = tuple[PodClass, int, str]
 """Who needs victims: any pod of a class and a priority, or one nominated pod, by uid."""
@@ -17,19 +17,19 @@ class VictimSearches:
     """Results by node of searches that did not finish within one turn."""
 
     def __init__(self) -> None:
-        self._of: dict[Preemptor, Known] = {}
+        self._of: dict[Preemptor, NodeResults] = {}
         """Ordered by age, the newest last."""
 
-    def keep(self, who: Preemptor, known: Known) -> None:
+    def keep(self, who: Preemptor, results: NodeResults) -> None:
         """Store a search's results when its turn ends; above the bound the oldest go."""
         self._of.pop(who, None)
-        self._of[who] = known
+        self._of[who] = results
         while len(self._of) > max(policy.SEARCHES_OPEN_MAX, 1):
             del self._of[next(iter(self._of))]
 
-    def take(self, who: Preemptor) -> Known | None:
+    def take(self, who: Preemptor) -> NodeResults | None:
         """Remove and return the results of earlier turns; None if there are none."""
-        known = self._of.pop(who, None)
-        if known is not None:
-            known.old = set(known.answers)
-        return known
+        results = self._of.pop(who, None)
+        if results is not None:
+            results.earlier = set(results.by_row)
+        return results

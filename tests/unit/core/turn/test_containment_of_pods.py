@@ -1,0 +1,155 @@
+"""What only we know of a pod outlasts a defect: its bind under way, its node, its gang."""
+
+import pytest
+
+from quorate.core.check.invariants import check_all
+from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.model import Membership
+from quorate.core.model.changes import BindFailure, BindingAdmitted
+from tests.unit.core.turn.test_containment import Planted, fails_for, world
+from tests.unit.core.world import accept, fail, key
+
+
+def test_a_pod_that_changes_to_poison_while_its_bind_is_under_way_keeps_its_room(monkeypatch):
+    w = world(nodes=1, cpu=2)
+    w.gang("first", 2)
+    plan = w.decide()
+    with monkeypatch.context() as patch:
+        fails_for(patch, Cluster, "_class_of", lambda one: bool(getattr(one, "labels", ())))
+        w.edit("first-0", labels=(("a", "b"),))
+        assert w.used("n0") == 2000
+        w.gang("second", 1)
+        assert w.decide().gangs == ()
+        assert w.why(key("first")).members.assumed == 2
+    w.settle(plan)
+    for after_s in (0.0, 1.0, 2.0):
+        w.decide(after_s)
+    assert w.why(key("first")).members.bound == 2
+    assert w.cluster.pods["uid-first-0"].pod.labels == (("a", "b"),)
+    assert check_all(w.scheduler, w.now_s) == []
+
+
+def is_of_ours(name):
+    """Of versions of this pod, those that a bare stand-in does not have: a scheduler of ours."""
+    return lambda one: getattr(one, "name", "") == name and one.scheduler == "quorate"
+
+
+def with_a_bare_stand_in(monkeypatch, *, outcome):
+    """Return a full world of which one pod, under way, was but its room until its bind ended."""
+    w = world(nodes=1, cpu=2)
+    w.gang("first", 2)
+    plan = w.decide()
+    with monkeypatch.context() as patch:
+        fails_for(patch, Cluster, "_class_of", is_of_ours("first-0"))
+        w.edit("first-0", labels=(("a", "b"),))
+        assert w.used("n0") == 2000
+        w.gang("second", 1)
+        assert w.decide().gangs == ()
+        w.settle(plan, first_0=outcome)
+    return w
+
+
+def test_what_stands_in_for_a_pod_is_bound_with_it(monkeypatch):
+    w = with_a_bare_stand_in(monkeypatch, outcome=accept)
+    assert w.used("n0") == 2000
+    for after_s in (0.0, 1.0, 2.0, 4.0):
+        assert w.cycle(after_s=after_s) == {}
+    assert w.where("first-0") == "n0"
+    assert w.why(key("first")).members.bound == 2
+    assert check_all(w.scheduler, w.now_s) == []
+
+
+def test_what_stands_in_for_a_pod_frees_its_room_when_its_bind_fails(monkeypatch):
+    w = with_a_bare_stand_in(monkeypatch, outcome=fail(BindFailure.REFUSED))
+    assert w.used("n0") == 1000
+    w.delete("second-0")
+    placed = {}
+    for after_s in (0.0, 1.0, 2.0, 4.0):
+        placed |= w.cycle(after_s=after_s)
+    assert placed == {"first-0": "n0"}
+    assert check_all(w.scheduler, w.now_s) == []
+
+
+def test_a_pod_whose_place_cannot_be_carried_over_keeps_its_room(monkeypatch):
+    w = world(nodes=1, cpu=2)
+    w.gang("first", 2)
+    w.decide()
+    with monkeypatch.context() as patch:
+        fails_for(patch, Cluster, "move", lambda e: getattr(e, "pod", None) == w.pods["first-0"])
+        w.scheduler._rebuild()
+    assert w.used("n0") == 2000
+
+
+def test_a_pod_that_another_scheduler_is_binding_keeps_its_room_when_it_changes_to_poison(
+    monkeypatch,
+):
+    w = world(nodes=1, cpu=2)
+    w.pod("other", scheduler="default-scheduler", cpu=2)
+    w.observe(BindingAdmitted("uid-other", "n0"))
+    with monkeypatch.context() as patch:
+        fails_for(patch, Cluster, "_class_of", lambda one: bool(getattr(one, "labels", ())))
+        w.edit("other", labels=(("a", "b"),))
+        w.gang("job", 1)
+        assert w.decide().gangs == ()
+    w.decide(after_s=1.0)
+    assert w.decide(after_s=1.0).gangs == ()
+    w.observe(BindingAdmitted("uid-other", ""))
+    assert w.cycle() == {"job-0": "n0"}
+
+
+def fails_once(patch, owner, name):
+    """Let the next call of a function raise."""
+    real, left = getattr(owner, name), [1]
+
+    def planted(*arguments, **named):
+        if left:
+            left.pop()
+            raise Planted("planted")
+        return real(*arguments, **named)
+
+    patch.setattr(owner, name, planted)
+
+
+@pytest.mark.parametrize("stage", ["_class_of", "_gang_for", "_leave", "_enter", "_after_loss"])
+def test_a_pod_that_meets_a_defect_as_it_is_relabelled_counts_for_neither_gang(stage, monkeypatch):
+    w = world()
+    w.gang("a", 1)
+    plan = w.decide()
+    b = w.object("b", 2)
+    fails_once(monkeypatch, Cluster, stage)
+    w.edit("a-0", membership=Membership(b, None))
+    assert len(w.scheduler.incidents()) == 1
+    assert w.cluster.pods["uid-a-0"].where is Where.RELABELLED
+    w.settle(plan)
+    w.decide(after_s=1.0)
+    w.decide(after_s=1.0)
+    entry = w.cluster.pods["uid-a-0"]
+    assert (entry.where, entry.node, entry.adopted) == (Where.BOUND, "n0", True)
+    assert check_all(w.scheduler, w.now_s) == []
+
+
+@pytest.mark.parametrize("stage", ["_class_of", "_gang_for", "_leave", "_enter", "_after_loss"])
+def test_a_bound_pod_that_meets_a_defect_as_it_is_relabelled_is_adopted(stage, monkeypatch):
+    w = world()
+    w.gang("a", 1)
+    w.cycle()
+    b = w.object("b", 2)
+    fails_once(monkeypatch, Cluster, stage)
+    w.edit("a-0", membership=Membership(b, None))
+    assert len(w.scheduler.incidents()) == 1
+    w.decide(after_s=1.0)
+    w.decide(after_s=1.0)
+    assert w.cluster.pods["uid-a-0"].adopted
+    assert w.cluster.gangs[b].alive == 0
+    assert check_all(w.scheduler, w.now_s) == []
+
+
+def test_a_pod_that_is_gone_has_no_stand_in_of_any_kind(monkeypatch):
+    w = world(nodes=1, cpu=2)
+    with monkeypatch.context() as patch:
+        fails_for(patch, Cluster, "_class_of", is_of_ours("first-0"))
+        w.pod("first-0", cpu=2, node="n0", phase="Running")
+        assert w.used("n0") == 2000
+        w.delete("first-0")
+        assert w.used("n0") == 0
