@@ -18,7 +18,7 @@ from functools import partial
 import msgspec
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.objects import OUTCOME, ObjectId, Objects
+from quorate.core.cluster.objects import COUNTED, ObjectId, Objects
 from quorate.core.lifecycle.advancing import Advance, Due, take_reserved_otherwise
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.effects import Decision, Failed, GangOutcome
@@ -107,7 +107,7 @@ class Scheduler:
             else:
                 self._defects.weaken(what, error)
             is_afresh = self._mend()
-            if is_afresh and what[0] == OUTCOME:  # nothing stands in for it, and gangs count by it
+            if is_afresh and what[0] in COUNTED:  # nothing stands in for it, and gangs count by it
                 self._retry(what, change)
 
     def _retry(self, what: ObjectId, change: Change) -> None:

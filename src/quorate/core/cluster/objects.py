@@ -18,6 +18,9 @@ ObjectId = tuple[str, ...]
 """The kind of a change, then what names the object: a pod's uid, a node's name."""
 OUTCOME = "outcome"
 """The kind of outcomes of our own writes, which are changes of no object."""
+_JOURNAL = "journal"
+COUNTED = frozenset({OUTCOME, _JOURNAL})
+"""Kinds by which gangs are counted as started or not, and that come only once."""
 
 
 def id_of(change: Change) -> ObjectId:
@@ -41,7 +44,7 @@ _IDS: dict[type[Change], Callable[[Any], ObjectId]] = {
     changes.DialectServed: lambda change: ("dialect", change.dialect),
     changes.KindServed: lambda change: ("served", change.kind),
     changes.OwnerChanged: lambda change: ("owner", change.namespace, *change.owner),
-    changes.JournalFound: lambda _: ("journal",),
+    changes.JournalFound: lambda _: (_JOURNAL,),
     changes.PrepareFailed: lambda change: (OUTCOME, *change.key),
     changes.Undone: lambda change: (OUTCOME, *change.key),
     changes.PodBound: lambda change: (OUTCOME, change.uid),

@@ -129,7 +129,7 @@ class Defects:
         """
         self.note("observe", f"what stands in for {' '.join(what)}", error)
         known = self._objects[what]
-        if known.weaker == 1 and node != known.node:
+        if known.weaker == 1 and node and not known.node:
             known.node = node
         else:
             known.weaker += 1

@@ -7,10 +7,13 @@ from msgspec.structs import replace
 
 from quorate.core.check import verify
 from quorate.core.check.invariants import check_all
+from quorate.core.cluster import cluster
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.write_outcomes import journal_found
 from quorate.core.model import policy
-from quorate.core.model.changes import BindFailure, PodBound
+from quorate.core.model.changes import BindFailure, JournalFound, PodBound
+from quorate.core.model.journal import Journal
 from quorate.core.model.reasons import Reason
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn import cycle
@@ -133,6 +136,22 @@ def test_the_outcome_of_a_bind_that_met_a_defect_is_not_lost(monkeypatch):
         w.decide(after_s)
     assert w.why(key("job")).members.bound == 2
     assert check_all(w.scheduler, w.now_s) == []
+
+
+def test_the_journal_of_the_previous_leader_is_read_again_at_once_after_a_defect(monkeypatch):
+    w = world()
+    journal, left = Journal("before", 1, None), [1]
+
+    def planted(cluster, change):
+        if left:
+            left.pop()
+            raise Planted("planted")
+        journal_found(cluster, change)
+
+    monkeypatch.setitem(cluster._HANDLERS, JournalFound, planted)
+    w.observe(JournalFound(journal))
+    assert len(w.scheduler.incidents()) == 1
+    assert w.cluster.previous_journal == journal
 
 
 def test_binds_under_way_are_kept_when_the_state_is_built_again():

@@ -4,9 +4,10 @@ import pytest
 
 from quorate.core.check.invariants import check_all
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.gangs.gangs import Where
+from quorate.core.cluster.gangs.gangs import PodEntry, Where
 from quorate.core.model import Membership
-from quorate.core.model.changes import BindFailure, BindingAdmitted
+from quorate.core.model.changes import BindFailure, BindingAdmitted, PodChanged
+from quorate.core.turn.defects import Defects
 from tests.unit.core.turn.test_containment import Planted, fails_for, world
 from tests.unit.core.world import accept, fail, key
 
@@ -71,14 +72,37 @@ def test_what_stands_in_for_a_pod_frees_its_room_when_its_bind_fails(monkeypatch
     assert check_all(w.scheduler, w.now_s) == []
 
 
-def test_a_pod_whose_place_cannot_be_carried_over_keeps_its_room(monkeypatch):
+@pytest.mark.parametrize("of", ["the pod", "what stands in for it"])
+def test_a_pod_whose_place_cannot_be_carried_over_keeps_its_room(of, monkeypatch):
     w = world(nodes=1, cpu=2)
     w.gang("first", 2)
     w.decide()
-    with monkeypatch.context() as patch:
-        fails_for(patch, Cluster, "move", lambda e: getattr(e, "pod", None) == w.pods["first-0"])
-        w.scheduler._rebuild()
+    fails_for(
+        monkeypatch,
+        Cluster,
+        "move",
+        lambda one: (
+            isinstance(one, PodEntry)
+            and one.pod.name == "first-0"
+            and (one.pod.scheduler == "quorate" or of != "the pod")
+        ),
+    )
+    w.scheduler._rebuild()
     assert w.used("n0") == 2000
+    w.gang("second", 1)
+    assert w.decide().gangs == ()
+
+
+def test_what_stands_in_for_a_pod_is_ever_simpler_and_at_last_nothing():
+    pod = world().make("a", cpu=1)
+    defects, what = Defects("q"), ("pod", pod.uid)
+    defects.set_aside(what, PodChanged(pod), Planted())
+    seen = []
+    for node in ("", "n0", "", ""):
+        change = defects.stand_ins()[what]
+        seen.append(change and (change.pod.scheduler, change.pod.node))
+        defects.weaken(what, Planted(), node=node)
+    assert seen == [("quorate", ""), ("", ""), ("", "n0"), None]
 
 
 def test_a_pod_that_another_scheduler_is_binding_keeps_its_room_when_it_changes_to_poison(

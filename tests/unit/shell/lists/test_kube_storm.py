@@ -97,7 +97,7 @@ class Wild:
             writer.transport.abort()
 
     def next_fault(self):
-        """Return one of the faults; each comes as often as the others, however few are asked for."""
+        """Return one of the faults; each comes as often as the others."""
         if not self.next_faults:
             self.next_faults = self.chance.sample(FAULTS, len(FAULTS))
         return self.next_faults.pop()
